@@ -1,0 +1,55 @@
+# Thin on purpose: Meson and Ninja build, scripts/ do the rest. `make help` lists what there is.
+
+BUILD ?= build/plain
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 30
+export FUZZ_SECONDS
+
+.DEFAULT_GOAL := build
+.PHONY: help build demo test bench fuzz lint format docs install clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1: /p' $(MAKEFILE_LIST) | \
+	    while IFS=: read -r target meaning; do printf '  make %-9s%s\n' "$$target" "$$meaning"; done
+
+$(BUILD)/build.ninja:
+	meson setup --prefix=$(PREFIX) $(BUILD)
+
+build: $(BUILD)/build.ninja ## build metron as build/plain/metron
+	ninja -C $(BUILD) metron
+
+demo: ## install what is missing (apt-get), build, profile a small workload
+	@scripts/deps build
+	@$(MAKE) --no-print-directory build
+	@scripts/demo $(BUILD)/metron
+
+test: ## install what is missing (apt-get), run every test and check
+	@scripts/deps test
+	@scripts/test
+
+bench: ## cost of metron beside GNU time and con-duct
+	@scripts/deps bench
+	@$(MAKE) --no-print-directory build
+	@scripts/bench $(BUILD)/metron
+
+fuzz: ## fuzz each parser for FUZZ_SECONDS (30)
+	@scripts/deps test
+	@scripts/fuzz
+
+lint: ## format, clang-tidy, cppcheck, include directions, scripts, generated documents
+	@scripts/deps test
+	@scripts/test lint
+
+format: ## put all C files into the house's format
+	clang-format -i $$(find src tests fuzz -name '*.[ch]')
+
+docs: build ## write the generated documents
+	$(BUILD)/metron measurements --markdown > docs/measurements.md
+
+install: build ## install under PREFIX (/usr/local), below DESTDIR if set
+	meson configure -Dprefix=$(PREFIX) $(BUILD)
+	ninja -C $(BUILD) metron
+	meson install -C $(BUILD) --no-rebuild
+
+clean: ## remove everything built
+	rm -rf build

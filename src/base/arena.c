@@ -1,0 +1,87 @@
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t used, capacity;
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+#define CHUNK_BYTES ((size_t)64 * 1024)
+
+static struct arena_chunk *chunk_new(size_t size)
+{
+    size_t capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+    if (capacity > SIZE_MAX - sizeof(struct arena_chunk))
+        return NULL;
+    struct arena_chunk *chunk = malloc(sizeof(*chunk) + capacity);
+    if (chunk)
+        *chunk = (struct arena_chunk){.capacity = capacity};
+    return chunk;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    const size_t align = alignof(max_align_t);
+    if (size > SIZE_MAX - align)
+        return NULL;
+    size = (size + align - 1) / align * align;
+
+    struct arena_chunk **link = &arena->first;
+    if (arena->current)
+        link = &arena->current;
+    while (*link && (*link)->capacity - (*link)->used < size)
+        link = &(*link)->next;
+    if (!*link && !(*link = chunk_new(size)))
+        return NULL;
+    struct arena_chunk *chunk = *link;
+    arena->current = chunk;
+    void *memory = memset(chunk->bytes + chunk->used, 0, size);
+    chunk->used += size;
+    return memory;
+}
+
+char *arena_strdup(struct arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = arena_alloc(arena, size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1);
+    if (!text)
+        return NULL;
+    va_start(arguments, format);
+    (void)vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void arena_reset(struct arena *arena)
+{
+    for (struct arena_chunk *chunk = arena->first; chunk; chunk = chunk->next)
+        chunk->used = 0;
+    arena->current = arena->first;
+}
+
+void arena_fini(struct arena *arena)
+{
+    for (struct arena_chunk *chunk = arena->first, *next; chunk; chunk = next) {
+        next = chunk->next;
+        free(chunk);
+    }
+    *arena = (struct arena){0};
+}

@@ -1,0 +1,24 @@
+/*
+ * Memory that is given back all at once: what belongs to one report lives in one arena. Resetting keeps the
+ * chunks, so that the next report allocates nothing.
+ */
+#ifndef METRON_BASE_ARENA_H
+#define METRON_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct arena_chunk;
+
+struct arena {
+    struct arena_chunk *first;   /* owned */
+    struct arena_chunk *current; /* the one being filled */
+};
+
+void *arena_alloc(struct arena *arena,
+                  size_t size); /* zeroed, aligned for any type; NULL for want of memory */
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void arena_reset(struct arena *arena);
+void arena_fini(struct arena *arena);
+
+#endif

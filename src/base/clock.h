@@ -1,0 +1,28 @@
+/*
+ * Clocks. Intervals are monotonic nanoseconds; the wall clock is for labels only, so that a step of it
+ * changes no rate.
+ */
+#ifndef METRON_BASE_CLOCK_H
+#define METRON_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_SECOND 1000000000ULL
+
+uint64_t clock_monotonic_ns(void);
+struct timespec clock_wall(void);
+/* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: the time this machine was suspended. */
+int64_t clock_suspended_ns(void);
+/* Kernel ticks (USER_HZ, what /proc counts in) per second; read once. */
+long clock_ticks_per_second(void);
+
+/* Longest: 2026-11-15T07:42:53.123456+00:00 and NUL. */
+#define CLOCK_ISO_SIZE 40
+/* ISO-8601, local time with offset, with `digits` (0 to 6) of fraction. Returns `out`. */
+char *clock_iso8601(struct timespec wall, int digits, char out[CLOCK_ISO_SIZE]);
+/* 2026.11.15T07.42.53 (local time), as file names have it. Returns `out`. */
+char *clock_file_stamp(struct timespec wall, char out[CLOCK_ISO_SIZE]);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Filling a struct metron_error. The text is made printable here, once, because it nearly always quotes
+ * something from outside: a command, a path, a setting.
+ */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/text.h"
+
+/* The longest start of `text` that fits `limit` bytes and cuts no character in two. */
+static size_t fitting_length(const char *text, size_t length, size_t limit)
+{
+    if (length <= limit)
+        return length;
+    while (limit > 0 && ((unsigned char)text[limit] & 0xC0) == 0x80)
+        limit--;
+    return limit;
+}
+
+int error_set(struct metron_error *error, int code, const char *format, ...)
+{
+    if (!error)
+        return code;
+
+    struct strbuf raw = STRBUF_INIT;
+    struct strbuf clean = STRBUF_INIT;
+    va_list arguments;
+
+    va_start(arguments, format);
+    strbuf_vaddf(&raw, format, arguments);
+    va_end(arguments);
+    text_printable(&clean, strbuf_text(&raw), raw.length);
+
+    error->code = code;
+    if (raw.failed || clean.failed) {
+        (void)snprintf(error->message, sizeof(error->message), "out of memory");
+    } else {
+        size_t length = fitting_length(strbuf_text(&clean), clean.length, sizeof(error->message) - 1);
+
+        memcpy(error->message, strbuf_text(&clean), length);
+        error->message[length] = '\0';
+    }
+    strbuf_fini(&raw);
+    strbuf_fini(&clean);
+    return code;
+}

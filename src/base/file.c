@@ -1,0 +1,237 @@
+/*
+ * Files: whole reads, whole writes, atomic replacement. Nothing is synced to disk: metron's files are
+ * records of a run, and waiting for a disk would be paid by the run.
+ */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_STEP    16384
+#define NAME_IN_TEMP 200 /* of NAME_MAX (255), so that the rest of a temporary name always fits */
+
+int file_write_all(int fd, const void *bytes, size_t length)
+{
+    const char *rest = bytes;
+
+    while (length > 0) {
+        ssize_t count = write(fd, rest, length);
+
+        if (count >= 0) {
+            rest += count;
+            length -= (size_t)count;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            /* Somebody who shares the descriptor (a terminal) made it non-blocking: wait as if not. */
+            struct pollfd ready = {.fd = fd, .events = POLLOUT};
+
+            if (poll(&ready, 1, -1) < 0 && errno != EINTR)
+                return -errno;
+        } else if (errno != EINTR) {
+            return -errno;
+        }
+    }
+    return 0;
+}
+
+/* Reads from `offset` (or, if negative, from where the descriptor stands) until end of file or `capacity`. */
+static ssize_t read_some(int fd, char *buffer, size_t capacity, off_t offset)
+{
+    size_t length = 0;
+
+    while (length < capacity) {
+        ssize_t count = offset < 0 ? read(fd, buffer + length, capacity - length)
+                                   : pread(fd, buffer + length, capacity - length, offset + (off_t)length);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return -errno;
+        if (count == 0)
+            break;
+        length += (size_t)count;
+    }
+    return (ssize_t)length;
+}
+
+/* One byte of `capacity` is kept for the NUL; a full buffer is tried for one byte more. */
+static ssize_t read_whole(int fd, char *buffer, size_t capacity, bool from_start)
+{
+    if (capacity == 0)
+        return -EINVAL;
+
+    ssize_t length = read_some(fd, buffer, capacity - 1, from_start ? 0 : -1);
+    char more;
+
+    if (length < 0) {
+        buffer[0] = '\0';
+        return length;
+    }
+    buffer[length] = '\0';
+    if ((size_t)length == capacity - 1 && read_some(fd, &more, 1, from_start ? (off_t)length : -1) > 0)
+        return -E2BIG;
+    return length;
+}
+
+ssize_t file_read_fd(int fd, char *buffer, size_t capacity)
+{
+    return read_whole(fd, buffer, capacity, true);
+}
+
+static int open_for_reading(int dir_fd, const char *path)
+{
+    int fd;
+
+    do {
+        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    } while (fd < 0 && errno == EINTR);
+    return fd < 0 ? -errno : fd;
+}
+
+ssize_t file_read(int dir_fd, const char *path, char *buffer, size_t capacity)
+{
+    int fd = open_for_reading(dir_fd, path);
+
+    if (fd < 0)
+        return fd;
+
+    ssize_t length = read_whole(fd, buffer, capacity, false);
+
+    (void)close(fd);
+    return length;
+}
+
+int file_read_all_fd(int fd, size_t limit, struct strbuf *out)
+{
+    size_t total = 0;
+
+    for (;;) {
+        if (strbuf_reserve(out, READ_STEP) < 0)
+            return -ENOMEM;
+
+        ssize_t count = read_some(fd, out->data + out->length, READ_STEP, -1);
+
+        /* What was read past the last append is not part of the text. */
+        if (count <= 0 || (size_t)count > limit - total) {
+            out->data[out->length] = '\0';
+            return count <= 0 ? (int)count : -EFBIG;
+        }
+        total += (size_t)count;
+        out->length += (size_t)count;
+        out->data[out->length] = '\0';
+        if (count < READ_STEP)
+            return 0;
+    }
+}
+
+int file_read_all(int dir_fd, const char *path, size_t limit, struct strbuf *out)
+{
+    int fd = open_for_reading(dir_fd, path);
+
+    if (fd < 0)
+        return fd;
+
+    int result = file_read_all_fd(fd, limit, out);
+
+    (void)close(fd);
+    return result;
+}
+
+/* "folder/name" -> "folder/.name.PID.tmp" */
+static int temporary_name(const char *path, struct strbuf *out)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    if (*name == '\0')
+        return -EISDIR;
+    strbuf_add(out, path, (size_t)(name - path));
+    strbuf_addf(out, ".%.*s.%ld.tmp", NAME_IN_TEMP, name, (long)getpid());
+    return out->failed ? -ENOMEM : 0;
+}
+
+int file_replace(const char *path, const void *bytes, size_t length, mode_t mode)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    struct strbuf temporary = STRBUF_INIT;
+    int fd = -1;
+    int result = temporary_name(path, &temporary);
+
+    if (result < 0)
+        goto out;
+    fd = open(temporary.data, flags, mode);
+    if (fd < 0 && errno == EEXIST) {
+        /* Left behind by a killed process that had our pid. */
+        (void)unlink(temporary.data);
+        fd = open(temporary.data, flags, mode);
+    }
+    if (fd < 0) {
+        result = -errno;
+        goto out;
+    }
+    result = file_write_all(fd, bytes, length);
+    /* Network file systems report a full disk or quota only here. */
+    if (close(fd) < 0 && result == 0 && errno != EINTR)
+        result = -errno;
+    if (result == 0 && rename(temporary.data, path) < 0)
+        result = -errno;
+    if (result < 0)
+        (void)unlink(temporary.data);
+out:
+    strbuf_fini(&temporary);
+    return result;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+int file_make_folders(const char *path, struct metron_error *error)
+{
+    const char *last = strrchr(path, '/');
+    char *folder = NULL;
+    int result = 0;
+
+    if (!last || last == path)
+        return 0;
+    folder = strndup(path, (size_t)(last - path));
+    if (!folder)
+        return error_set(error, -ENOMEM, "cannot make the folder of %s: out of memory", path);
+    if (is_folder(folder))
+        goto out;
+
+    for (char *end = folder + 1;; end++) {
+        if (*end != '/' && *end != '\0')
+            continue;
+
+        char kept = *end;
+
+        *end = '\0';
+        /* Asking first would race with others; a failure that left a folder there is none. */
+        if (mkdir(folder, 0700) < 0) {
+            int code = errno;
+
+            if (!is_folder(folder)) {
+                if (code == EEXIST)
+                    code = ENOTDIR;
+                result = error_set(error, -code, "cannot make folder %s: %s", folder, strerror(code));
+                goto out;
+            }
+        }
+        *end = kept;
+        if (kept == '\0')
+            break;
+    }
+out:
+    free(folder);
+    return result;
+}

@@ -1,0 +1,32 @@
+/*
+ * Small helpers over file descriptors. All return 0 or a count, or a negative errno; EINTR is retried.
+ */
+#ifndef METRON_BASE_FILE_H
+#define METRON_BASE_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/strbuf.h"
+
+/* Writes all bytes or fails. */
+int file_write_all(int fd, const void *bytes, size_t length);
+/* Reads a whole small file, NUL-terminated, at most capacity-1 bytes; returns the length. -E2BIG: it is
+ * longer (the first capacity-1 bytes are there). `dir_fd` may be AT_FDCWD. */
+ssize_t file_read(int dir_fd, const char *path, char *buffer, size_t capacity);
+/* The same from an open descriptor, from offset 0 (pread). One read of what the kernel gives at once is
+ * followed by others until end of file. */
+ssize_t file_read_fd(int fd, char *buffer, size_t capacity);
+/* Reads a whole file of any size up to `limit` bytes into `out` (appended). -EFBIG past the limit. */
+int file_read_all(int dir_fd, const char *path, size_t limit, struct strbuf *out);
+/* The same from an open descriptor, from where it stands. */
+int file_read_all_fd(int fd, size_t limit, struct strbuf *out);
+/* Replaces `path` atomically: a temporary file beside it with `mode`, then rename. The old file stays on
+ * failure. */
+int file_replace(const char *path, const void *bytes, size_t length, mode_t mode);
+/* Makes every missing folder on the way to `path`'s last '/', mode 0700. What follows the last '/' is not
+ * made. */
+int file_make_folders(const char *path, struct metron_error *error);
+
+#endif

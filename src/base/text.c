@@ -1,0 +1,175 @@
+/*
+ * Text from outside, made fit for terminals, shells and comparison. Nothing here depends on the locale:
+ * bytes are UTF-8 or they are shown as \xNN.
+ */
+#include "base/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define DISTANCE_MAX 64
+
+/* Table 3-7 of the Unicode standard: the second byte's range excludes overlong forms, surrogates and what
+ * lies past U+10FFFF; the others are 80..BF. */
+size_t text_utf8_length(const char *bytes, size_t length)
+{
+    if (length == 0)
+        return 0;
+
+    const unsigned char *in = (const unsigned char *)bytes;
+    unsigned char low = 0x80;
+    unsigned char high = 0xBF;
+    size_t needed;
+
+    if (in[0] < 0x80)
+        return 1;
+    if (in[0] < 0xC2 || in[0] > 0xF4)
+        return 0;
+    if (in[0] < 0xE0) {
+        needed = 2;
+    } else if (in[0] < 0xF0) {
+        needed = 3;
+        if (in[0] == 0xE0)
+            low = 0xA0;
+        else if (in[0] == 0xED)
+            high = 0x9F;
+    } else {
+        needed = 4;
+        if (in[0] == 0xF0)
+            low = 0x90;
+        else if (in[0] == 0xF4)
+            high = 0x8F;
+    }
+    if (length < needed || in[1] < low || in[1] > high)
+        return 0;
+    for (size_t i = 2; i < needed; i++) {
+        if ((in[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    return needed;
+}
+
+/* C0 and DEL; C1 in its two-byte form. */
+static bool is_control(const char *bytes, size_t sequence)
+{
+    unsigned char first = (unsigned char)bytes[0];
+
+    if (sequence == 1)
+        return first < 0x20 || first == 0x7F;
+    return sequence == 2 && first == 0xC2 && (unsigned char)bytes[1] < 0xA0;
+}
+
+static void add_hex(struct strbuf *out, const char *bytes, size_t length)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        char escaped[4] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+
+        strbuf_add(out, escaped, sizeof(escaped));
+    }
+}
+
+void text_printable(struct strbuf *out, const char *bytes, size_t length)
+{
+    size_t plain = 0; /* start of what is copied as it is */
+
+    for (size_t i = 0; i < length;) {
+        size_t sequence = text_utf8_length(bytes + i, length - i);
+
+        if (sequence > 0 && !is_control(bytes + i, sequence)) {
+            i += sequence;
+            continue;
+        }
+        if (sequence == 0)
+            sequence = 1;
+        strbuf_add(out, bytes + plain, i - plain);
+        add_hex(out, bytes + i, sequence);
+        i += sequence;
+        plain = i;
+    }
+    if (plain < length)
+        strbuf_add(out, bytes + plain, length - plain);
+}
+
+void text_shell_quote(struct strbuf *out, const char *argument)
+{
+    static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+
+    if (argument[0] != '\0' && argument[strspn(argument, safe)] == '\0') {
+        strbuf_adds(out, argument);
+        return;
+    }
+    /* Within '…' every byte but ' stands for itself; ' itself has to leave the quotes for a moment. */
+    strbuf_addc(out, '\'');
+    for (const char *rest = argument;;) {
+        size_t run = strcspn(rest, "'");
+
+        strbuf_add(out, rest, run);
+        rest += run;
+        if (*rest == '\0')
+            break;
+        strbuf_adds(out, "'\\''");
+        rest++;
+    }
+    strbuf_addc(out, '\'');
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t text_distance(const char *a, const char *b)
+{
+    size_t a_full = strlen(a);
+    size_t b_full = strlen(b);
+    size_t a_length = least(a_full, DISTANCE_MAX);
+    size_t b_length = least(b_full, DISTANCE_MAX);
+    /* What is past the limit on one side only is at least that many edits. */
+    size_t excess = (a_full > b_full ? a_full - b_full : b_full - a_full) -
+                    (a_length > b_length ? a_length - b_length : b_length - a_length);
+    size_t row[DISTANCE_MAX + 1];
+
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[b_length] + excess;
+}
+
+/* Only the last star is ever retried: what an earlier one could give up, the last one can take. This keeps
+ * the worst case at pattern x text. */
+bool text_glob(const char *pattern, const char *text)
+{
+    const char *star = NULL;
+    const char *star_text = NULL;
+
+    while (*text != '\0') {
+        if (*pattern == '*') {
+            star = pattern++;
+            star_text = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star) {
+            pattern = star + 1;
+            text = ++star_text;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}

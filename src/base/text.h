@@ -1,0 +1,26 @@
+/*
+ * Text from outside: command names, arguments, messages. The kernel takes any byte; terminals and JSON do
+ * not.
+ */
+#ifndef METRON_BASE_TEXT_H
+#define METRON_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+
+/* Length of the valid UTF-8 sequence at the start of bytes (1 to 4), or 0 if there is none (overlong,
+ * surrogate, past U+10FFFF, cut off). */
+size_t text_utf8_length(const char *bytes, size_t length);
+/* Appends text fit for a terminal: control characters (C0, DEL, C1) and invalid UTF-8 as \xNN; newline and
+ * tab too. */
+void text_printable(struct strbuf *out, const char *bytes, size_t length);
+/* Appends an argument quoted for a POSIX shell, only where needed. */
+void text_shell_quote(struct strbuf *out, const char *argument);
+/* The number of edits between two names (Levenshtein, at most 64 bytes each), for "did you mean". */
+size_t text_distance(const char *a, const char *b);
+/* Shell-style match with * and ? only (no brackets), whole text. */
+bool text_glob(const char *pattern, const char *text);
+
+#endif

@@ -1,0 +1,305 @@
+/*
+ * Reading settings files. inih parses; this hands it the text line by line, and so knows the line of every
+ * key, and knows that no line is longer than inih takes (it would be split in silence).
+ *
+ * The file in the working folder could have been put there by anybody whose folder one works in. It is read
+ * only if its owner is the caller or root and nobody else can write it, which is asked of the open
+ * descriptor, not of the name.
+ */
+#include "settings/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "base/suggest.h"
+
+#define FILE_BYTES_MAX (1 << 20)
+#define LONG_LINE      16384
+#define SHORT_LINE     200
+
+/* Debian's inih can be told at run time to take long lines; elsewhere these do not exist, and lines are
+ * short. */
+extern bool ini_use_stack __attribute__((weak));
+extern int ini_initial_alloc __attribute__((weak));
+
+struct reading {
+    struct settings *settings;
+    const char *path;
+    bool local;
+    const char *at; /* next byte to hand out */
+    const char *end;
+    int line;                     /* the one handed out last, from 1 */
+    int line_of[SETTING_COUNT];   /* where a key was set in this file, 0 if not yet */
+    int failed_line;              /* of the first refused key */
+    struct metron_error *failure; /* and why */
+};
+
+/* fgets over the text. Blanks at a line's start are dropped: inih would take such a line for a continuation
+ * of the value before it. */
+static char *next_line(char *out, int size, void *stream)
+{
+    struct reading *reading = stream;
+    size_t length = 0;
+
+    if (reading->at == reading->end)
+        return NULL;
+    reading->line++;
+    while (reading->at < reading->end && (*reading->at == ' ' || *reading->at == '\t'))
+        reading->at++;
+    while (reading->at < reading->end && length + 1 < (size_t)size) {
+        char byte = *reading->at++;
+
+        out[length++] = byte;
+        if (byte == '\n')
+            break;
+    }
+    out[length] = '\0';
+    return out;
+}
+
+static int refuse(struct reading *reading, int code, const char *text)
+{
+    if (reading->failed_line == 0) {
+        reading->failed_line = reading->line;
+        (void)error_set(reading->failure, code, "%s:%d: %s", reading->path, reading->line, text);
+    }
+    return 0;
+}
+
+static int refuse_key(struct reading *reading, const char *key)
+{
+    struct suggest suggest;
+    char nearest[SUGGEST_TEXT_SIZE];
+    char keys[SETTING_COUNT][SETTING_KEY_SIZE];
+    char text[512];
+
+    suggest_init(&suggest, key);
+    for (int id = 0; id < SETTING_COUNT; id++) {
+        if (!(settings_table[id].traits & SETTING_OPTION_ONLY))
+            suggest_offer(&suggest, setting_key(&settings_table[id], keys[id]));
+    }
+    (void)snprintf(text, sizeof(text), "unknown key '%.128s'%s", key, suggest_text(&suggest, "", nearest));
+    return refuse(reading, -EINVAL, text);
+}
+
+static int take_value(struct reading *reading, int id, const char *key, const char *value, bool wanted)
+{
+    const struct setting *setting = &settings_table[id];
+    struct metron_error reason = {0};
+    struct metron_error message = {0};
+    struct strbuf where = STRBUF_INIT;
+    int result;
+
+    if (reading->local && (setting->traits & SETTING_NOT_LOCAL)) {
+        (void)error_set(&message, -EINVAL, "%s cannot be set in the working folder, only in a file of yours",
+                        key);
+        return refuse(reading, -EINVAL, message.message);
+    }
+    if (reading->line_of[id] > 0) {
+        (void)error_set(&message, -EINVAL, "%s is already set on line %d", key, reading->line_of[id]);
+        return refuse(reading, -EINVAL, message.message);
+    }
+    strbuf_addf(&where, "%s:%d", reading->path, reading->line);
+    if (where.failed) {
+        result = error_set(&reason, -ENOMEM, "out of memory");
+    } else if (wanted) {
+        reading->line_of[id] = reading->line;
+        result = settings_set_id(reading->settings, (enum setting_id)id, value, SETTING_ORIGIN_FILE,
+                                 where.data, &reason);
+    } else {
+        /* Another command's: checked all the same, so that a mistake shows at once, then thrown away. */
+        struct settings scratch = {0};
+
+        result = settings_set_id(&scratch, (enum setting_id)id, value, SETTING_ORIGIN_FILE, NULL, &reason);
+        settings_fini(&scratch);
+    }
+    strbuf_fini(&where);
+    if (result < 0) {
+        (void)error_set(&message, result, "%s: %s", key, reason.message);
+        return refuse(reading, result, message.message);
+    }
+    return 1;
+}
+
+/* inih's handler: nonzero to go on. */
+static int take_key(void *user, const char *section, const char *key, const char *value)
+{
+    struct reading *reading = user;
+    unsigned command = command_of_section(section);
+    struct metron_error message = {0};
+
+    if (section[0] != '\0' && command == 0) {
+        (void)error_set(&message, -EINVAL,
+                        "key '%s' is in the unknown section [%s]; keys stand in no section or in [run]", key,
+                        section);
+        return refuse(reading, -EINVAL, message.message);
+    }
+
+    int id = setting_find(key, false);
+
+    if (id < 0 || (settings_table[id].traits & SETTING_OPTION_ONLY))
+        return refuse_key(reading, key);
+    if (command != 0 && !(settings_table[id].commands & command)) {
+        (void)error_set(&message, -EINVAL, "key '%s' is not a setting of [%s]", key, section);
+        return refuse(reading, -EINVAL, message.message);
+    }
+    return take_value(reading, id, key, value, command == 0 || (command & reading->settings->commands));
+}
+
+/* What inih cannot tell us about: NUL bytes (it would stop there) and lines it would split. */
+static int check_lines(const char *text, size_t length, size_t longest, const char *path,
+                       struct metron_error *error)
+{
+    int line = 1;
+    size_t start = 0;
+
+    for (size_t i = 0; i <= length; i++) {
+        if (i < length && text[i] == '\0')
+            return error_set(error, -EINVAL, "%s:%d: holds a NUL byte: this is not a text file", path, line);
+        if (i < length && text[i] != '\n')
+            continue;
+        if (i - start > longest)
+            return error_set(error, -EINVAL, "%s:%d: the line is longer than %zu bytes", path, line, longest);
+        start = i + 1;
+        line++;
+    }
+    return 0;
+}
+
+int settings_load_text(struct settings *settings, const char *text, size_t length, const char *path,
+                       bool local, struct metron_error *error)
+{
+    size_t longest = SHORT_LINE - 3; /* for \r, \n and NUL */
+
+    if (&ini_use_stack && &ini_initial_alloc) {
+        ini_use_stack = false;
+        ini_initial_alloc = LONG_LINE;
+        longest = LONG_LINE - 3;
+    }
+
+    int result = check_lines(text, length, longest, path, error);
+
+    if (result < 0)
+        return result;
+
+    struct metron_error failure = {0};
+    struct reading reading = {
+        .settings = settings,
+        .path = path,
+        .local = local,
+        .at = text,
+        .end = text + length,
+        .failure = &failure,
+    };
+    int bad_line = ini_parse_stream(next_line, &reading, take_key, &reading);
+
+    if (bad_line < 0)
+        return error_set(error, -ENOMEM, "%s: out of memory", path);
+    if (bad_line == 0)
+        return 0;
+    if (reading.failed_line == bad_line)
+        return error_set(error, failure.code, "%s", failure.message);
+    return error_set(error, -EINVAL, "%s:%d: not a line of the form 'key = value'", path, bad_line);
+}
+
+static void notice(struct settings *settings, const char *path, const char *why)
+{
+    if (settings->notice_count < SETTINGS_NOTICES_MAX)
+        (void)error_set(&settings->notices[settings->notice_count++], -EACCES, "%s is ignored: %s", path,
+                        why);
+}
+
+/* NULL, or why the open file may not be trusted. */
+static const char *distrust(int fd, uid_t owner)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return "it is not a plain file";
+    if (status.st_uid != owner && status.st_uid != 0)
+        return "it belongs to another user";
+    if (status.st_mode & (S_IWGRP | S_IWOTH))
+        return "others than its owner can write it";
+    return NULL;
+}
+
+static int load_file(struct settings *settings, const char *path, const uid_t *trusted,
+                     struct metron_error *error)
+{
+    struct strbuf text = STRBUF_INIT;
+    int fd;
+    int result = 0;
+
+    if (!path)
+        return 0;
+    /* Non-blocking: a FIFO in the place of the file must not hold us. */
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        /* Said only where the file can be seen: behind a closed folder (another user's home) there may be none. */
+        if (errno == EACCES || errno == EPERM) {
+            if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0)
+                notice(settings, path, strerror(EACCES));
+        }
+        else if (errno != ENOENT && errno != ENOTDIR)
+            result = error_set(error, -errno, "cannot read %s: %s", path, strerror(errno));
+        return result;
+    }
+
+    const char *why = trusted ? distrust(fd, *trusted) : NULL;
+
+    if (why) {
+        notice(settings, path, why);
+        goto out;
+    }
+    result = file_read_all_fd(fd, FILE_BYTES_MAX, &text);
+    if (result == -EFBIG)
+        (void)error_set(error, result, "%s is larger than 1 MiB: this is not a settings file", path);
+    else if (result < 0)
+        (void)error_set(error, result, "cannot read %s: %s", path, strerror(-result));
+    else
+        result = settings_load_text(settings, strbuf_text(&text), text.length, path, trusted != NULL, error);
+out:
+    (void)close(fd);
+    strbuf_fini(&text);
+    return result;
+}
+
+void settings_places_init(struct settings_places *places, char buffer[SETTINGS_PATH_SIZE])
+{
+    const char *config = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    int length = 0;
+
+    *places = (struct settings_places){
+        .system_file = "/etc/metron/metron.conf",
+        .local_file = ".metron/metron.conf",
+        .owner = geteuid(),
+    };
+    /* The XDG base directory specification: a relative path is to be ignored. */
+    if (config && config[0] == '/')
+        length = snprintf(buffer, SETTINGS_PATH_SIZE, "%s/metron/metron.conf", config);
+    else if (home && home[0] == '/')
+        length = snprintf(buffer, SETTINGS_PATH_SIZE, "%s/.config/metron/metron.conf", home);
+    if (length > 0 && length < SETTINGS_PATH_SIZE)
+        places->user_file = buffer;
+}
+
+int settings_load_files(struct settings *settings, const struct settings_places *places,
+                        struct metron_error *error)
+{
+    int result = load_file(settings, places->system_file, NULL, error);
+
+    if (result == 0)
+        result = load_file(settings, places->user_file, NULL, error);
+    if (result == 0)
+        result = load_file(settings, places->local_file, &places->owner, error);
+    return result;
+}

@@ -1,0 +1,386 @@
+/*
+ * The table of settings, and looking things up in it. A new setting is one entry here and one name in the
+ * enum; everything else (files, environment, options, help, man page) follows.
+ */
+#include "settings/table.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *const streams[] = {"all", "none", "stdout", "stderr", NULL};
+static const char *const record_types[] = {"all", "system-summary", "processes-samples", NULL};
+static const char *const modes[] = {"new-session", "current-session", NULL};
+static const char *const waits[] = {"root", "tree", NULL};
+static const char *const cgroups[] = {"off", NULL};
+static const char *const events[] = {"auto", "connector", "off", NULL};
+static const char *const colors[] = {"auto", "always", "never", NULL};
+static const char *const log_levels[] = {"none", "error", "warning", "info", "debug", NULL};
+
+const struct setting settings_table[SETTING_COUNT] = {
+    [SETTING_OUTPUT_PREFIX] =
+        {
+            .name = "output-prefix",
+            .letter = 'p',
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_RECORD,
+            .initial = ".metron/logs/{datetime}-{pid}_",
+            .placeholder = "P",
+            .commands = COMMAND_RUN,
+            .meaning =
+                "where the files of the run go; knows {datetime}, {pid}, {host}, {job} and {env:NAME}; "
+                "missing folders are made, and a prefix that ends in / is a folder",
+        },
+    [SETTING_CLOBBER] =
+        {
+            .name = "clobber",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_RECORD,
+            .initial = "no",
+            .commands = COMMAND_RUN,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "overwrite files of an earlier run with the same prefix",
+        },
+    [SETTING_CAPTURE_OUTPUTS] =
+        {
+            .name = "capture-outputs",
+            .letter = 'c',
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_RECORD,
+            .initial = "all",
+            .choices = streams,
+            .commands = COMMAND_RUN,
+            .meaning = "which output of the command is recorded",
+        },
+    [SETTING_OUTPUTS] =
+        {
+            .name = "outputs",
+            .letter = 'o',
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "all",
+            .choices = streams,
+            .commands = COMMAND_RUN,
+            .meaning = "which output of the command is shown",
+        },
+    [SETTING_RECORD_TYPES] =
+        {
+            .name = "record-types",
+            .letter = 't',
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_RECORD,
+            .initial = "all",
+            .choices = record_types,
+            .commands = COMMAND_RUN,
+            .meaning = "which files are written: info.json (system-summary), usage.jsonl and events.jsonl "
+                       "(processes-samples), or all",
+        },
+    [SETTING_FAIL_TIME] =
+        {
+            .name = "fail-time",
+            .alias = "f-t",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_RECORD,
+            .initial = "3",
+            .placeholder = "S",
+            .lowest = -1e9,
+            .highest = 1e9,
+            .commands = COMMAND_RUN,
+            .meaning =
+                "remove the files of a command that fails within S seconds; 0 keeps all, negative keeps "
+                "none of a failing command",
+        },
+    [SETTING_ENVIRONMENT] =
+        {
+            .name = "environment",
+            .kind = SETTING_KIND_LIST,
+            .group = SETTING_GROUP_RECORD,
+            .initial = "SLURM_,PBS_,OSG",
+            .placeholder = "PREFIX,...",
+            .commands = COMMAND_RUN,
+            .traits = SETTING_EMPTY_ALLOWED,
+            .meaning = "record environment variables whose names begin so",
+        },
+    [SETTING_MASK_SECRETS] =
+        {
+            .name = "mask-secrets",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_RECORD,
+            .initial = "yes",
+            .commands = COMMAND_RUN,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "record *** for values of options and variables that look secret",
+        },
+    [SETTING_MESSAGE] =
+        {
+            .name = "message",
+            .letter = 'm',
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_LABEL,
+            .placeholder = "TEXT",
+            .commands = COMMAND_RUN,
+            .traits = SETTING_EMPTY_IS_ABSENT,
+            .meaning = "a note to keep with the run",
+        },
+    [SETTING_JOB] =
+        {
+            .name = "job",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_LABEL,
+            .placeholder = "NAME",
+            .commands = COMMAND_RUN,
+            .traits = SETTING_EMPTY_IS_ABSENT,
+            .meaning = "the job this run belongs to; the command sees it as METRON_JOB",
+        },
+    [SETTING_SHEET] =
+        {
+            .name = "sheet",
+            .kind = SETTING_KIND_INTEGER,
+            .group = SETTING_GROUP_LABEL,
+            .placeholder = "N",
+            .lowest = 0,
+            .highest = 2147483647,
+            .commands = COMMAND_RUN,
+            .traits = SETTING_EMPTY_IS_ABSENT,
+            .meaning = "the numbered step of the job; the command sees it as METRON_SHEET",
+        },
+    [SETTING_CONFIG_HASH] =
+        {
+            .name = "config-hash",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_LABEL,
+            .placeholder = "H",
+            .commands = COMMAND_RUN,
+            .traits = SETTING_EMPTY_IS_ABSENT,
+            .meaning = "what tells runs of the same configuration from others",
+        },
+    [SETTING_MODE] =
+        {
+            .name = "mode",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_COMMAND,
+            .initial = "new-session",
+            .choices = modes,
+            .commands = COMMAND_RUN,
+            .meaning =
+                "measure the command and its descendants, in a session of their own, or the whole session "
+                "metron is in (a batch job's shell); CPU is then not conserved",
+        },
+    [SETTING_WAIT] =
+        {
+            .name = "wait",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_COMMAND,
+            .initial = "root",
+            .choices = waits,
+            .commands = COMMAND_RUN,
+            .meaning =
+                "the run ends when the command itself exits (root), or when its last descendant does (tree)",
+        },
+    [SETTING_PTY] =
+        {
+            .name = "pty",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_COMMAND,
+            .initial = "no",
+            .commands = COMMAND_RUN,
+            .meaning =
+                "give the command a terminal: progress bars and colours stay live and are recorded, in "
+                "stdout",
+        },
+    [SETTING_CGROUP] =
+        {
+            .name = "cgroup",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_COMMAND,
+            .initial = "off",
+            .choices = cgroups,
+            .commands = COMMAND_RUN,
+            .meaning = "whether the command gets a control group of its own",
+        },
+    [SETTING_MEASUREMENTS] =
+        {
+            .name = "measurements",
+            .kind = SETTING_KIND_LIST,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "default",
+            .placeholder = "KEY,...",
+            .commands = COMMAND_RUN,
+            .meaning = "what is measured: keys, globs (proc_*) and the groups minimal, default and all; see "
+                       "metron measurements",
+        },
+    [SETTING_SAMPLE_INTERVAL] =
+        {
+            .name = "sample-interval",
+            .alias = "s-i",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "1",
+            .placeholder = "S",
+            .lowest = 0.01,
+            .highest = 86400,
+            .commands = COMMAND_RUN,
+            .meaning = "seconds between samples, from 0.01",
+        },
+    [SETTING_REPORT_INTERVAL] =
+        {
+            .name = "report-interval",
+            .alias = "r-i",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "60",
+            .placeholder = "S",
+            .lowest = 0.01,
+            .highest = 31536000,
+            .commands = COMMAND_RUN,
+            .meaning = "seconds between records in usage.jsonl, never below the sample interval",
+        },
+    [SETTING_EVENTS] =
+        {
+            .name = "events",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "auto",
+            .choices = events,
+            .commands = COMMAND_RUN,
+            .meaning =
+                "how births and deaths of processes are learnt: from the kernel where it tells, only from "
+                "its process connector, or only by looking (off)",
+        },
+    [SETTING_SUMMARY_FORMAT] =
+        {
+            .name = "summary-format",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .initial_text = "a short built-in one",
+            .placeholder = "F",
+            .commands = COMMAND_RUN,
+            .traits = SETTING_EMPTY_ALLOWED,
+            .meaning =
+                "the summary at the end: {key}, {key:.2f}, and {key!S} for a human size, !E an exit code, "
+                "!X green if true, !N green if there; an empty one shows none",
+        },
+    [SETTING_COLORS] =
+        {
+            .name = "colors",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "auto",
+            .choices = colors,
+            .commands = COMMAND_RUN,
+            .meaning = "colours in what metron itself says; auto: on a terminal and without NO_COLOR",
+        },
+    [SETTING_LOG_LEVEL] =
+        {
+            .name = "log-level",
+            .letter = 'l',
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "info",
+            .choices = log_levels,
+            .commands = COMMAND_RUN,
+            .meaning = "which messages about metron itself are shown",
+        },
+    [SETTING_QUIET] =
+        {
+            .name = "quiet",
+            .letter = 'q',
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "no",
+            .commands = COMMAND_RUN,
+            .meaning = "no summary and no messages but errors",
+        },
+    [SETTING_JSON] =
+        {
+            .name = "json",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "no",
+            .commands = COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "print JSON, for programs",
+        },
+    [SETTING_MARKDOWN] =
+        {
+            .name = "markdown",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "no",
+            .commands = COMMAND_MEASUREMENTS,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "print Markdown, for documents",
+        },
+};
+
+const char *setting_group_title(enum setting_group group)
+{
+    static const char *const titles[] = {
+        [SETTING_GROUP_RECORD] = "What is recorded",      [SETTING_GROUP_LABEL] = "What it is called",
+        [SETTING_GROUP_COMMAND] = "How the command runs", [SETTING_GROUP_MEASURE] = "How it is measured",
+        [SETTING_GROUP_SHOW] = "What is shown",
+    };
+
+    return titles[group];
+}
+
+unsigned command_of_section(const char *section)
+{
+    return strcmp(section, "run") == 0 ? COMMAND_RUN : 0;
+}
+
+static bool same_name(const char *canonical, const char *name)
+{
+    for (; *canonical != '\0' && *name != '\0'; canonical++, name++) {
+        if (*canonical != (*name == '_' ? '-' : *name))
+            return false;
+    }
+    return *canonical == *name;
+}
+
+int setting_find(const char *name, bool aliases)
+{
+    for (int id = 0; id < SETTING_COUNT; id++) {
+        const struct setting *setting = &settings_table[id];
+
+        if (same_name(setting->name, name))
+            return id;
+        if (aliases && setting->alias && same_name(setting->alias, name))
+            return id;
+    }
+    return -1;
+}
+
+int setting_find_variable(const char *variable, size_t length)
+{
+    static const char prefix[] = "METRON_";
+    const size_t prefix_length = sizeof(prefix) - 1;
+
+    if (length <= prefix_length || memcmp(variable, prefix, prefix_length) != 0)
+        return -1;
+    for (int id = 0; id < SETTING_COUNT; id++) {
+        const char *name = settings_table[id].name;
+        size_t at = prefix_length;
+
+        while (at < length && *name != '\0') {
+            char upper = *name == '-' ? '_' : (char)toupper((unsigned char)*name);
+
+            if (variable[at] != upper)
+                break;
+            at++;
+            name++;
+        }
+        if (at == length && *name == '\0')
+            return id;
+    }
+    return -1;
+}
+
+char *setting_key(const struct setting *setting, char out[SETTING_KEY_SIZE])
+{
+    size_t i = 0;
+
+    for (; setting->name[i] != '\0' && i + 1 < SETTING_KEY_SIZE; i++)
+        out[i] = setting->name[i] == '-' ? '_' : setting->name[i];
+    out[i] = '\0';
+    return out;
+}

@@ -1,0 +1,123 @@
+/*
+ * Every setting of metron, in one table: what it is called, what it may be, what it means, who may set it.
+ * Files, environment, command line, --help and the man pages are all made from it.
+ */
+#ifndef METRON_SETTINGS_TABLE_H
+#define METRON_SETTINGS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum setting_id {
+    SETTING_OUTPUT_PREFIX,
+    SETTING_CLOBBER,
+    SETTING_CAPTURE_OUTPUTS,
+    SETTING_OUTPUTS,
+    SETTING_RECORD_TYPES,
+    SETTING_FAIL_TIME,
+    SETTING_ENVIRONMENT,
+    SETTING_MASK_SECRETS,
+    SETTING_MESSAGE,
+    SETTING_JOB,
+    SETTING_SHEET,
+    SETTING_CONFIG_HASH,
+    SETTING_MODE,
+    SETTING_WAIT,
+    SETTING_PTY,
+    SETTING_CGROUP,
+    SETTING_MEASUREMENTS,
+    SETTING_SAMPLE_INTERVAL,
+    SETTING_REPORT_INTERVAL,
+    SETTING_EVENTS,
+    SETTING_SUMMARY_FORMAT,
+    SETTING_COLORS,
+    SETTING_LOG_LEVEL,
+    SETTING_QUIET,
+    SETTING_JSON,
+    SETTING_MARKDOWN,
+    SETTING_COUNT,
+};
+
+/* The words of each choice, in the order of its table entry. */
+enum choice_streams {
+    CHOICE_STREAMS_ALL,
+    CHOICE_STREAMS_NONE,
+    CHOICE_STREAMS_STDOUT,
+    CHOICE_STREAMS_STDERR,
+};
+enum choice_record_types {
+    CHOICE_RECORD_TYPES_ALL,
+    CHOICE_RECORD_TYPES_SYSTEM_SUMMARY,
+    CHOICE_RECORD_TYPES_PROCESSES_SAMPLES,
+};
+enum choice_mode { CHOICE_MODE_NEW_SESSION, CHOICE_MODE_CURRENT_SESSION };
+enum choice_wait { CHOICE_WAIT_ROOT, CHOICE_WAIT_TREE };
+enum choice_cgroup { CHOICE_CGROUP_OFF };
+enum choice_events { CHOICE_EVENTS_AUTO, CHOICE_EVENTS_CONNECTOR, CHOICE_EVENTS_OFF };
+enum choice_colors { CHOICE_COLORS_AUTO, CHOICE_COLORS_ALWAYS, CHOICE_COLORS_NEVER };
+/* SETTING_LOG_LEVEL's words are in the order of enum log_level (base/log.h). */
+
+/* Commands that take settings as options; bits. */
+enum command {
+    COMMAND_RUN = 1 << 0,
+    COMMAND_MEASUREMENTS = 1 << 1,
+    COMMAND_DOCTOR = 1 << 2,
+};
+
+enum setting_kind {
+    SETTING_KIND_BOOLEAN,
+    SETTING_KIND_INTEGER,
+    SETTING_KIND_REAL,
+    SETTING_KIND_TEXT,
+    SETTING_KIND_CHOICE,
+    SETTING_KIND_LIST, /* comma-separated, kept as text: see settings_list_next */
+};
+
+/* Headings of --help, in their order. */
+enum setting_group {
+    SETTING_GROUP_RECORD,
+    SETTING_GROUP_LABEL,
+    SETTING_GROUP_COMMAND,
+    SETTING_GROUP_MEASURE,
+    SETTING_GROUP_SHOW,
+    SETTING_GROUP_COUNT,
+};
+
+enum setting_trait {
+    SETTING_NOT_LOCAL = 1 << 0,       /* a file in the working folder may not set it */
+    SETTING_OPTION_ONLY = 1 << 1,     /* the command line alone may set it */
+    SETTING_EMPTY_IS_ABSENT = 1 << 2, /* an empty text takes the value away */
+    SETTING_EMPTY_ALLOWED = 1 << 3,   /* an empty text is a value; with neither it is an error */
+};
+
+struct setting {
+    const char *name;  /* "sample-interval"; files: sample_interval; environment: METRON_SAMPLE_INTERVAL */
+    const char *alias; /* second long option, or NULL */
+    char letter;       /* short option, or 0 */
+    enum setting_kind kind;
+    enum setting_group group;
+    const char *initial;        /* the default as text; NULL: none, the setting is absent */
+    const char *initial_text;   /* how documents name a default that is no plain value, or NULL */
+    const char *placeholder;    /* of the option's argument; NULL for booleans and choices */
+    const char *const *choices; /* NULL-terminated words of a choice, else NULL */
+    double lowest, highest;     /* of integers and reals, both included */
+    unsigned commands;          /* enum command: who takes it as an option */
+    unsigned traits;            /* enum setting_trait */
+    const char *meaning;        /* one line, no full stop */
+};
+
+extern const struct setting settings_table[SETTING_COUNT];
+
+const char *setting_group_title(enum setting_group group);
+/* The section of a file that holds settings of one command alone ("run"), or 0 if there is none so named. */
+unsigned command_of_section(const char *section);
+
+/* Finds by name, `-` and `_` alike; with `aliases` also by alias. -1: no such setting. */
+int setting_find(const char *name, bool aliases);
+/* The same by the name of an environment variable, which need not end at `length`. */
+int setting_find_variable(const char *variable, size_t length);
+/* "sample_interval", as files have it. Returns out. */
+#define SETTING_KEY_SIZE 48
+char *setting_key(const struct setting *setting, char out[SETTING_KEY_SIZE]);
+
+#endif

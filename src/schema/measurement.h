@@ -1,0 +1,80 @@
+/*
+ * What can be measured: the vocabulary of a measurement and the rules for combining its parts.
+ *
+ * A collector reads *fields*; a measurement says what becomes of a field: derive (per subject) -> collapse
+ * (over the processes of the target) -> reduce (over the window). Several measurements may share one field.
+ */
+#ifndef METRON_SCHEMA_MEASUREMENT_H
+#define METRON_SCHEMA_MEASUREMENT_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/units.h"
+
+enum scope { SCOPE_SINGLE, SCOPE_PER_PID, SCOPE_PER_DEVICE };
+enum type { TYPE_GAUGE, TYPE_COUNTER, TYPE_LABEL, TYPE_CATEGORICAL };
+enum derive { DERIVE_NONE, DERIVE_RATE };
+enum collapse { COLLAPSE_NONE, COLLAPSE_SUM, COLLAPSE_MAX, COLLAPSE_COUNT };
+enum reduce { REDUCE_MAX, REDUCE_MIN, REDUCE_LAST, REDUCE_DELTA, REDUCE_TALLY };
+/* What a rate can never truly exceed: a higher reading is a late one, and is cut. */
+enum ceiling { CEILING_NONE, CEILING_USABLE_CORES };
+
+/* What a measurement makes us read, so that what nobody selected is not read. A bit set. */
+enum cost {
+    COST_NOTHING = 0, /* already in memory */
+    COST_STAT = 1 << 0,
+    COST_CLOCK = 1 << 1, /* process CPU clock */
+    COST_STATM = 1 << 2,
+    COST_STATUS = 1 << 3,
+    COST_TASKS = 1 << 4, /* status of every thread */
+    COST_FD = 1 << 5,
+    COST_LIMITS = 1 << 6,
+    COST_CMDLINE = 1 << 7,
+    COST_SYSTEM = 1 << 8, /* a file about the whole machine */
+};
+
+struct measurement {
+    const char *key; /* SOURCE_quantity[_total] */
+    uint8_t field;   /* index into the source's fields */
+    enum scope scope;
+    enum type type;
+    enum unit unit;
+    enum derive derive;
+    enum collapse collapse; /* COLLAPSE_NONE with SCOPE_SINGLE: the field itself is single */
+    enum reduce reduce;
+    enum ceiling ceiling;
+    unsigned cost; /* enum cost bits */
+    const char *meaning;
+};
+
+/* A source: what one collector can read. Static tables; nothing here is owned. */
+struct source {
+    const char *name;  /* "proc": every key of it starts with "proc_" */
+    const char *title; /* one line for documents: where it reads */
+    const char *const *fields;
+    uint8_t field_count; /* at most 64 */
+    const struct measurement *measurements;
+    uint8_t measurement_count;
+};
+
+const char *scope_name(enum scope scope);
+const char *type_name(enum type type);
+const char *derive_name(enum derive derive);
+const char *collapse_name(enum collapse collapse);
+const char *reduce_name(enum reduce reduce);
+/* "stat", "status+fd", "nothing"; into `out`, which is returned. */
+#define COST_TEXT_SIZE 96
+char *cost_text(unsigned cost, char out[COST_TEXT_SIZE]);
+
+/* 0, or -EINVAL and why this combination cannot be. */
+int measurement_check(const struct source *source, const struct measurement *measurement,
+                      struct metron_error *error);
+
+/* The key with its statistic after the source: ("proc", "proc_rss_total", "peak") -> "proc_peak_rss_total".
+ */
+#define MEASUREMENT_KEY_SIZE 80
+char *measurement_statistic_key(const struct source *source, const struct measurement *measurement,
+                                const char *statistic, char out[MEASUREMENT_KEY_SIZE]);
+
+#endif

@@ -1,0 +1,192 @@
+#include "schema/registry.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/text.h"
+
+/* No key occurs twice, and no key is what a statistic of another would be called (proc_ave_rss_total). */
+static int registry_check_unique(const struct registry *registry, size_t index, struct metron_error *error)
+{
+    const struct registry_entry *entry = &registry->entries[index];
+    char peak[MEASUREMENT_KEY_SIZE], ave[MEASUREMENT_KEY_SIZE], low[MEASUREMENT_KEY_SIZE];
+
+    measurement_statistic_key(entry->source, entry->measurement, "peak", peak);
+    measurement_statistic_key(entry->source, entry->measurement, "ave", ave);
+    measurement_statistic_key(entry->source, entry->measurement, "low", low);
+    for (size_t i = 0; i < registry->count; i++) {
+        const char *other = registry->entries[i].measurement->key;
+        if (i != index && strcmp(other, entry->measurement->key) == 0)
+            return error_set(error, -EINVAL, "measurement '%s' is defined twice", other);
+        if (strcmp(other, peak) == 0 || strcmp(other, ave) == 0 || strcmp(other, low) == 0)
+            return error_set(error, -EINVAL, "measurement '%s' has the name of a statistic of '%s'", other,
+                             entry->measurement->key);
+    }
+    return 0;
+}
+
+int registry_init(struct registry *registry, const struct source *const *sources, size_t source_count,
+                  struct metron_error *error)
+{
+    size_t total = 0;
+
+    *registry = (struct registry){.sources = sources, .source_count = source_count};
+    for (size_t i = 0; i < source_count; i++)
+        total += sources[i]->measurement_count;
+    registry->entries = calloc(total ? total : 1, sizeof(*registry->entries));
+    if (!registry->entries)
+        return error_set(error, -ENOMEM, "no memory for the registry of measurements");
+
+    for (size_t i = 0; i < source_count; i++) {
+        const struct source *source = sources[i];
+        for (size_t j = 0; j < source->measurement_count; j++) {
+            int code = measurement_check(source, &source->measurements[j], error);
+            if (code < 0) {
+                registry_fini(registry);
+                return code;
+            }
+            registry->entries[registry->count++] = (struct registry_entry){
+                .source = source, .measurement = &source->measurements[j], .source_index = i};
+        }
+    }
+    for (size_t i = 0; i < registry->count; i++) {
+        int code = registry_check_unique(registry, i, error);
+        if (code < 0) {
+            registry_fini(registry);
+            return code;
+        }
+    }
+    return 0;
+}
+
+void registry_fini(struct registry *registry)
+{
+    free(registry->entries);
+    *registry = (struct registry){0};
+}
+
+const struct registry_entry *registry_find(const struct registry *registry, const char *key)
+{
+    for (size_t i = 0; i < registry->count; i++)
+        if (strcmp(registry->entries[i].measurement->key, key) == 0)
+            return &registry->entries[i];
+    return NULL;
+}
+
+/* Up to three known names close to `word`, as "'a', 'b'"; empty if none is near. */
+static void registry_nearest(const struct registry *registry, const char *word, struct strbuf *out)
+{
+    static const size_t shown = 3;
+    size_t limit = strlen(word) / 3 + 1;
+    size_t found = 0;
+
+    for (size_t distance = 0; distance <= limit && found < shown; distance++)
+        for (size_t i = 0; i < registry->count && found < shown; i++) {
+            const char *key = registry->entries[i].measurement->key;
+            if (text_distance(word, key) == distance)
+                strbuf_addf(out, "%s'%s'", found++ ? ", " : "", key);
+        }
+    for (size_t i = 0; i < registry->count && found < shown && strlen(word) >= 3; i++)
+        if (strstr(registry->entries[i].measurement->key, word))
+            strbuf_addf(out, "%s'%s'", found++ ? ", " : "", registry->entries[i].measurement->key);
+}
+
+/* What the "minimal" group may make us read: the cheapest files of each process. */
+#define COST_MINIMAL ((unsigned)(COST_STAT | COST_CLOCK | COST_STATM))
+
+struct selector {
+    struct registry *registry;
+    const bool *opt_in;
+    registry_unavailable *unavailable;
+    void *context;
+};
+
+static bool group_takes(const struct selector *selector, const char *word, const struct registry_entry *entry)
+{
+    if (strcmp(word, "all") == 0)
+        return true;
+    if (selector->opt_in && selector->opt_in[entry->source_index])
+        return false;
+    if (strcmp(word, "default") == 0)
+        return true;
+    return (entry->measurement->cost & ~COST_MINIMAL) == 0;
+}
+
+static int select_word(const struct selector *selector, const char *word, struct metron_error *error)
+{
+    struct registry *registry = selector->registry;
+    bool group = strcmp(word, "all") == 0 || strcmp(word, "default") == 0 || strcmp(word, "minimal") == 0;
+    bool glob = strpbrk(word, "*?") != NULL;
+    bool matched = false;
+
+    for (size_t i = 0; i < registry->count; i++) {
+        struct registry_entry *entry = &registry->entries[i];
+        const char *key = entry->measurement->key;
+        if (group ? !group_takes(selector, word, entry) : !text_glob(word, key))
+            continue;
+        matched = true;
+        const char *reason =
+            selector->unavailable ? selector->unavailable(selector->context, entry->source_index) : NULL;
+        if (reason && !group && !glob)
+            return error_set(error, -EINVAL, "measurement '%s' cannot be taken here: %s", key, reason);
+        if (!reason)
+            entry->selected = true;
+    }
+    if (!matched) {
+        struct strbuf near = STRBUF_INIT;
+        struct strbuf shown = STRBUF_INIT;
+        registry_nearest(registry, word, &near);
+        text_printable(&shown, word, strlen(word));
+        int code =
+            error_set(error, -EINVAL, "no measurement is called '%s'%s%s; 'metron measurements' lists them",
+                      strbuf_text(&shown), near.length ? "; near it: " : "", strbuf_text(&near));
+        strbuf_fini(&near);
+        strbuf_fini(&shown);
+        return code;
+    }
+    return 0;
+}
+
+int registry_select(struct registry *registry, const char *list, const bool *opt_in,
+                    registry_unavailable *unavailable, void *context, struct metron_error *error)
+{
+    struct selector selector = {registry, opt_in, unavailable, context};
+    char *copy = strdup(list);
+    char *rest = copy;
+    int code = 0;
+    bool any = false;
+
+    if (!copy)
+        return error_set(error, -ENOMEM, "no memory for the selection of measurements");
+    for (size_t i = 0; i < registry->count; i++)
+        registry->entries[i].selected = false;
+    for (char *word; code == 0 && (word = strsep(&rest, ", \t")) != NULL;)
+        if (word[0]) {
+            any = true;
+            code = select_word(&selector, word, error);
+        }
+    if (code == 0 && !any)
+        code = error_set(error, -EINVAL, "the list of measurements is empty");
+    free(copy);
+    return code;
+}
+
+unsigned registry_cost(const struct registry *registry, size_t source_index, bool *any)
+{
+    unsigned cost = 0;
+
+    if (any)
+        *any = false;
+    for (size_t i = 0; i < registry->count; i++) {
+        const struct registry_entry *entry = &registry->entries[i];
+        if (!entry->selected || entry->source_index != source_index)
+            continue;
+        cost |= entry->measurement->cost;
+        if (any)
+            *any = true;
+    }
+    return cost;
+}

@@ -1,0 +1,188 @@
+#include "schema/run_info.h"
+
+#include "base/clock.h"
+
+static void json_key_wall(struct json *json, const char *key, struct timespec wall)
+{
+    char stamp[CLOCK_ISO_SIZE];
+    json_key_string(json, key, clock_iso8601(wall, 6, stamp));
+}
+
+static void answer_json(struct json *json, const char *key, const struct headline_answer *answer)
+{
+    if (!answer->has)
+        return;
+    json_key(json, key);
+    json_object_begin(json);
+    json_key_number(json, "value", answer->value);
+    json_key_string(json, "source", answer->source);
+    json_key_string(json, "note", answer->note);
+    json_object_end(json);
+}
+
+static void system_json(struct json *json, const struct run_info *info)
+{
+    json_key(json, "system");
+    json_object_begin(json);
+    json_key_string(json, "hostname", info->hostname);
+    json_key_integer(json, "uid", info->uid);
+    json_key_string(json, "user", info->user);
+    json_key_string(json, "kernel", info->kernel);
+    json_key_integer(json, "cpu_total", info->cpu_total);
+    json_key_integer(json, "cpu_usable", info->cpu_usable);
+    if (info->memory_total_bytes)
+        json_key_integer(json, "memory_total", (int64_t)info->memory_total_bytes);
+    json_object_end(json);
+
+    json_key(json, "env");
+    json_object_begin(json);
+    for (size_t i = 0; i < info->environment_count; i++)
+        json_key_string(json, info->environment[i].name, info->environment[i].value);
+    json_object_end(json);
+
+    json_key(json, "output_paths");
+    json_object_begin(json);
+    json_key_string(json, "prefix", info->prefix);
+    json_key_string(json, "stdout", info->stdout_path);
+    json_key_string(json, "stderr", info->stderr_path);
+    json_key_string(json, "usage", info->usage_path);
+    json_key_string(json, "events", info->events_path);
+    json_key_string(json, "info", info->info_path);
+    json_object_end(json);
+}
+
+static void measurements_json(struct json *json, const struct registry *registry)
+{
+    json_key(json, "measurements");
+    json_object_begin(json);
+    for (size_t i = 0; i < registry->count; i++) {
+        const struct registry_entry *entry = &registry->entries[i];
+        if (!entry->selected)
+            continue;
+        json_key(json, entry->measurement->key);
+        json_object_begin(json);
+        json_key_string(json, "source", entry->source->name);
+        json_key_string(json, "field", entry->source->fields[entry->measurement->field]);
+        json_key_string(json, "unit", unit_name(entry->measurement->unit));
+        json_key_string(json, "scope", scope_name(entry->measurement->scope));
+        json_key_string(json, "type", type_name(entry->measurement->type));
+        json_key_string(json, "reduce", reduce_name(entry->measurement->reduce));
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+/* How the numbers were got: what was selected, what could not be read and why, what was in force. */
+static void provenance_json(struct json *json, const struct run_info *info)
+{
+    json_key(json, "provenance");
+    json_object_begin(json);
+    json_key_number(json, "sample_interval", info->sample_interval);
+    json_key_number(json, "report_interval", info->report_interval);
+    json_key_string(json, "mode", info->mode);
+    json_key_string(json, "wait", info->wait);
+    json_key_string(json, "tier", info->tier);
+    json_key_string(json, "tier_reason", info->tier_reason);
+    json_key_string(json, "processes_seen_by", info->processes_seen_by);
+    json_key_string(json, "processes_seen_reason", info->processes_seen_reason);
+    json_key_boolean(json, "cpu_is_conserved", info->cpu_is_conserved);
+    json_key_boolean(json, "spawned_is_exact", info->spawned_is_exact);
+    if (info->events_lost)
+        json_key_integer(json, "events_lost", (int64_t)info->events_lost);
+    json_key(json, "collectors");
+    json_object_begin(json);
+    for (size_t i = 0; i < info->collector_count; i++) {
+        json_key(json, info->collectors[i].name);
+        json_object_begin(json);
+        json_key_boolean(json, "available", info->collectors[i].reason == NULL);
+        json_key_string(json, "reason", info->collectors[i].reason);
+        json_object_end(json);
+    }
+    json_object_end(json);
+    measurements_json(json, info->registry);
+    json_object_end(json);
+}
+
+static void survivors_json(struct json *json, const struct run_info *info)
+{
+    if (!info->survivors_in_all)
+        return;
+    json_key(json, "survivors");
+    json_object_begin(json);
+    json_key_integer(json, "count", (int64_t)info->survivors_in_all);
+    json_key(json, "processes");
+    json_array_begin(json);
+    for (size_t i = 0; i < info->survivor_count; i++) {
+        json_object_begin(json);
+        json_key_integer(json, "pid", info->survivors[i].pid);
+        json_key_string(json, "command", info->survivors[i].command);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void outcome_json(struct json *json, const struct run_info *info)
+{
+    json_key(json, "execution_summary");
+    json_object_begin(json);
+    json_key_integer(json, "exit_code", info->exit_code);
+    if (info->signal)
+        json_key_integer(json, "signal", info->signal);
+    json_key_string(json, "cause", info->cause);
+    json_key_string(json, "command", info->command);
+    json_key_string(json, "logs_prefix", info->prefix);
+    json_key_number(json, "wall_clock_time", info->wall_seconds);
+    json_key_wall(json, "start_time", info->start_wall);
+    json_key_wall(json, "end_time", info->end_wall);
+    json_key_integer(json, "num_samples", info->num_samples);
+    json_key_integer(json, "num_reports", info->num_reports);
+    json_key_string(json, "working_directory", info->working_directory);
+    for (size_t i = 0; info->summary && i < info->summary->count; i++) {
+        json_key(json, info->summary->entries[i].key);
+        record_entry_json(json, &info->summary->entries[i]);
+    }
+    json_object_end(json);
+
+    json_key(json, "headline");
+    json_object_begin(json);
+    answer_json(json, "cpu_seconds", &info->headline.cpu_seconds);
+    answer_json(json, "peak_memory_bytes", &info->headline.peak_memory_bytes);
+    answer_json(json, "processes", &info->headline.processes);
+    json_object_end(json);
+    survivors_json(json, info);
+}
+
+void run_info_json(struct json *json, const struct run_info *info)
+{
+    json_object_begin(json);
+    json_key_string(json, "schema_version", METRON_SCHEMA_VERSION);
+    json_key_string(json, "metron_version", info->metron_version);
+    json_key_string(json, "status", info->ended ? "ended" : "running");
+    json_key(json, "recorder");
+    json_object_begin(json);
+    json_key_integer(json, "pid", info->metron_pid);
+    if (info->metron_start_ticks)
+        json_key_integer(json, "start_ticks", (int64_t)info->metron_start_ticks);
+    json_key_string(json, "boot_id", info->boot_id);
+    json_object_end(json);
+
+    json_key_string(json, "command", info->command);
+    json_key(json, "arguments");
+    json_array_begin(json);
+    for (const char *const *argument = info->arguments; argument && *argument; argument++)
+        json_string(json, *argument);
+    json_array_end(json);
+    json_key_string(json, "working_directory", info->working_directory);
+    json_key_string(json, "message", info->message);
+    json_key_string(json, "job", info->job);
+    if (info->has_sheet)
+        json_key_integer(json, "sheet", info->sheet);
+    json_key_string(json, "config_hash", info->config_hash);
+    json_key_wall(json, "start_time", info->start_wall);
+    system_json(json, info);
+    provenance_json(json, info);
+    if (info->ended)
+        outcome_json(json, info);
+    json_object_end(json);
+}

@@ -1,0 +1,99 @@
+/*
+ * What is known of a run beside its readings: info.json. Plain data; every pointer is borrowed, NULL is
+ * absent.
+ */
+#ifndef METRON_SCHEMA_RUN_INFO_H
+#define METRON_SCHEMA_RUN_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "schema/record.h"
+#include "schema/registry.h"
+
+#define METRON_SCHEMA_VERSION "1.0"
+
+/* One answer to a common question, with the key it was taken from. */
+struct headline_answer {
+    bool has;
+    double value;
+    const char *source; /* the key, static or borrowed */
+    const char *note;   /* what to know about it; NULL: nothing */
+};
+
+struct headline {
+    struct headline_answer cpu_seconds;
+    struct headline_answer peak_memory_bytes;
+    struct headline_answer processes;
+};
+
+struct run_variable {
+    const char *name, *value; /* the value already masked */
+};
+
+struct run_collector {
+    const char *name;
+    const char *reason; /* why it is unavailable; NULL: available */
+};
+
+struct run_survivor {
+    pid_t pid;
+    const char *command;
+};
+
+struct run_info {
+    const char *metron_version;
+    /* Who records: with the boot id, a reader can tell a running run from a lost one. */
+    pid_t metron_pid;
+    uint64_t metron_start_ticks; /* field 22 of its /proc/PID/stat; 0: unknown */
+    const char *boot_id;
+
+    const char *command;          /* one line, masked, quoted for a shell */
+    const char *const *arguments; /* masked, NULL-terminated */
+    const char *working_directory;
+    const char *message, *job, *config_hash;
+    bool has_sheet;
+    int64_t sheet;
+
+    const char *hostname, *user, *kernel;
+    uid_t uid;
+    unsigned cpu_total, cpu_usable;
+    uint64_t memory_total_bytes;
+    const struct run_variable *environment;
+    size_t environment_count;
+
+    const char *prefix, *stdout_path, *stderr_path, *usage_path, *events_path, *info_path;
+
+    double sample_interval, report_interval;
+    const char *mode, *wait;
+    const char *tier, *tier_reason;    /* in force; why not a higher one */
+    const char *processes_seen_by;     /* connector, listings or scan */
+    const char *processes_seen_reason; /* why not the connector */
+    bool spawned_is_exact, cpu_is_conserved;
+    uint64_t events_lost;
+    const struct run_collector *collectors;
+    size_t collector_count;
+    const struct registry *registry; /* what was selected */
+
+    struct timespec start_wall;
+    /* From here on: only once the run has ended. */
+    bool ended;
+    struct timespec end_wall;
+    double wall_seconds;
+    int exit_code; /* what metron exits with */
+    int signal;    /* 0: none */
+    const char *cause;
+    unsigned num_samples, num_reports;
+    const struct record *summary;
+    struct headline headline;
+    const struct run_survivor *survivors; /* members that outlived the command; at most some are named */
+    size_t survivor_count, survivors_in_all;
+};
+
+void run_info_json(struct json *json, const struct run_info *info);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * What this machine and its kernel are, found out once at the start: by trying, not by version.
+ */
+#ifndef METRON_PROBE_KERNEL_H
+#define METRON_PROBE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct kernel_facts {
+    bool live;               /* proc_root is this machine's /proc, not a recorded tree */
+    size_t page_bytes;       /* of this machine */
+    long ticks_per_second;   /* USER_HZ, of this machine */
+    unsigned usable_cpus;    /* that this process may run on (its affinity); at least 1 */
+    unsigned online_cpus;    /* that the machine has running; at least 1 */
+    bool fd_count_in_size;   /* st_size of PID/fd is the number of descriptors (from Linux 6.2) */
+    bool has_children_files; /* PID/task/TID/children is there (CONFIG_PROC_CHILDREN) */
+    pid_t pid_max;           /* pids are below this; 0: unknown */
+    uint64_t memory_bytes;   /* MemTotal; 0: unknown */
+    char boot_id[40];        /* another one after every boot; "" if unknown, as are the next two */
+    char release[72];        /* "6.1.0-18-amd64" */
+    char hostname[72];
+};
+
+/* Fills `out` from `proc_root` ("/proc", or a recorded tree: then page size, ticks and CPUs are still this
+ * machine's). A fact that cannot be had takes the value said above. -ENOENT or another negative errno only if
+ * there is no such folder. */
+int kernel_facts_read(const char *proc_root, struct kernel_facts *out);
+
+#endif

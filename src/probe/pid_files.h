@@ -1,0 +1,39 @@
+/*
+ * The other files of /proc/PID: bytes in, struct out.
+ *
+ *   statm   "size resident shared text lib data dt" in pages
+ *   status  "Name:\tcat\n…VmHWM:\t    1234 kB\n…voluntary_ctxt_switches:\t12\n…"
+ *   limits  "Max open files            1024                 1048576              files     \n"
+ *   children  "12 13 14 " (task/TID/children; needs CONFIG_PROC_CHILDREN)
+ *   cmdline arguments, each ended by NUL; empty for kernel threads and zombies
+ */
+#ifndef METRON_PROBE_PID_FILES_H
+#define METRON_PROBE_PID_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct pid_statm {
+    uint64_t size_pages, resident_pages, shared_pages;
+};
+int pid_statm_parse(const char *text, size_t length, struct pid_statm *out);
+
+struct pid_status {
+    bool has_hwm; /* zombies and kernel threads have none */
+    uint64_t hwm_bytes;
+    bool has_switches; /* of this one thread, not of the process */
+    uint64_t voluntary_switches, involuntary_switches;
+};
+int pid_status_parse(const char *text, size_t length, struct pid_status *out);
+
+/* Soft limit of "Max open files"; UINT64_MAX for unlimited. */
+int pid_limits_parse(const char *text, size_t length, uint64_t *open_files);
+
+/* Calls `visit` for each pid of a children listing; a cut-off last number (no space after it) is not visited.
+ * Returns the number visited or -EBADMSG. */
+int pid_children_parse(const char *text, size_t length, void (*visit)(void *context, pid_t pid),
+                       void *context);
+
+#endif

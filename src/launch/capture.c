@@ -1,0 +1,296 @@
+/*
+ * Capturing a stream.
+ *
+ * The thread polls the source and an eventfd that asks it to stop. What it reads goes to the file first, so
+ * that the record is complete whatever becomes of the screen, then to the screen with an ordinary blocking
+ * write. There is no queue in between: while the screen blocks nothing is read, the pipe fills up and the
+ * command waits, just as it would without metron.
+ *
+ * A descriptor of the screen is shared with other processes, so it is never made non-blocking. A thread stuck
+ * in its write is therefore called back by a signal (worker.h), again and again until it has noticed.
+ */
+#include "launch/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "launch/descriptor.h"
+#include "launch/worker.h"
+
+#define BUFFER_BYTES   (64UL * 1024) /* the default capacity of a pipe, and the most a terminal buffers */
+#define HUNG_RETRY_MS  100
+#define JOIN_RETRY_MS  20
+#define ABANDON_TRIES  100 /* one per millisecond */
+#define ERROR_TEXT_MAX 128
+
+struct capture {
+    const char *name;
+    int source_fd, show_fd, record_fd; /* the last two become -1 when given up; the thread's own */
+    bool source_is_terminal, screen_is_terminal;
+    int null_fd;  /* takes the place of the source when that is closed */
+    int stop_fd;  /* readable: stop */
+    int ended_fd; /* readable: the thread has ended */
+    pthread_t thread;
+    bool joined;
+    atomic_bool screen_abandoned; /* asked for by the caller */
+    atomic_bool screen_released;  /* the thread has noticed, and does not touch it any more */
+    _Atomic uint64_t bytes;
+    char buffer[BUFFER_BYTES];
+};
+
+enum taken { TAKEN, TAKEN_NOTHING, TAKEN_HUNG_UP, TAKEN_END };
+
+static void record(struct capture *capture, size_t length)
+{
+    char text[ERROR_TEXT_MAX];
+
+    if (capture->record_fd < 0)
+        return;
+
+    int code = file_write_all(capture->record_fd, capture->buffer, length);
+
+    if (code == 0)
+        return;
+    capture->record_fd = -1;
+    log_warning("%s is not recorded any more: %s; %s", capture->name, strerror_r(-code, text, sizeof(text)),
+                capture->show_fd >= 0 ? "it is still shown" : "the rest of it is lost");
+}
+
+/* Waits until a screen that somebody else made non-blocking takes more, or a signal. */
+static void await_screen(const struct capture *capture)
+{
+    struct pollfd screen = {.fd = capture->show_fd, .events = POLLOUT};
+
+    (void)poll(&screen, 1, -1);
+}
+
+/* Whether the screen is given up; takes note of it if so. */
+static bool release_screen(struct capture *capture)
+{
+    if (!atomic_load(&capture->screen_abandoned))
+        return false;
+    capture->show_fd = -1;
+    atomic_store(&capture->screen_released, true);
+    return true;
+}
+
+/* False if the screen has gone. */
+static bool show(struct capture *capture, size_t length)
+{
+    const char *rest = capture->buffer;
+    char text[ERROR_TEXT_MAX];
+
+    while (capture->show_fd >= 0 && length > 0) {
+        if (release_screen(capture))
+            break;
+
+        ssize_t count = write(capture->show_fd, rest, length);
+
+        if (count >= 0) {
+            rest += count;
+            length -= (size_t)count;
+        } else if (errno == EAGAIN) {
+            await_screen(capture);
+        } else if (errno == EPIPE || (errno == EIO && capture->screen_is_terminal)) {
+            return false;
+        } else if (errno != EINTR) {
+            int code = errno;
+
+            capture->show_fd = -1;
+            log_warning("%s is not shown any more: %s; %s", capture->name,
+                        strerror_r(code, text, sizeof(text)),
+                        capture->record_fd >= 0 ? "it is still recorded" : "the rest of it is lost");
+        }
+    }
+    return true;
+}
+
+/* One read, which never waits after poll, and its delivery. */
+static enum taken take(struct capture *capture, size_t limit)
+{
+    ssize_t count = read(capture->source_fd, capture->buffer, limit < BUFFER_BYTES ? limit : BUFFER_BYTES);
+
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return TAKEN_NOTHING;
+    /* Nobody has the terminal open. Somebody may open it again (/dev/tty), and closing the master would hang
+     * up on a command that merely closed its stdio: only the end of the command ends this stream. */
+    if (count < 0 && errno == EIO && capture->source_is_terminal)
+        return TAKEN_HUNG_UP;
+    if (count <= 0)
+        return TAKEN_END;
+    atomic_fetch_add(&capture->bytes, (uint64_t)count);
+    record(capture, (size_t)count);
+    return show(capture, (size_t)count) ? TAKEN : TAKEN_END;
+}
+
+/* What is in the pipe now, and not what a writer who outlives the command goes on adding. */
+static void drain(struct capture *capture)
+{
+    struct pollfd source = {.fd = capture->source_fd, .events = POLLIN};
+    int waiting = 0;
+    int capacity = fcntl(capture->source_fd, F_GETPIPE_SZ);
+
+    /* A terminal counts only what its line discipline has seen; poll makes it look at the rest. */
+    (void)poll(&source, 1, 0);
+    if (ioctl(capture->source_fd, FIONREAD, &waiting) != 0)
+        waiting = 0;
+
+    size_t left = (size_t)waiting + (capacity > 0 ? (size_t)capacity : BUFFER_BYTES);
+
+    while (left > 0 && poll(&source, 1, 0) > 0) {
+        uint64_t before = atomic_load(&capture->bytes);
+        enum taken taken = take(capture, left);
+
+        if (taken == TAKEN_END || taken == TAKEN_HUNG_UP)
+            break;
+        left -= (size_t)(atomic_load(&capture->bytes) - before);
+    }
+}
+
+static void *run(void *argument)
+{
+    struct capture *capture = argument;
+    bool hung_up = false;
+
+    for (;;) {
+        struct pollfd polled[] = {
+            {.fd = capture->stop_fd, .events = POLLIN},
+            {.fd = hung_up ? -1 : capture->source_fd, .events = POLLIN},
+        };
+
+        /* A hung-up terminal is readable all the time: it is looked at now and then. */
+        if (poll(polled, 2, hung_up ? HUNG_RETRY_MS : -1) < 0) {
+            (void)release_screen(capture);
+            continue;
+        }
+        if (polled[0].revents) {
+            drain(capture);
+            break;
+        }
+        if (hung_up) {
+            hung_up = false;
+            continue;
+        }
+
+        enum taken taken = take(capture, BUFFER_BYTES);
+
+        if (taken == TAKEN_END)
+            break;
+        hung_up = taken == TAKEN_HUNG_UP;
+    }
+    /* Closes the source and keeps its number. */
+    (void)dup3(capture->null_fd, capture->source_fd, O_CLOEXEC);
+    (void)eventfd_write(capture->ended_fd, 1);
+    return NULL;
+}
+
+static void release(struct capture *capture)
+{
+    descriptor_close(&capture->source_fd);
+    descriptor_close(&capture->null_fd);
+    descriptor_close(&capture->stop_fd);
+    descriptor_close(&capture->ended_fd);
+    free(capture);
+}
+
+int capture_start(const struct capture_options *options, struct capture **out, struct metron_error *error)
+{
+    struct capture *capture = malloc(sizeof(*capture));
+    int code = 0;
+
+    if (!capture) {
+        close(options->source_fd);
+        return error_set(error, -ENOMEM, "cannot capture %s: out of memory", options->name);
+    }
+    capture->name = options->name;
+    capture->source_fd = options->source_fd;
+    capture->show_fd = options->show_fd;
+    capture->record_fd = options->record_fd;
+    capture->source_is_terminal = isatty(options->source_fd);
+    /* Asked now: one that has been hung up does not say that it is a terminal any more. */
+    capture->screen_is_terminal = options->show_fd >= 0 && isatty(options->show_fd);
+    capture->joined = false;
+    atomic_init(&capture->screen_abandoned, false);
+    atomic_init(&capture->screen_released, false);
+    atomic_init(&capture->bytes, 0);
+    capture->stop_fd = descriptor_new_event();
+    capture->ended_fd = descriptor_new_event();
+    capture->null_fd = descriptor_new_null();
+    if (capture->stop_fd < 0 || capture->ended_fd < 0 || capture->null_fd < 0)
+        code = capture->stop_fd < 0 ? capture->stop_fd
+                                    : (capture->ended_fd < 0 ? capture->ended_fd : capture->null_fd);
+    if (code == 0)
+        code = worker_start(&capture->thread, run, capture);
+    if (code < 0) {
+        release(capture);
+        return error_set(error, code, "cannot capture %s: %s", options->name, strerror(-code));
+    }
+    *out = capture;
+    return 0;
+}
+
+void capture_stop(struct capture *capture)
+{
+    (void)eventfd_write(capture->stop_fd, 1);
+}
+
+int capture_ended_fd(const struct capture *capture)
+{
+    return capture->ended_fd;
+}
+
+void capture_abandon_screen(struct capture *capture)
+{
+    struct pollfd ended = {.fd = capture->ended_fd, .events = POLLIN};
+
+    if (capture->joined)
+        return;
+    atomic_store(&capture->screen_abandoned, true);
+    /* The signal may come just before the thread enters its write, and a lost one would leave it there: it is
+     * repeated until heard. Only a slow disk takes longer than a moment, and after that the thread looks. */
+    for (int tries = 0; tries < ABANDON_TRIES && !atomic_load(&capture->screen_released); tries++) {
+        worker_interrupt(capture->thread);
+        if (poll(&ended, 1, 1) > 0)
+            break;
+    }
+}
+
+void capture_finish(struct capture *capture, const volatile bool *give_up)
+{
+    struct pollfd ended = {.fd = capture->ended_fd, .events = POLLIN};
+
+    if (capture->joined)
+        return;
+    capture_stop(capture);
+    while (poll(&ended, 1, JOIN_RETRY_MS) <= 0) {
+        if (atomic_load(&capture->screen_abandoned) || (give_up && *give_up))
+            capture_abandon_screen(capture);
+    }
+    pthread_join(capture->thread, NULL);
+    capture->joined = true;
+}
+
+uint64_t capture_bytes(const struct capture *capture)
+{
+    return atomic_load(&capture->bytes);
+}
+
+void capture_free(struct capture *capture)
+{
+    const volatile bool give_up = true;
+
+    if (!capture)
+        return;
+    capture_finish(capture, &give_up);
+    release(capture);
+}

@@ -1,0 +1,48 @@
+/*
+ * Output on its way from the command to the terminal and to a file: one thread per stream, so that neither a
+ * slow terminal nor a slow disk delays a sample, and the command is held back only as a pipe would.
+ *
+ * Bytes go through unchanged and in order. A file that cannot be written any more (disk full) is reported
+ * once and the stream is only shown from then on; a screen that has gone (EPIPE, or EIO of a terminal) closes
+ * the pipe, so that the command learns it as it would without metron; any other error in showing is reported
+ * once and the stream is only recorded.
+ */
+#ifndef METRON_LAUNCH_CAPTURE_H
+#define METRON_LAUNCH_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct capture; /* one stream; opaque */
+
+struct capture_options {
+    /* Read end of a pipe or a pty master; owned by the capture from now on, also if it fails to start. The
+     * number stays taken until capture_free: once the stream has ended it is /dev/null, so that others may
+     * use a master (keyboard.h, terminal.h) without asking whether it is still there. */
+    int source_fd;
+    int show_fd;      /* where it is shown (1 or 2), or -1; borrowed, never made non-blocking */
+    int record_fd;    /* the file, or -1; borrowed. With neither, the stream is read and dropped */
+    const char *name; /* "stdout" or "stderr", for messages; borrowed */
+};
+
+int capture_start(const struct capture_options *options, struct capture **out, struct metron_error *error);
+
+/* The command has ended: take what is in the pipe now, then stop; a writer that still holds the pipe is not
+ * waited for. Waits for the thread. If the screen blocks (a stopped terminal), `give_up` (may be NULL) may be
+ * set from a signal handler: showing is abandoned and recording completed. */
+void capture_finish(struct capture *capture, const volatile bool *give_up);
+
+/* The same in steps, for an event loop: ask to stop; the descriptor is readable once the thread has ended, by
+ * itself (all writers have gone, the screen has gone) or because it was asked; give up the
+ * screen (waits a tenth of a second at most). Any may be called at any time before capture_free. */
+void capture_stop(struct capture *capture);
+int capture_ended_fd(const struct capture *capture); /* borrowed: poll it, do not read it */
+void capture_abandon_screen(struct capture *capture);
+
+uint64_t capture_bytes(const struct capture *capture); /* seen so far */
+/* Stops without regard to the screen if it still runs. NULL is allowed. */
+void capture_free(struct capture *capture);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * metron's own file descriptors, kept away from the command's: never 0 to 2, never inherited.
+ */
+#ifndef METRON_LAUNCH_DESCRIPTOR_H
+#define METRON_LAUNCH_DESCRIPTOR_H
+
+/* For the start of main: where the caller closed stdin, stdout or stderr, /dev/null takes the place, so that
+ * no file of ours can become one of them. It is CLOEXEC: the command finds them closed, as the caller wished.
+ */
+void descriptor_reserve_stdio(void);
+/* Moves a descriptor of ours above 2. Takes over `fd` (a negative errno is passed on); the result is CLOEXEC.
+ */
+int descriptor_above_stdio(int fd);
+/* New descriptors above 2, CLOEXEC, or a negative errno: an eventfd (non-blocking), and /dev/null. */
+int descriptor_new_event(void);
+int descriptor_new_null(void);
+/* Closes *fd if it is open and sets it to -1. */
+void descriptor_close(int *fd);
+
+#endif

@@ -1,0 +1,278 @@
+/*
+ * The keyboard: a thread that copies keys from the user's terminal to the command's.
+ *
+ * It writes to the master without blocking and keeps what did not fit: a command that does not read its
+ * terminal must not hang metron's end. With its small buffer full, nothing more is read from the user.
+ *
+ * The terminal's modes are changed only by the caller's thread (start, suspend, resume, finish).
+ */
+#include "launch/keyboard.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "launch/descriptor.h"
+#include "launch/terminal.h"
+#include "launch/worker.h"
+
+#define PENDING_BYTES 4096
+#define JOIN_RETRY_MS 20
+
+enum mode { MODE_PAUSED, MODE_COPYING, MODE_ENDING };
+
+struct keyboard {
+    int tty_fd, master_fd;
+    int wake_fd;    /* the mode has changed */
+    int request_fd; /* there are requests */
+    int ended_fd;
+    pthread_t thread;
+    bool raw; /* the terminal's modes are ours, `found` are the user's */
+    struct termios found;
+    _Atomic enum mode mode;
+    atomic_uint requests;
+    /* The thread's own: */
+    uint64_t interrupted_ns; /* when Ctrl-C was last typed, 0 before */
+    char pending[PENDING_BYTES];
+    size_t pending_length;
+};
+
+/* For exit(): a terminal left raw is unusable to whoever sits before it. */
+static struct keyboard *at_exit;
+
+static void raise_request(struct keyboard *keyboard, enum keyboard_request request)
+{
+    atomic_fetch_or(&keyboard->requests, request);
+    (void)eventfd_write(keyboard->request_fd, 1);
+}
+
+/* Whether the command itself, the leader of its session, is in the foreground of its terminal. If it is not,
+ * a shell with job control runs in there, and stopping what is in the foreground is that shell's business. */
+static bool leader_in_foreground(int master_fd)
+{
+    pid_t foreground, session;
+
+    return ioctl(master_fd, TIOCGPGRP, &foreground) == 0 && ioctl(master_fd, TIOCGSID, &session) == 0 &&
+           foreground == session;
+}
+
+/* Looks for the keys that mean something to metron; true if this one is to be passed on. */
+static bool inspect_key(struct keyboard *keyboard, const struct termios *modes, unsigned char key)
+{
+    /* _POSIX_VDISABLE, 0 on Linux, stands for "no such key". */
+    if (!(modes->c_lflag & ISIG) || key == _POSIX_VDISABLE)
+        return true;
+    if (key == modes->c_cc[VINTR]) {
+        uint64_t now_ns = clock_monotonic_ns();
+
+        if (keyboard->interrupted_ns != 0 && now_ns - keyboard->interrupted_ns <= NS_PER_SECOND)
+            raise_request(keyboard, KEYBOARD_INTERRUPTED_TWICE);
+        keyboard->interrupted_ns = now_ns;
+    }
+    if (key == modes->c_cc[VSUSP] && leader_in_foreground(keyboard->master_fd)) {
+        raise_request(keyboard, KEYBOARD_SUSPEND);
+        return false;
+    }
+    return true;
+}
+
+/* False when the user's terminal has gone. */
+static bool read_keys(struct keyboard *keyboard)
+{
+    char keys[PENDING_BYTES];
+    struct termios modes = {0};
+    ssize_t count = read(keyboard->tty_fd, keys, PENDING_BYTES - keyboard->pending_length);
+
+    if (count < 0 && (errno == EINTR || errno == EAGAIN))
+        return true;
+    /* A read in the background, with SIGTTIN blocked: we were moved there without being told. */
+    if (count < 0 && errno == EIO && terminal_in_background(keyboard->tty_fd)) {
+        enum mode copying = MODE_COPYING;
+
+        atomic_compare_exchange_strong(&keyboard->mode, &copying, MODE_PAUSED);
+        return true;
+    }
+    if (count <= 0)
+        return false;
+    /* On a master this gives the modes of the command's side. */
+    if (tcgetattr(keyboard->master_fd, &modes) != 0)
+        modes.c_lflag = 0;
+    for (ssize_t i = 0; i < count; i++) {
+        if (inspect_key(keyboard, &modes, (unsigned char)keys[i]))
+            keyboard->pending[keyboard->pending_length++] = keys[i];
+    }
+    return true;
+}
+
+/* What can be written now; the rest stays. */
+static void write_pending(struct keyboard *keyboard)
+{
+    ssize_t count = write(keyboard->master_fd, keyboard->pending, keyboard->pending_length);
+
+    if (count < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    /* Nobody reads any more: what was typed is dropped. */
+    if (count <= 0)
+        count = (ssize_t)keyboard->pending_length;
+    keyboard->pending_length -= (size_t)count;
+    memmove(keyboard->pending, keyboard->pending + count, keyboard->pending_length);
+}
+
+static void *run(void *argument)
+{
+    struct keyboard *keyboard = argument;
+    bool there = true;
+
+    for (;;) {
+        enum mode mode = atomic_load(&keyboard->mode);
+        bool readable = there && mode == MODE_COPYING && keyboard->pending_length < PENDING_BYTES;
+        bool writable = keyboard->pending_length > 0;
+        struct pollfd polled[] = {
+            {.fd = keyboard->wake_fd, .events = POLLIN},
+            {.fd = readable ? keyboard->tty_fd : -1, .events = POLLIN},
+            {.fd = writable ? keyboard->master_fd : -1, .events = POLLOUT},
+        };
+        eventfd_t ignored;
+
+        if (mode == MODE_ENDING)
+            break;
+        if (poll(polled, 3, -1) < 0)
+            continue;
+        if (polled[0].revents)
+            (void)eventfd_read(keyboard->wake_fd, &ignored);
+        if (polled[2].revents)
+            write_pending(keyboard);
+        if (polled[1].revents && atomic_load(&keyboard->mode) == MODE_COPYING) {
+            there = read_keys(keyboard);
+            if (keyboard->pending_length > 0)
+                write_pending(keyboard);
+        }
+    }
+    (void)eventfd_write(keyboard->ended_fd, 1);
+    return NULL;
+}
+
+static void restore_terminal(struct keyboard *keyboard)
+{
+    /* In the background the terminal is somebody else's, who has set it as he needs it; and to set it would
+     * stop us (SIGTTOU). TCSANOW: to wait for the output to drain could be for ever (Ctrl-S). */
+    if (keyboard->raw && !terminal_in_background(keyboard->tty_fd))
+        tcsetattr(keyboard->tty_fd, TCSANOW, &keyboard->found);
+    keyboard->raw = false;
+}
+
+static void restore_at_exit(void)
+{
+    if (at_exit)
+        restore_terminal(at_exit);
+}
+
+static void set_mode(struct keyboard *keyboard, enum mode mode)
+{
+    atomic_store(&keyboard->mode, mode);
+    (void)eventfd_write(keyboard->wake_fd, 1);
+}
+
+void keyboard_suspend(struct keyboard *keyboard)
+{
+    if (!keyboard)
+        return;
+    set_mode(keyboard, MODE_PAUSED);
+    restore_terminal(keyboard);
+}
+
+void keyboard_resume(struct keyboard *keyboard)
+{
+    struct termios raw;
+
+    if (!keyboard || terminal_in_background(keyboard->tty_fd))
+        return;
+    /* After a stop by SIGSTOP the shell has put back its own modes while ours are still noted as in force:
+     * what is found is taken anew only if we had restored it. */
+    if (!keyboard->raw && tcgetattr(keyboard->tty_fd, &keyboard->found) != 0)
+        return;
+    raw = keyboard->found;
+    cfmakeraw(&raw);
+    if (tcsetattr(keyboard->tty_fd, TCSANOW, &raw) == 0)
+        keyboard->raw = true;
+    terminal_copy_size(keyboard->tty_fd, keyboard->master_fd);
+    set_mode(keyboard, MODE_COPYING);
+}
+
+static void release(struct keyboard *keyboard)
+{
+    descriptor_close(&keyboard->wake_fd);
+    descriptor_close(&keyboard->request_fd);
+    descriptor_close(&keyboard->ended_fd);
+    free(keyboard);
+}
+
+int keyboard_start(int tty_fd, int master_fd, struct keyboard **out, struct metron_error *error)
+{
+    static bool registered;
+    struct keyboard *keyboard = calloc(1, sizeof(*keyboard));
+    int code;
+
+    if (!keyboard)
+        return error_set(error, -ENOMEM, "cannot read the keyboard: out of memory");
+    keyboard->tty_fd = tty_fd;
+    keyboard->master_fd = master_fd;
+    keyboard->wake_fd = descriptor_new_event();
+    keyboard->request_fd = descriptor_new_event();
+    keyboard->ended_fd = descriptor_new_event();
+    atomic_init(&keyboard->mode, MODE_PAUSED);
+    code = keyboard->wake_fd < 0      ? keyboard->wake_fd
+           : keyboard->request_fd < 0 ? keyboard->request_fd
+           : keyboard->ended_fd < 0   ? keyboard->ended_fd
+                                      : worker_start(&keyboard->thread, run, keyboard);
+    if (code < 0) {
+        release(keyboard);
+        return error_set(error, code, "cannot read the keyboard: %s", strerror(-code));
+    }
+    if (!registered)
+        registered = atexit(restore_at_exit) == 0;
+    at_exit = keyboard;
+    keyboard_resume(keyboard);
+    *out = keyboard;
+    return 0;
+}
+
+int keyboard_request_fd(const struct keyboard *keyboard)
+{
+    return keyboard->request_fd;
+}
+
+unsigned keyboard_take_requests(struct keyboard *keyboard)
+{
+    eventfd_t ignored;
+
+    (void)eventfd_read(keyboard->request_fd, &ignored);
+    return atomic_exchange(&keyboard->requests, 0);
+}
+
+void keyboard_finish(struct keyboard *keyboard)
+{
+    if (!keyboard)
+        return;
+
+    struct pollfd ended = {.fd = keyboard->ended_fd, .events = POLLIN};
+
+    set_mode(keyboard, MODE_ENDING);
+    /* The thread waits only in poll, unless somebody else took the key it was about to read. */
+    while (poll(&ended, 1, JOIN_RETRY_MS) <= 0)
+        worker_interrupt(keyboard->thread);
+    pthread_join(keyboard->thread, NULL);
+    restore_terminal(keyboard);
+    at_exit = NULL;
+    release(keyboard);
+}

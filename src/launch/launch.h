@@ -1,0 +1,49 @@
+/*
+ * Starting a command: session, terminal, pipes, signal dispositions, limits; and knowing whether exec worked.
+ *
+ * The command is forked (not vforked) from this process, which must still be small: a child's ru_maxrss
+ * starts from what its parent held at the fork, and after vfork from the parent's lifetime peak.
+ */
+#ifndef METRON_LAUNCH_LAUNCH_H
+#define METRON_LAUNCH_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/error.h"
+
+struct launch_options {
+    char *const *argv;        /* NULL-terminated; argv[0] is looked up in PATH */
+    char *const *environment; /* NULL-terminated; NULL: the caller's own */
+    bool new_session;         /* setsid: the command and its descendants leave our session */
+    bool pty;                 /* the command gets a terminal of its own (implies new_session) */
+    bool pipe_stdout;         /* give us the read end; else inherited (with pty: the terminal) */
+    bool pipe_stderr;
+    const struct rlimit *open_files; /* restored in the child if not NULL: metron raises its own */
+};
+
+struct launched {
+    pid_t pid;
+    uint64_t start_ns; /* monotonic, just before the fork */
+    struct timespec start_wall;
+    int stdout_fd, stderr_fd; /* our read ends, CLOEXEC; -1 where inherited. pty: stdout_fd is the master */
+    /* Our stdin is a terminal and we are a background job on it. In a session of its own the command would
+     * not be stopped when it reads, as a background job should, but take the shell's input: it got /dev/null.
+     */
+    bool stdin_withheld;
+    /* What the command's ru_maxrss began with, whatever it uses itself: a floor under small values. */
+    uint64_t inherited_rss_bytes;
+    bool stdin_is_pty; /* the command's stdin is its pty: a keyboard (keyboard.h) should feed it */
+};
+
+/* Starts the command. 0; or -ENOENT-like errno of exec or of an earlier step, with a message that names the
+ * command. On failure nothing is left behind: no child, no descriptor. */
+int launch_start(const struct launch_options *options, struct launched *out, struct metron_error *error);
+/* The exit code a shell gives for a command that cannot be run: 127 not found, 126 found but not executable.
+ */
+int launch_failure_exit_code(int code);
+
+#endif

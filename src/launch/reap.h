@@ -1,0 +1,22 @@
+/*
+ * Collecting the dead: our own children, and the orphans we adopt as sub-reaper.
+ */
+#ifndef METRON_LAUNCH_REAP_H
+#define METRON_LAUNCH_REAP_H
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* Makes this process adopt orphaned descendants of its children. 0 or a negative errno. */
+int launch_become_subreaper(void);
+
+struct reaped {
+    pid_t pid;
+    int wait_status;
+    struct rusage usage; /* its own and its waited-for children's */
+};
+/* Reaps one ended child (`pid`, or any with -1) without waiting: 1 if one was reaped, 0 if none has ended,
+ * -ECHILD if there are no children at all (or `pid` is none of ours). */
+int launch_reap(pid_t pid, struct reaped *out);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Worker threads: a small stack, every signal blocked but one. That one is a real-time signal with an empty
+ * handler and without SA_RESTART, which exists only to interrupt; sent from outside it does nothing.
+ */
+#include "launch/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+
+#define STACK_BYTES (256UL * 1024)
+
+static int interrupt_signal(void)
+{
+    return SIGRTMIN + 6;
+}
+
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+int worker_start(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    struct sigaction action = {.sa_handler = do_nothing};
+    pthread_attr_t attributes;
+    sigset_t blocked, before;
+
+    if (sigaction(interrupt_signal(), &action, NULL) != 0)
+        return -errno;
+
+    int code = pthread_attr_init(&attributes);
+
+    if (code != 0)
+        return -code;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    /* The new thread inherits the mask of the one that makes it. */
+    sigfillset(&blocked);
+    sigdelset(&blocked, interrupt_signal());
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    code = pthread_create(thread, &attributes, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return -code;
+}
+
+void worker_interrupt(pthread_t thread)
+{
+    pthread_kill(thread, interrupt_signal());
+}

@@ -1,0 +1,271 @@
+#include "tree/members.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <uthash.h>
+
+#include "base/text.h"
+#include "probe/process_clock.h"
+#include "schema/secrets.h"
+
+struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns)
+{
+    int64_t offset_ns = (int64_t)(stamp_ns - tree->monotonic_at_start_ns);
+    int64_t total_ns = (int64_t)tree->wall_at_start.tv_nsec + offset_ns;
+    int64_t second = (int64_t)NS_PER_SECOND;
+    int64_t seconds = total_ns / second;
+    int64_t rest = total_ns % second;
+    if (rest < 0) {
+        rest += second;
+        seconds--;
+    }
+    return (struct timespec){tree->wall_at_start.tv_sec + (time_t)seconds, (long)rest};
+}
+
+struct process *members_find(const struct tree *tree, pid_t pid)
+{
+    struct process *process;
+    HASH_FIND(hh, tree->by_pid, &pid, sizeof(pid), process);
+    return process;
+}
+
+static uint32_t next_incarnation(struct tree *tree, pid_t pid)
+{
+    if (pid < 0 || (size_t)pid >= tree->pid_max)
+        return 1;
+    if (tree->incarnations[pid] < UINT8_MAX)
+        tree->incarnations[pid]++;
+    return tree->incarnations[pid];
+}
+
+struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
+{
+    if (tree->count == tree->capacity) {
+        size_t capacity = tree->capacity ? tree->capacity * 2 : 64;
+        struct process **members = realloc(tree->members, capacity * sizeof(*members));
+        if (!members)
+            return NULL;
+        tree->members = members;
+        tree->capacity = capacity;
+    }
+    struct process *process = tree->free_list;
+    if (process)
+        tree->free_list = process->next_free;
+    else
+        process = malloc(sizeof(*process));
+    if (!process)
+        return NULL;
+    *process = (struct process){
+        .subject = {.serial = ++tree->next_serial,
+                    .id = pid,
+                    .incarnation = next_incarnation(tree, pid),
+                    .born_ns = born_ns},
+        .event_threads = 1,
+    };
+    if (born_ns)
+        clock_iso8601(tree_wall(tree, born_ns), 2, process->start_time);
+    pid_dir_init(&process->dir, pid);
+    HASH_ADD(hh, tree->by_pid, subject.id, sizeof(pid), process);
+    tree->members[tree->count++] = process;
+    return process;
+}
+
+void members_end(struct tree *tree, struct process *process)
+{
+    if (process->ended)
+        return;
+    process->ended = true;
+    HASH_DEL(tree->by_pid, process);
+    pid_dir_close(&process->dir, &tree->reader);
+    if (tree->options.on_end)
+        tree->options.on_end(tree->options.context, process);
+}
+
+void members_sweep(struct tree *tree)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        struct process *process = tree->members[i];
+        if (!process->ended) {
+            tree->members[kept++] = process;
+            continue;
+        }
+        free(process->command);
+        process->command = NULL;
+        process->next_free = tree->free_list;
+        tree->free_list = process;
+    }
+    tree->count = kept;
+}
+
+void members_free(struct tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct process *process = tree->members[i];
+        if (!process->ended) {
+            HASH_DEL(tree->by_pid, process);
+            pid_dir_close(&process->dir, &tree->reader);
+        }
+        free(process->command);
+        free(process);
+    }
+    for (struct process *process = tree->free_list, *next; process; process = next) {
+        next = process->next_free;
+        free(process);
+    }
+    free(tree->members);
+    tree->members = NULL;
+    tree->free_list = NULL;
+    tree->count = 0;
+}
+
+void announce_spawn(struct tree *tree, struct process *process, pid_t parent, enum event_seen seen,
+                    uint64_t stamp_ns)
+{
+    if (process->announced_spawn)
+        return;
+    process->announced_spawn = true;
+    tree->spawned++;
+    if (!tree->options.on_event)
+        return;
+    struct event event = {
+        .type = EVENT_SPAWN,
+        .seen = seen,
+        .wall = tree_wall(tree, stamp_ns),
+        .pid = process->subject.id,
+        .start_time = process->start_time[0] ? process->start_time : NULL,
+        .ppid = parent,
+        .command = process->command,
+    };
+    tree->options.on_event(tree->options.context, &event);
+}
+
+void announce_exit(struct tree *tree, struct process *process, enum event_seen seen, uint64_t stamp_ns)
+{
+    if (process->announced_exit)
+        return;
+    process->announced_exit = true;
+    tree->exited++;
+    if (!tree->options.on_event)
+        return;
+    struct event event = {
+        .type = EVENT_EXIT,
+        .seen = seen,
+        .wall = tree_wall(tree, stamp_ns),
+        .pid = process->subject.id,
+        .start_time = process->start_time[0] ? process->start_time : NULL,
+        .command = process->command,
+        .has_status = process->has_status,
+        .wait_status = process->wait_status,
+    };
+    if (event.has_status && WIFSIGNALED(event.wait_status)) {
+        event.type = EVENT_KILL;
+        tree->options.on_event(tree->options.context, &event);
+        event.type = EVENT_EXIT;
+    }
+    tree->options.on_event(tree->options.context, &event);
+}
+
+static void set_start(const struct tree *tree, struct process *process, uint64_t start_ticks)
+{
+    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)clock_ticks_per_second();
+    uint64_t start_ns = start_ticks * tick_ns - (uint64_t)tree->suspended_ns;
+
+    process->start_ticks = start_ticks;
+    if (process->subject.born_ns)
+        return; /* the connector told it before, and what was said once stays said */
+    clock_iso8601(tree_wall(tree, start_ns), 2, process->start_time);
+    /* stat cuts the start down to a tick: a child of ours cannot be older than the run. */
+    if (tree->options.reaps && start_ns <= tree->options.start_ns)
+        start_ns = tree->options.start_ns + 1;
+    process->subject.born_ns = start_ns;
+}
+
+/* A hash of what exec changes; where stat hides the stack (another user's process), the name alone. */
+static uint64_t image_of(const struct pid_stat *stat)
+{
+    uint64_t hash = 1469598103934665603ULL ^ stat->start_stack;
+    for (const char *c = stat->comm; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
+    return hash | 1;
+}
+
+static void read_command(struct tree *tree, struct process *process)
+{
+    char bytes[4096];
+    struct strbuf *line = &tree->line;
+
+    process->image = image_of(&process->stat);
+    ssize_t length = pid_dir_cmdline(&process->dir, &tree->reader, bytes, sizeof(bytes));
+    strbuf_reset(line);
+    if (length > 0) {
+        secrets_mask_arguments(line, bytes, (size_t)length, tree->options.mask_secrets);
+    } else {
+        /* Kernel threads and processes in the middle of exec have none: their name in brackets, as ps has it.
+         */
+        strbuf_addc(line, '[');
+        strbuf_adds(line, process->stat.comm);
+        strbuf_addc(line, ']');
+    }
+    if (line->failed)
+        return;
+    char *copy = strdup(strbuf_text(line));
+    if (!copy)
+        return;
+    free(process->command);
+    process->command = copy;
+}
+
+/* Whether what stat shows is the process we know; settles it at the first reading. */
+static bool same_process(const struct tree *tree, struct process *process, const struct pid_stat *stat)
+{
+    if (process->start_ticks)
+        return process->start_ticks == stat->start_ticks;
+    if (process->subject.born_ns) {
+        /* Known from an event: whoever had this pid at that moment started before it; a later start is a
+         * reused pid. */
+        uint64_t tick_ns = NS_PER_SECOND / (uint64_t)clock_ticks_per_second();
+        if (stat->start_ticks > (process->subject.born_ns + (uint64_t)tree->suspended_ns) / tick_ns + 1)
+            return false;
+    }
+    set_start(tree, process, stat->start_ticks);
+    return true;
+}
+
+int member_read(struct tree *tree, struct process *process)
+{
+    char text[PID_STAT_SIZE];
+    struct pid_stat stat;
+    uint64_t cpu_ns = 0;
+    pid_t pid = process->subject.id;
+
+    /* The clock first: should the pid be reused in between, the stat read after it shows another start. */
+    uint64_t stamp_ns = clock_monotonic_ns();
+    if (tree->options.read_clock && process_clock_read(pid, &cpu_ns) < 0)
+        cpu_ns = 0;
+    /* Kept open from the second pass on: most processes are short, and never have one. */
+    ssize_t length =
+        pid_dir_read(&process->dir, &tree->reader, PID_FILE_STAT, process->passes > 0, text, sizeof(text));
+    if (length < 0 || pid_stat_parse(text, (size_t)length, &stat) < 0)
+        return -ESRCH;
+    if (!same_process(tree, process, &stat))
+        return -ESRCH;
+    if (process->passes == 0 || stat.ppid != process->stat.ppid)
+        (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat.ppid);
+    process->stat = stat;
+    process->stat_ns = stamp_ns;
+    process->cpu_ns = cpu_ns;
+    if (process->passes++ == 0 && process->subject.born_ns < tree->options.start_ns)
+        process->baseline = ledger_of_process(&stat, cpu_ns);
+    if (tree->options.read_commands && process->image != image_of(&stat) && stat.state != 'Z')
+        read_command(tree, process);
+    if (!process->of_command) {
+        const struct process *parent = members_find(tree, stat.ppid);
+        process->of_command = tree->options.reaps || pid == tree->root || (parent && parent->of_command);
+    }
+    announce_spawn(tree, process, stat.ppid, SEEN_SAMPLED, process->subject.born_ns);
+    return 0;
+}

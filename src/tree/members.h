@@ -1,0 +1,60 @@
+/*
+ * Inside tree/: the list of members and what happens to one of them. Not for other rooms.
+ */
+#ifndef METRON_TREE_MEMBERS_H
+#define METRON_TREE_MEMBERS_H
+
+#include "tree/tree.h"
+
+struct tree {
+    struct tree_options options;
+    struct pid_reader reader;
+    struct process **members; /* in the order found: parents first */
+    size_t count, capacity;
+    struct process *by_pid; /* the living ones, hashed */
+    struct process *free_list; /* ended ones, their memory used again */
+    uint8_t *incarnations;     /* how often each pid was seen in this run; pages touched on demand */
+    size_t pid_max;
+    uint64_t next_serial;
+    pid_t self, root;
+    int connector_fd; /* -1: not in force */
+    uint64_t events_lost;
+    bool list_once; /* events were lost: the next pass lists everybody */
+    char connector_reason[sizeof(((struct metron_error *)0)->message)];
+    enum tree_method method;
+    struct ledger ledger;
+    uint64_t spawned, exited;
+    unsigned living, zombies;
+    struct timespec wall_at_start; /* these two name the same instant */
+    uint64_t monotonic_at_start_ns;
+    int64_t suspended_ns;
+    struct strbuf line; /* scratch */
+};
+
+/* The living member with this pid, or NULL. */
+struct process *members_find(const struct tree *tree, pid_t pid);
+/* Adds a member; its identity is settled when stat is read. `born_ns` 0: not known yet. NULL for want of
+ * memory. */
+struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns);
+/* The member has gone: out of the pid map at once, out of the list when members_sweep is called. */
+void members_end(struct tree *tree, struct process *process);
+void members_sweep(struct tree *tree);
+void members_free(struct tree *tree);
+
+/* Announcements; each once per process. */
+void announce_spawn(struct tree *tree, struct process *process, pid_t parent, enum event_seen seen,
+                    uint64_t stamp_ns);
+void announce_exit(struct tree *tree, struct process *process, enum event_seen seen, uint64_t stamp_ns);
+
+/* Finds members that are not known yet: children of `process`, of ourselves, of everybody (a scan). */
+void discover_children(struct tree *tree, struct process *process);
+void discover_orphans(struct tree *tree);
+void discover_by_scan(struct tree *tree);
+
+/* Reads stat (and clock) of a member and settles its identity. 0, or -ESRCH: it has gone. */
+int member_read(struct tree *tree, struct process *process);
+
+/* Wall time of a monotonic stamp, immune to steps of the wall clock since the start. */
+struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns);
+
+#endif

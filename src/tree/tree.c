@@ -1,0 +1,336 @@
+#include "tree/tree.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "probe/connector.h"
+#include "tree/members.h"
+
+/* Linux' own upper bound on pids (PID_MAX_LIMIT): a byte for each is virtual until a pid is seen. */
+#define PID_LIMIT ((size_t)4 * 1024 * 1024)
+
+static void tree_choose_method(struct tree *tree)
+{
+    struct metron_error error = {0};
+
+    tree->connector_fd = -1;
+    if (tree->options.connector)
+        tree->connector_fd = connector_open(&error);
+    else
+        (void)error_set(&error, -ECANCELED, "switched off");
+    if (tree->connector_fd >= 0) {
+        tree->method = TREE_CONNECTOR;
+        return;
+    }
+    (void)snprintf(tree->connector_reason, sizeof(tree->connector_reason), "%s", error.message);
+    /* A session's orphans leave our sight (their new parent is not ours): only a scan finds them again. */
+    tree->method = tree->reader.has_children_files && !tree->options.session ? TREE_LISTINGS : TREE_SCAN;
+}
+
+struct tree *tree_new(const struct tree_options *options, struct metron_error *error)
+{
+    struct tree *tree = calloc(1, sizeof(*tree));
+    if (!tree) {
+        (void)error_set(error, -ENOMEM, "no memory to follow processes");
+        return NULL;
+    }
+    tree->options = *options;
+    tree->connector_fd = -1;
+    tree->self = getpid();
+    tree->pid_max = PID_LIMIT;
+    tree->wall_at_start = clock_wall();
+    tree->monotonic_at_start_ns = clock_monotonic_ns();
+    tree->suspended_ns = clock_suspended_ns();
+    void *memory =
+        mmap(NULL, PID_LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    tree->incarnations = memory == MAP_FAILED ? NULL : memory;
+    int code = pid_reader_init(&tree->reader, options->proc_root, options->facts, options->kept_descriptors);
+    if (!tree->incarnations || code < 0) {
+        code = code < 0 ? code : -ENOMEM;
+        (void)error_set(error, code, "cannot follow processes under '%s': %s", options->proc_root,
+                        strerror(-code));
+        tree_free(tree);
+        return NULL;
+    }
+    tree->options.facts = NULL;
+    tree_choose_method(tree);
+    if (options->session)
+        discover_by_scan(tree);
+    return tree;
+}
+
+void tree_free(struct tree *tree)
+{
+    if (!tree)
+        return;
+    members_free(tree);
+    if (tree->connector_fd >= 0)
+        connector_close(tree->connector_fd);
+    if (tree->incarnations)
+        (void)munmap(tree->incarnations, PID_LIMIT);
+    pid_reader_fini(&tree->reader);
+    strbuf_fini(&tree->line);
+    free(tree);
+}
+
+int tree_add_root(struct tree *tree, pid_t pid)
+{
+    tree->root = pid;
+    struct process *root = members_find(tree, pid);
+    if (!root)
+        root = members_add(tree, pid, 0);
+    return root ? 0 : -ENOMEM;
+}
+
+static void on_fork(struct tree *tree, const struct connector_event *event)
+{
+    struct process *process = members_find(tree, event->tgid);
+
+    if (event->pid != event->tgid) {
+        if (process)
+            process->event_threads++;
+        return;
+    }
+    /* Our own child is the command, or a process it cloned as our child (CLONE_PARENT): both belong. */
+    bool ours = event->parent_tgid == tree->self ? tree->options.reaps || event->pid == tree->root
+                                                 : members_find(tree, event->parent_tgid) != NULL;
+    if (!ours)
+        return;
+    if (process && process->announced_exit) {
+        members_end(tree, process); /* the pid is in use again */
+        process = NULL;
+    }
+    if (!process)
+        process = members_add(tree, event->pid, event->stamp_ns);
+    if (!process)
+        return;
+    const struct process *parent = members_find(tree, event->parent_tgid);
+    process->of_command = tree->options.reaps || event->pid == tree->root || (parent && parent->of_command);
+    announce_spawn(tree, process, event->parent_tgid, SEEN_EVENT, event->stamp_ns);
+}
+
+static void on_exit_event(struct tree *tree, const struct connector_event *event)
+{
+    struct process *process = members_find(tree, event->tgid);
+
+    if (!process)
+        return;
+    if (event->pid == event->tgid) {
+        process->wait_status = event->wait_status;
+        process->has_status = true;
+    }
+    /* A main thread may leave long before the others: the process ends with its last thread. */
+    if (process->event_threads > 0 && --process->event_threads == 0)
+        announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
+}
+
+static void visit_event(void *context, const struct connector_event *event)
+{
+    struct tree *tree = context;
+
+    switch (event->what) {
+    case CONNECTOR_FORK:
+        on_fork(tree, event);
+        break;
+    case CONNECTOR_EXEC: {
+        struct process *process = members_find(tree, event->tgid);
+        if (process)
+            process->image = 0; /* read the command line anew */
+        break;
+    }
+    case CONNECTOR_EXIT:
+        on_exit_event(tree, event);
+        break;
+    }
+}
+
+int tree_events_fd(const struct tree *tree)
+{
+    return tree->connector_fd;
+}
+
+void tree_read_events(struct tree *tree)
+{
+    if (tree->connector_fd < 0)
+        return;
+    for (;;) {
+        int code = connector_read(tree->connector_fd, visit_event, tree);
+        if (code == -ENOBUFS) {
+            tree->events_lost++;
+            tree->list_once = true;
+            continue;
+        }
+        if (code <= 0)
+            return;
+    }
+}
+
+/* The books of a member that nobody reaps for us: kept if no other member inherits them. */
+static void settle_unreaped(struct tree *tree, const struct process *process)
+{
+    if (!tree->options.reaps && !members_find(tree, process->stat.ppid))
+        ledger_add(&tree->ledger.gone, process->counted);
+}
+
+static void refresh_member(struct tree *tree, struct process *process)
+{
+    if (member_read(tree, process) < 0) {
+        if (process->passes > 0) {
+            settle_unreaped(tree, process);
+            announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
+        } else if (process->announced_spawn) {
+            announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
+        }
+        members_end(tree, process);
+        return;
+    }
+    process->counted = ledger_minus(ledger_of_process(&process->stat, process->cpu_ns), process->baseline);
+    ledger_add(&tree->ledger.live, process->counted);
+    if (process->stat.state == 'Z' && process->stat.threads <= 1)
+        tree->zombies++;
+    else
+        tree->living++;
+}
+
+void tree_refresh(struct tree *tree)
+{
+    tree_read_events(tree);
+    bool list = tree->method == TREE_LISTINGS || (tree->method == TREE_CONNECTOR && tree->list_once);
+
+    tree->list_once = false;
+    tree->living = tree->zombies = 0;
+    tree->ledger.live = (struct ledger_sum){0};
+    if (tree->method == TREE_SCAN || (list && tree->options.session))
+        discover_by_scan(tree);
+    /* The list grows while it is walked: children come after their parents, and are read after them. */
+    for (size_t i = 0;; i++) {
+        if (i == tree->count && list && tree->options.reaps)
+            discover_orphans(tree); /* may add: then the walk goes on */
+        if (i == tree->count)
+            break;
+        struct process *process = tree->members[i];
+        if (!process->ended)
+            refresh_member(tree, process);
+        if (list && !process->ended)
+            discover_children(tree, process);
+    }
+    ledger_publish(&tree->ledger);
+    members_sweep(tree);
+}
+
+void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    tree_read_events(tree); /* the dead one's own events come first */
+    struct process *process = members_find(tree, pid);
+    if (!process)
+        process = members_add(tree, pid, 0);
+    ledger_reap(&tree->ledger, usage);
+    if (!process)
+        return;
+    process->wait_status = wait_status;
+    process->has_status = true;
+    announce_spawn(tree, process, 0, SEEN_REAPED, now_ns);
+    announce_exit(tree, process, SEEN_REAPED, now_ns);
+    members_end(tree, process);
+    members_sweep(tree);
+}
+
+static bool send_signal(struct tree *tree, struct process *process, int signal)
+{
+    pid_t pid = process->subject.id;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    if (fd < 0)
+        return errno == ENOSYS && member_read(tree, process) == 0 && kill(pid, signal) == 0;
+    /* The descriptor is taken before identity is checked: from here on a reused pid cannot be hit. */
+    bool sent = member_read(tree, process) == 0 && syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0;
+    (void)close(fd);
+    return sent;
+}
+
+unsigned tree_signal(struct tree *tree, int signal)
+{
+    unsigned reached = 0;
+
+    tree_refresh(tree);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct process *process = tree->members[i];
+        if (process->of_command && process->stat.state != 'Z' && send_signal(tree, process, signal))
+            reached++;
+    }
+    return reached;
+}
+
+size_t tree_count(const struct tree *tree)
+{
+    return tree->count;
+}
+
+struct process *tree_process(const struct tree *tree, size_t index)
+{
+    return tree->members[index];
+}
+
+unsigned tree_living(const struct tree *tree)
+{
+    return tree->living;
+}
+
+unsigned tree_zombies(const struct tree *tree)
+{
+    return tree->zombies;
+}
+
+const struct ledger *tree_ledger(const struct tree *tree)
+{
+    return &tree->ledger;
+}
+
+void tree_note_hwm(struct tree *tree, uint64_t bytes)
+{
+    if (bytes > tree->ledger.hwm_bytes)
+        tree->ledger.hwm_bytes = bytes;
+}
+
+uint64_t tree_spawned(const struct tree *tree)
+{
+    return tree->spawned;
+}
+
+uint64_t tree_exited(const struct tree *tree)
+{
+    return tree->exited;
+}
+
+uint64_t tree_events_lost(const struct tree *tree)
+{
+    return tree->events_lost;
+}
+
+bool tree_counts_all(const struct tree *tree)
+{
+    return tree->method == TREE_CONNECTOR && tree->events_lost == 0 && !tree->options.session;
+}
+
+enum tree_method tree_method(const struct tree *tree)
+{
+    return tree->method;
+}
+
+const char *tree_method_reason(const struct tree *tree)
+{
+    return tree->method == TREE_CONNECTOR ? NULL : tree->connector_reason;
+}
+
+struct pid_reader *tree_reader(struct tree *tree)
+{
+    return &tree->reader;
+}

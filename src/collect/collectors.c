@@ -1,0 +1,21 @@
+#include "collect/collectors.h"
+
+extern const struct collector collector_proc;
+extern const struct collector collector_ledger;
+extern const struct collector collector_rusage;
+extern const struct collector collector_sys;
+extern const struct collector collector_self;
+
+/* One line per collector. */
+const struct collector *const collectors[] = {
+    &collector_proc, &collector_ledger, &collector_rusage, &collector_sys, &collector_self,
+};
+const size_t collector_count = sizeof(collectors) / sizeof(collectors[0]);
+
+const struct source *const *collector_sources(void)
+{
+    static const struct source *sources[sizeof(collectors) / sizeof(collectors[0])];
+    for (size_t i = 0; i < collector_count; i++)
+        sources[i] = &collectors[i]->source;
+    return sources;
+}

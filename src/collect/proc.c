@@ -1,0 +1,333 @@
+/*
+ * Every process of the target from /proc/PID, and the target as a whole.
+ *
+ * stat and the CPU clock were read by tree/ in this pass; what else the selection needs is read here, file by
+ * file: a file that nobody selected is not opened, and one that cannot be read costs its own values alone.
+ */
+#include "collect/collector.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    /* of each process */
+    RSS,
+    VSZ,
+    HWM,
+    CPU_SECONDS,
+    ETIME,
+    STATE,
+    COMMAND,
+    PPID,
+    START_TIME,
+    THREADS,
+    FDS,
+    FD_LIMIT,
+    MINOR_FAULTS,
+    MAJOR_FAULTS,
+    CTX_VOLUNTARY,
+    CTX_INVOLUNTARY,
+    /* of the target */
+    HWM_MAX,
+    TREE_CPU_SECONDS,
+    TREE_MINOR_FAULTS,
+    TREE_MAJOR_FAULTS,
+    PROCESSES,
+    ZOMBIES,
+    SPAWNED,
+    EXITED,
+    FIELD_COUNT
+};
+
+static const char *const fields[FIELD_COUNT] = {
+    [RSS] = "statm.resident",
+    [VSZ] = "stat.vsize",
+    [HWM] = "status.VmHWM",
+    [CPU_SECONDS] = "process CPU clock",
+    [ETIME] = "now - stat.starttime",
+    [STATE] = "stat.state",
+    [COMMAND] = "cmdline",
+    [PPID] = "stat.ppid",
+    [START_TIME] = "stat.starttime",
+    [THREADS] = "stat.num_threads",
+    [FDS] = "entries of fd/",
+    [FD_LIMIT] = "limits: Max open files (soft)",
+    [MINOR_FAULTS] = "stat.minflt",
+    [MAJOR_FAULTS] = "stat.majflt",
+    [CTX_VOLUNTARY] = "task/*/status.voluntary_ctxt_switches",
+    [CTX_INVOLUNTARY] = "task/*/status.nonvoluntary_ctxt_switches",
+    [HWM_MAX] = "largest status.VmHWM so far",
+    [TREE_CPU_SECONDS] = "ledger: living + reaped",
+    [TREE_MINOR_FAULTS] = "ledger: living + reaped",
+    [TREE_MAJOR_FAULTS] = "ledger: living + reaped",
+    [PROCESSES] = "members alive",
+    [ZOMBIES] = "members in state Z",
+    [SPAWNED] = "members found",
+    [EXITED] = "members ended",
+};
+
+#define LEVEL(KEY, FIELD, UNIT, COST, MEANING)                                                               \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE, .unit = (UNIT),          \
+        .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING)                                           \
+    }
+#define LEVEL_TOTAL(KEY, FIELD, UNIT, COST, MEANING)                                                         \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT), .collapse = COLLAPSE_SUM,        \
+        .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING)                                           \
+    }
+#define COUNT_OWN(KEY, FIELD, COST, MEANING)                                                                 \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER, .unit = UNIT_COUNT,    \
+        .reduce = REDUCE_DELTA, .cost = (COST), .meaning = (MEANING)                                         \
+    }
+#define COUNT_SINGLE(KEY, FIELD, UNIT, COST, MEANING)                                                        \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT), .reduce = REDUCE_DELTA,        \
+        .cost = (COST), .meaning = (MEANING)                                                                 \
+    }
+#define LABEL(KEY, FIELD, COST, MEANING)                                                                     \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_LABEL, .reduce = REDUCE_LAST,   \
+        .cost = (COST), .meaning = (MEANING)                                                                 \
+    }
+
+static const struct measurement measurements[] = {
+    LEVEL("proc_rss", RSS, UNIT_BYTES, COST_STATM, "resident memory, shared pages included"),
+    LEVEL_TOTAL(
+        "proc_rss_total", RSS, UNIT_BYTES, COST_STATM,
+        "sum of resident memory over the processes: counts a shared page once per process, an upper bound"),
+    LEVEL("proc_vsz", VSZ, UNIT_BYTES, COST_STAT, "virtual memory size"),
+    LEVEL_TOTAL("proc_vsz_total", VSZ, UNIT_BYTES, COST_STAT, "sum of virtual memory sizes"),
+    LEVEL("proc_hwm", HWM, UNIT_BYTES, COST_STATUS,
+          "the kernel's high-water mark of resident memory since exec: a spike between samples is not lost"),
+    {.key = "proc_hwm_max",
+     .field = HWM_MAX,
+     .type = TYPE_GAUGE,
+     .unit = UNIT_BYTES,
+     .reduce = REDUCE_LAST,
+     .cost = COST_STATUS,
+     .meaning = "the largest high-water mark of a single process so far, ended ones included"},
+    {.key = "proc_pdcpu",
+     .field = CPU_SECONDS,
+     .scope = SCOPE_PER_PID,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_PERCENT,
+     .derive = DERIVE_RATE,
+     .reduce = REDUCE_MAX,
+     .ceiling = CEILING_USABLE_CORES,
+     .cost = COST_STAT | COST_CLOCK,
+     .meaning = "CPU of the process itself between two samples, 100 = one core; resolved to one kernel tick"},
+    {.key = "proc_pdcpu_total",
+     .field = TREE_CPU_SECONDS,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_PERCENT,
+     .derive = DERIVE_RATE,
+     .reduce = REDUCE_MAX,
+     .ceiling = CEILING_USABLE_CORES,
+     .cost = COST_STAT | COST_CLOCK,
+     .meaning =
+         "CPU of the whole tree between two samples from the ledger, 100 = one core; short children counted"},
+    COUNT_SINGLE(
+        "proc_cpu_seconds", TREE_CPU_SECONDS, UNIT_SECONDS, COST_STAT | COST_CLOCK,
+        "CPU seconds of the whole tree from the ledger: living + reaped, nothing lost when a process ends"),
+    {.key = "proc_etime",
+     .field = ETIME,
+     .scope = SCOPE_PER_PID,
+     .type = TYPE_GAUGE,
+     .unit = UNIT_SECONDS,
+     .reduce = REDUCE_LAST,
+     .cost = COST_STAT,
+     .meaning = "seconds since the process started"},
+    {.key = "proc_stat",
+     .field = STATE,
+     .scope = SCOPE_PER_PID,
+     .type = TYPE_CATEGORICAL,
+     .reduce = REDUCE_TALLY,
+     .cost = COST_STAT,
+     .meaning = "how many samples found the process in each state (R running, S sleeping, D disk, Z zombie, "
+                "T stopped)"},
+    LABEL("proc_cmd", COMMAND, COST_STAT | COST_CMDLINE, "command line, values that look secret masked"),
+    LABEL("proc_ppid", PPID, COST_STAT, "pid of the parent"),
+    LABEL("proc_start_time", START_TIME, COST_STAT, "when the process started: with the pid, its identity"),
+    LEVEL("proc_threads", THREADS, UNIT_COUNT, COST_STAT, "threads"),
+    LEVEL_TOTAL("proc_threads_total", THREADS, UNIT_COUNT, COST_STAT, "threads of all processes"),
+    LEVEL("proc_fds", FDS, UNIT_COUNT, COST_FD, "open file descriptors"),
+    LEVEL_TOTAL("proc_fds_total", FDS, UNIT_COUNT, COST_FD,
+                "open file descriptors of all processes that let us look"),
+    LEVEL("proc_fd_limit", FD_LIMIT, UNIT_COUNT, COST_LIMITS,
+          "soft limit of open file descriptors; absent where there is none"),
+    COUNT_OWN("proc_minor_faults", MINOR_FAULTS, COST_STAT, "page faults without I/O, of the process itself"),
+    COUNT_SINGLE("proc_minor_faults_total", TREE_MINOR_FAULTS, UNIT_COUNT, COST_STAT,
+                 "page faults without I/O of the whole tree, conserved like CPU"),
+    COUNT_OWN("proc_major_faults", MAJOR_FAULTS, COST_STAT, "page faults with I/O, of the process itself"),
+    COUNT_SINGLE("proc_major_faults_total", TREE_MAJOR_FAULTS, UNIT_COUNT, COST_STAT,
+                 "page faults with I/O of the whole tree, conserved like CPU"),
+    COUNT_OWN("proc_ctx_voluntary", CTX_VOLUNTARY, COST_STATUS | COST_TASKS,
+              "times a living thread of the process gave up the CPU to wait"),
+    {.key = "proc_ctx_voluntary_total",
+     .field = CTX_VOLUNTARY,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_COUNT,
+     .collapse = COLLAPSE_SUM,
+     .reduce = REDUCE_DELTA,
+     .cost = COST_STATUS | COST_TASKS,
+     .meaning =
+         "sum of proc_ctx_voluntary: what was seen while alive, not conserved (rusage_ctx_voluntary is)"},
+    COUNT_OWN("proc_ctx_involuntary", CTX_INVOLUNTARY, COST_STATUS | COST_TASKS,
+              "times a living thread of the process was taken off the CPU"),
+    {.key = "proc_ctx_involuntary_total",
+     .field = CTX_INVOLUNTARY,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_COUNT,
+     .collapse = COLLAPSE_SUM,
+     .reduce = REDUCE_DELTA,
+     .cost = COST_STATUS | COST_TASKS,
+     .meaning =
+         "sum of proc_ctx_involuntary: what was seen while alive, not conserved (rusage_ctx_involuntary is)"},
+    {.key = "proc_processes",
+     .field = PROCESSES,
+     .type = TYPE_GAUGE,
+     .unit = UNIT_COUNT,
+     .reduce = REDUCE_MAX,
+     .cost = COST_STAT,
+     .meaning = "processes alive at once"},
+    {.key = "proc_zombies",
+     .field = ZOMBIES,
+     .type = TYPE_GAUGE,
+     .unit = UNIT_COUNT,
+     .reduce = REDUCE_MAX,
+     .cost = COST_STAT,
+     .meaning = "processes that ended and were not waited for"},
+    COUNT_SINGLE("proc_spawned", SPAWNED, UNIT_COUNT, COST_NOTHING,
+                 "processes that began, the command included; a lower bound unless every event was told"),
+    COUNT_SINGLE("proc_exited", EXITED, UNIT_COUNT, COST_NOTHING,
+                 "processes that ended; a lower bound unless every event was told"),
+};
+
+struct proc_state {
+    unsigned cost;
+    double page_bytes;
+};
+
+static int proc_open(const struct collect_context *context, unsigned cost, void **state)
+{
+    struct proc_state *proc = malloc(sizeof(*proc));
+    (void)context;
+    if (!proc)
+        return -1;
+    *proc = (struct proc_state){.cost = cost, .page_bytes = (double)sysconf(_SC_PAGESIZE)};
+    *state = proc;
+    return 0;
+}
+
+static const char *state_text(char state)
+{
+    static const char texts[][2] = {"R", "S", "D", "Z", "T", "t", "X", "x", "K", "W", "P", "I"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i][0] == state)
+            return texts[i];
+    return "?";
+}
+
+static void read_stat(const struct proc_state *proc, struct process *process, struct row *row)
+{
+    const struct pid_stat *stat = &process->stat;
+
+    if (process->cpu_ns) {
+        row_number(row, CPU_SECONDS, (double)process->cpu_ns / (double)NS_PER_SECOND);
+    } else {
+        double ticks = (double)(stat->user_ticks + stat->system_ticks);
+        row_number(row, CPU_SECONDS, ticks / (double)clock_ticks_per_second());
+    }
+    row_number(row, ETIME,
+               (double)(int64_t)(process->stat_ns - process->subject.born_ns) / (double)NS_PER_SECOND);
+    row_text(row, STATE, state_text(stat->state));
+    row_text(row, PPID, process->ppid_text);
+    row_text(row, START_TIME, process->start_time);
+    row_number(row, MINOR_FAULTS, (double)stat->minor_faults);
+    row_number(row, MAJOR_FAULTS, (double)stat->major_faults);
+    if ((proc->cost & COST_CMDLINE) && process->command)
+        row_text(row, COMMAND, process->command);
+    if (stat->state == 'Z')
+        return; /* what follows is memory and threads, which a zombie no longer has */
+    row_number(row, VSZ, (double)stat->vsize_bytes);
+    row_number(row, THREADS, (double)stat->threads);
+}
+
+static void read_files(const struct proc_state *proc, struct tree *tree, struct process *process,
+                       struct row *row)
+{
+    struct pid_reader *reader = tree_reader(tree);
+    bool keep = process->passes > 1;
+    char text[256];
+    struct pid_statm statm;
+    struct pid_status status;
+    uint64_t count;
+
+    if (proc->cost & COST_STATM) {
+        ssize_t length = pid_dir_read(&process->dir, reader, PID_FILE_STATM, keep, text, sizeof(text));
+        if (length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0)
+            row_number(row, RSS, (double)statm.resident_pages * proc->page_bytes);
+    }
+    if (proc->cost & (COST_STATUS | COST_TASKS)) {
+        uint32_t threads = proc->cost & COST_TASKS ? process->stat.threads : 1;
+        if (pid_dir_status(&process->dir, reader, threads, keep, &status) == 0) {
+            if (status.has_hwm) {
+                row_number(row, HWM, (double)status.hwm_bytes);
+                tree_note_hwm(tree, status.hwm_bytes);
+            }
+            if (status.has_switches) {
+                row_number(row, CTX_VOLUNTARY, (double)status.voluntary_switches);
+                row_number(row, CTX_INVOLUNTARY, (double)status.involuntary_switches);
+            }
+        }
+    }
+    if ((proc->cost & COST_FD) && pid_dir_count_fds(&process->dir, reader, keep, &count) == 0)
+        row_number(row, FDS, (double)count);
+    if ((proc->cost & COST_LIMITS) && pid_dir_open_file_limit(&process->dir, reader, &count) == 0 &&
+        count != UINT64_MAX)
+        row_number(row, FD_LIMIT, (double)count);
+}
+
+static int proc_collect(void *state, const struct collect_context *context, struct pass *pass)
+{
+    const struct proc_state *proc = state;
+    struct tree *tree = context->tree;
+    const struct ledger *ledger = tree_ledger(tree);
+    struct row *single = &pass->single;
+
+    for (size_t i = 0; i < tree_count(tree); i++) {
+        struct process *process = tree_process(tree, i);
+        struct row *row = pass_row(pass, &process->subject);
+        if (!row)
+            continue;
+        row->stamp_ns = process->stat_ns;
+        read_stat(proc, process, row);
+        if (process->stat.state != 'Z')
+            read_files(proc, tree, process, row);
+    }
+    if (ledger->hwm_bytes)
+        row_number(single, HWM_MAX, (double)ledger->hwm_bytes);
+    row_number(single, TREE_CPU_SECONDS, ledger->published.cpu_seconds);
+    row_number(single, TREE_MINOR_FAULTS, (double)ledger->published.minor_faults);
+    row_number(single, TREE_MAJOR_FAULTS, (double)ledger->published.major_faults);
+    row_number(single, PROCESSES, tree_living(tree));
+    row_number(single, ZOMBIES, tree_zombies(tree));
+    row_number(single, SPAWNED, (double)tree_spawned(tree));
+    row_number(single, EXITED, (double)tree_exited(tree));
+    return 0;
+}
+
+extern const struct collector collector_proc;
+const struct collector collector_proc = {
+    .source = {.name = "proc",
+               .title = "/proc/PID/{stat,statm,status,cmdline,fd,limits} and the process CPU clock",
+               .fields = fields,
+               .field_count = FIELD_COUNT,
+               .measurements = measurements,
+               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .open = proc_open,
+    .collect = proc_collect,
+    .close = free,
+};

@@ -1,0 +1,71 @@
+/*
+ * What wait4 told of every process we reaped, its waited-for children included: complete at the end of a run,
+ * and growing only when a process that is our child ends.
+ */
+#include "collect/collector.h"
+
+enum { USER, SYSTEM, VOLUNTARY, INVOLUNTARY, IN_BYTES, OUT_BYTES, MAX_RSS, FIELD_COUNT };
+
+static const char *const fields[FIELD_COUNT] = {
+    [USER] = "ru_utime",         [SYSTEM] = "ru_stime",     [VOLUNTARY] = "ru_nvcsw",
+    [INVOLUNTARY] = "ru_nivcsw", [IN_BYTES] = "ru_inblock", [OUT_BYTES] = "ru_oublock",
+    [MAX_RSS] = "ru_maxrss",
+};
+
+#define REAPED(KEY, FIELD, UNIT, MEANING)                                                                    \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT), .reduce = REDUCE_DELTA,        \
+        .meaning = (MEANING)                                                                                 \
+    }
+
+static const struct measurement measurements[] = {
+    REAPED("rusage_cpu_user_seconds", USER, UNIT_SECONDS,
+           "user CPU of reaped processes and their waited-for children"),
+    REAPED("rusage_cpu_system_seconds", SYSTEM, UNIT_SECONDS,
+           "system CPU of reaped processes and their waited-for children"),
+    REAPED("rusage_ctx_voluntary", VOLUNTARY, UNIT_COUNT, "voluntary context switches of reaped processes"),
+    REAPED("rusage_ctx_involuntary", INVOLUNTARY, UNIT_COUNT,
+           "involuntary context switches of reaped processes"),
+    REAPED("rusage_in_bytes", IN_BYTES, UNIT_BYTES,
+           "bytes fetched from storage by reaped processes (blocks x 512)"),
+    REAPED("rusage_out_bytes", OUT_BYTES, UNIT_BYTES,
+           "bytes sent towards storage by reaped processes (blocks x 512), counted when a page is dirtied"),
+    {.key = "rusage_max_rss",
+     .field = MAX_RSS,
+     .type = TYPE_GAUGE,
+     .unit = UNIT_BYTES,
+     .reduce = REDUCE_LAST,
+     .meaning = "largest resident memory of a single reaped process; absent where it is not above what the "
+                "process inherited from the one that started it"},
+};
+
+static int read_reaped(void *state, const struct collect_context *context, struct pass *pass)
+{
+    static const double block_bytes = 512, kibibyte = 1024;
+    const struct ledger *ledger = tree_ledger(context->tree);
+    const struct rusage *usage = &ledger->reaped;
+    struct row *row = &pass->single;
+    double max_rss = (double)usage->ru_maxrss * kibibyte;
+
+    (void)state;
+    row_number(row, USER, (double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6);
+    row_number(row, SYSTEM, (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6);
+    row_number(row, VOLUNTARY, (double)usage->ru_nvcsw);
+    row_number(row, INVOLUNTARY, (double)usage->ru_nivcsw);
+    row_number(row, IN_BYTES, (double)usage->ru_inblock * block_bytes);
+    row_number(row, OUT_BYTES, (double)usage->ru_oublock * block_bytes);
+    if (ledger->reaped_count > 0 && max_rss > (double)context->spawner_maxrss_bytes)
+        row_number(row, MAX_RSS, max_rss);
+    return 0;
+}
+
+extern const struct collector collector_rusage;
+const struct collector collector_rusage = {
+    .source = {.name = "rusage",
+               .title = "wait4 of every process that metron reaps",
+               .fields = fields,
+               .field_count = FIELD_COUNT,
+               .measurements = measurements,
+               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .read = read_reaped,
+};

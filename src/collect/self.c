@@ -1,0 +1,89 @@
+/* metron's own cost, in every run. */
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum { CPU_SECONDS, SAMPLES, MISSED_TICKS, RSS, SAMPLE_SECONDS, FIELD_COUNT };
+
+static const char *const fields[FIELD_COUNT] = {
+    [CPU_SECONDS] = "getrusage(RUSAGE_SELF)",
+    [SAMPLES] = "loop",
+    [MISSED_TICKS] = "loop",
+    [RSS] = "/proc/self/statm",
+    [SAMPLE_SECONDS] = "loop",
+};
+
+static const struct measurement measurements[] = {
+    {.key = "self_cpu_seconds",
+     .field = CPU_SECONDS,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_SECONDS,
+     .reduce = REDUCE_DELTA,
+     .meaning = "CPU seconds that metron itself used"},
+    {.key = "self_samples",
+     .field = SAMPLES,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_COUNT,
+     .reduce = REDUCE_DELTA,
+     .meaning = "samples that metron took"},
+    {.key = "self_missed_ticks",
+     .field = MISSED_TICKS,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_COUNT,
+     .reduce = REDUCE_DELTA,
+     .meaning = "samples that were due and not taken because metron was late"},
+    {.key = "self_rss",
+     .field = RSS,
+     .type = TYPE_GAUGE,
+     .unit = UNIT_BYTES,
+     .reduce = REDUCE_MAX,
+     .cost = COST_NOTHING,
+     .meaning = "resident memory of metron itself"},
+    {.key = "self_sample_seconds",
+     .field = SAMPLE_SECONDS,
+     .type = TYPE_GAUGE,
+     .unit = UNIT_SECONDS,
+     .reduce = REDUCE_MAX,
+     .meaning = "wall time that taking one sample took"},
+};
+
+static int collect(void *state, const struct collect_context *context, struct pass *pass)
+{
+    const struct loop_figures *figures = context->figures;
+    struct rusage usage;
+    struct row *row = &pass->single;
+    char text[128];
+    struct pid_statm statm;
+
+    (void)state;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        row_number(row, CPU_SECONDS,
+                   (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+    row_number(row, SAMPLES, (double)figures->samples);
+    row_number(row, MISSED_TICKS, (double)figures->missed_ticks);
+    if (figures->samples > 0)
+        row_number(row, SAMPLE_SECONDS, figures->sample_seconds);
+    /* ourselves, in whatever namespace: never the recorded tree that proc_root may be */
+    ssize_t length = file_read(AT_FDCWD, "/proc/self/statm", text, sizeof(text));
+    if (length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0)
+        row_number(row, RSS, (double)statm.resident_pages * (double)sysconf(_SC_PAGESIZE));
+    return 0;
+}
+
+extern const struct collector collector_self;
+const struct collector collector_self = {
+    .source = {.name = "self",
+               .title = "metron itself",
+               .fields = fields,
+               .field_count = FIELD_COUNT,
+               .measurements = measurements,
+               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .collect = collect,
+};

@@ -1,0 +1,179 @@
+/* The machine as a whole: /proc/meminfo, /proc/loadavg and the cpu line of /proc/stat. */
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "probe/system_files.h"
+
+enum {
+    MEM_TOTAL,
+    MEM_USED,
+    MEM_AVAILABLE,
+    SWAP_USED,
+    LOAD1,
+    LOAD5,
+    LOAD15,
+    CPU_SECONDS,
+    IOWAIT_SECONDS,
+    FIELD_COUNT
+};
+
+static const char *const fields[FIELD_COUNT] = {
+    [MEM_TOTAL] = "meminfo.MemTotal",
+    [MEM_USED] = "meminfo.MemTotal - MemAvailable",
+    [MEM_AVAILABLE] = "meminfo.MemAvailable",
+    [SWAP_USED] = "meminfo.SwapTotal - SwapFree",
+    [LOAD1] = "loadavg, 1 minute",
+    [LOAD5] = "loadavg, 5 minutes",
+    [LOAD15] = "loadavg, 15 minutes",
+    [CPU_SECONDS] = "stat.cpu: user + nice + system + irq + softirq + steal",
+    [IOWAIT_SECONDS] = "stat.cpu: iowait",
+};
+
+#define SYSTEM_LEVEL(KEY, FIELD, UNIT, REDUCE, MEANING)                                                      \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT), .reduce = (REDUCE),              \
+        .cost = COST_SYSTEM, .meaning = (MEANING)                                                            \
+    }
+#define SYSTEM_RATE(KEY, FIELD, MEANING)                                                                     \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT, .derive = DERIVE_RATE,   \
+        .reduce = REDUCE_MAX, .cost = COST_SYSTEM, .meaning = (MEANING)                                      \
+    }
+
+static const struct measurement measurements[] = {
+    SYSTEM_LEVEL("sys_mem_total", MEM_TOTAL, UNIT_BYTES, REDUCE_MAX, "memory of the machine"),
+    SYSTEM_LEVEL("sys_mem_used", MEM_USED, UNIT_BYTES, REDUCE_MAX,
+                 "memory of the machine that could not be had without swapping: total - available"),
+    SYSTEM_LEVEL("sys_mem_available", MEM_AVAILABLE, UNIT_BYTES, REDUCE_MIN,
+                 "memory that the machine could still give without swapping, the kernel's estimate"),
+    SYSTEM_LEVEL("sys_swap_used", SWAP_USED, UNIT_BYTES, REDUCE_MAX, "swap in use on the machine"),
+    SYSTEM_LEVEL("sys_load1", LOAD1, UNIT_NONE, REDUCE_MAX, "load average over 1 minute"),
+    SYSTEM_LEVEL("sys_load5", LOAD5, UNIT_NONE, REDUCE_MAX, "load average over 5 minutes"),
+    SYSTEM_LEVEL("sys_load15", LOAD15, UNIT_NONE, REDUCE_MAX, "load average over 15 minutes"),
+    SYSTEM_RATE("sys_cpu_pct", CPU_SECONDS, "CPU in use on the whole machine, 100 = one core"),
+    SYSTEM_RATE("sys_iowait_pct", IOWAIT_SECONDS,
+                "cores idle while a task waits for I/O, 100 = one core; the kernel calls it unreliable"),
+};
+
+/* Descriptors kept open; -1 where the file is not there. */
+struct sys_state {
+    int meminfo, loadavg, stat;
+};
+
+static int open_file(const char *proc_root, const char *name)
+{
+    char path[512];
+    if (snprintf(path, sizeof(path), "%s/%s", proc_root, name) >= (int)sizeof(path))
+        return -1;
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void close_state(void *state)
+{
+    struct sys_state *sys = state;
+    int files[] = {sys->meminfo, sys->loadavg, sys->stat};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] >= 0)
+            (void)close(files[i]);
+    free(sys);
+}
+
+static int open_state(const struct collect_context *context, unsigned cost, void **state)
+{
+    struct sys_state *sys = malloc(sizeof(*sys));
+    (void)cost;
+    if (!sys)
+        return -ENOMEM;
+    *sys = (struct sys_state){
+        .meminfo = open_file(context->proc_root, "meminfo"),
+        .loadavg = open_file(context->proc_root, "loadavg"),
+        .stat = open_file(context->proc_root, "stat"),
+    };
+    *state = sys;
+    return 0;
+}
+
+static const char *unavailable(const struct collect_context *context)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/meminfo", context->proc_root);
+    return access(path, R_OK) == 0 ? NULL : "/proc/meminfo cannot be read";
+}
+
+static void read_memory(int fd, struct row *row)
+{
+    char text[8192];
+    struct meminfo memory;
+    ssize_t length = file_read_fd(fd, text, sizeof(text));
+
+    if (length <= 0 || meminfo_parse(text, (size_t)length, &memory) < 0)
+        return;
+    row_number(row, MEM_TOTAL, (double)memory.total);
+    row_number(row, SWAP_USED, (double)(memory.swap_total - memory.swap_free));
+    if (!memory.has_available)
+        return;
+    row_number(row, MEM_AVAILABLE, (double)memory.available);
+    row_number(row, MEM_USED, (double)(memory.total - memory.available));
+}
+
+static void read_load(int fd, struct row *row)
+{
+    char text[128];
+    struct loadavg load;
+    ssize_t length = file_read_fd(fd, text, sizeof(text));
+
+    if (length <= 0 || loadavg_parse(text, (size_t)length, &load) < 0)
+        return;
+    row_number(row, LOAD1, load.load1);
+    row_number(row, LOAD5, load.load5);
+    row_number(row, LOAD15, load.load15);
+}
+
+static void read_cpu(int fd, struct row *row)
+{
+    char text[1024];
+    struct system_stat stat;
+    /* Only the first line is wanted: one read of its length, since the rest (every CPU, every interrupt) is
+     * slow. */
+    ssize_t length = pread(fd, text, sizeof(text), 0);
+    const double tick = 1.0 / (double)clock_ticks_per_second();
+
+    if (length <= 0 || system_stat_parse(text, (size_t)length, &stat) < 0)
+        return;
+    row_number(row, CPU_SECONDS,
+               (double)(stat.user + stat.nice + stat.system + stat.irq + stat.softirq + stat.steal) * tick);
+    row_number(row, IOWAIT_SECONDS, (double)stat.iowait * tick);
+}
+
+static int collect(void *state, const struct collect_context *context, struct pass *pass)
+{
+    const struct sys_state *sys = state;
+    (void)context;
+    if (sys->meminfo >= 0)
+        read_memory(sys->meminfo, &pass->single);
+    if (sys->loadavg >= 0)
+        read_load(sys->loadavg, &pass->single);
+    if (sys->stat >= 0)
+        read_cpu(sys->stat, &pass->single);
+    return 0;
+}
+
+extern const struct collector collector_sys;
+const struct collector collector_sys = {
+    .source = {.name = "sys",
+               .title = "/proc/meminfo, /proc/loadavg, /proc/stat",
+               .fields = fields,
+               .field_count = FIELD_COUNT,
+               .measurements = measurements,
+               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .unavailable = unavailable,
+    .open = open_state,
+    .collect = collect,
+    .close = close_state,
+};

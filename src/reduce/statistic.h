@@ -1,0 +1,46 @@
+/*
+ * What is known of one quantity over one span of time, folded reading by reading. Folding on arrival gives
+ * the same result as keeping every reading and reducing at the end: max, min, last, sum of increments, tally
+ * and time-weighted mean need nothing else.
+ */
+#ifndef METRON_REDUCE_STATISTIC_H
+#define METRON_REDUCE_STATISTIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "schema/measurement.h"
+#include "schema/record.h"
+
+struct tally; /* states and how often each was seen */
+
+struct statistic {
+    double value;    /* max, min, last or sum of increments, as the measurement says */
+    double weighted; /* sum of value x seconds */
+    double weight;   /* sum of seconds */
+    union {
+        char *text;          /* labels: owned copy of the last one */
+        struct tally *tally; /* categorical: owned */
+    };
+    bool has;  /* something was folded */
+    bool fell; /* a counter fell: this span has no value */
+};
+
+/* Folds a number that stood (or, for a rate, was the mean) for `seconds`. */
+void statistic_fold(struct statistic *statistic, enum reduce reduce, double number, double seconds);
+/* Folds only into the mean: an interval too short for a rate of its own. */
+void statistic_fold_mean(struct statistic *statistic, double number, double seconds);
+/* -ENOMEM loses this text or state, nothing more. */
+int statistic_fold_text(struct statistic *statistic, const char *text);
+int statistic_fold_state(struct statistic *statistic, const char *state);
+/* The time-weighted mean; the value itself when no time has passed. */
+double statistic_mean(const struct statistic *statistic);
+/* Fills the value of a record; text and tally are copied into the arena. -ENOMEM. */
+int statistic_value(const struct statistic *statistic, enum type type, struct arena *arena,
+                    struct record_value *out);
+/* Empties for the next span; keeps memory. */
+void statistic_reset(struct statistic *statistic, enum type type);
+void statistic_fini(struct statistic *statistic, enum type type);
+
+#endif

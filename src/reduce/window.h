@@ -1,0 +1,53 @@
+/*
+ * Windows: from raw readings to records.
+ *
+ * Each pass of a collector is folded as it comes, in the order derive -> collapse -> reduce; a report closes
+ * the window and the last readings of it seed the next. Beside the window runs the summary of the whole run,
+ * folded from the same values. Arithmetic only: no clock is read here and nothing is written.
+ *
+ * The rules, each with a unit test of its name (tests/unit/test_window.c):
+ *  - a rate divides by the difference of its own row's stamps;
+ *  - a counter that fell gives no value in that window;
+ *  - a process first seen has the rate cputime / age only if it was born after the previous pass of that
+ * collector, its age taken as at least one kernel tick, the rate as at most the usable cores;
+ *  - an ended process keeps what it did in the window in which it ended;
+ *  - a reused pid is another subject (its serial differs);
+ *  - a total of per-process counters is the sum of their increments, never the increment of their sum;
+ *  - an interval shorter than half a kernel tick is too short for a rate: it is carried into the next;
+ *  - means are weighted by time.
+ */
+#ifndef METRON_REDUCE_WINDOW_H
+#define METRON_REDUCE_WINDOW_H
+
+#include <stdint.h>
+
+#include "schema/pass.h"
+#include "schema/record.h"
+#include "schema/registry.h"
+
+struct window;
+
+struct window_options {
+    uint64_t start_ns;   /* monotonic: when the target began to be followed */
+    uint64_t tick_ns;    /* a kernel tick */
+    double usable_cores; /* 0: unknown, nothing is cut */
+};
+
+/* For the selected measurements of `registry`, which must outlive the window. NULL for want of memory. */
+struct window *window_new(const struct registry *registry, const struct window_options *options);
+void window_free(struct window *window);
+
+/* Takes the readings of one pass of one source. -ENOMEM: some readings of this pass are lost. */
+int window_fold(struct window *window, size_t source_index, const struct pass *pass);
+/* One tick at which the target was alive and looked at. */
+void window_count_sample(struct window *window);
+/* The subject has ended: it is forgotten after the next report. */
+void window_end_subject(struct window *window, uint64_t serial);
+
+/* Closes the window: fills `record` (its arena is reset; wall and elapsed are the caller's) and begins the
+ * next one. */
+int window_report(struct window *window, struct record *record);
+/* The summary of the run so far: single and per-device values under their statistics' names. */
+int window_summarise(const struct window *window, struct record *record);
+
+#endif

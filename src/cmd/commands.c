@@ -1,0 +1,88 @@
+#include "cmd/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "settings/environment.h"
+#include "settings/files.h"
+#include "settings/options_help.h"
+
+bool command_colors(const struct settings *settings, int fd)
+{
+    switch (settings_choice(settings, SETTING_COLORS)) {
+    case CHOICE_COLORS_ALWAYS:
+        return true;
+    case CHOICE_COLORS_NEVER:
+        return false;
+    default:
+        break;
+    }
+    const char *no_color = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(fd) && !(no_color && no_color[0]) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+int command_print(const char *text, size_t length)
+{
+    if (file_write_all(STDOUT_FILENO, text, length) == 0)
+        return EXIT_OK;
+    log_error("cannot write to stdout");
+    return EXIT_TROUBLE;
+}
+
+static int print_help(const struct command_description *description, bool whole)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    if (whole)
+        options_help(description, &text);
+    else
+        options_usage(description, &text);
+    int code = command_print(strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+    return code;
+}
+
+bool command_begin(const struct command_description *description, int argc, char **argv,
+                   struct settings *settings, int *first_operand, int *exit_code)
+{
+    struct metron_error error = {0};
+    struct settings_places places;
+    char user_file[SETTINGS_PATH_SIZE];
+
+    log_setup(LOG_LEVEL_INFO, false);
+    *exit_code = EXIT_WRONG_USAGE;
+    int code = settings_init(settings, description->command);
+    if (code == 0)
+        code = options_parse(description, argc, argv, settings, first_operand, &error);
+    if (code == OPTIONS_HELP || code == OPTIONS_USAGE) {
+        *exit_code = print_help(description, code == OPTIONS_HELP);
+        return false;
+    }
+    if (code == 0) {
+        settings_places_init(&places, user_file);
+        code = settings_load_files(settings, &places, &error);
+    }
+    if (code == 0)
+        code = settings_load_environment(settings, environ, &error);
+    if (code == 0)
+        code = settings_check(settings, &error);
+    if (code < 0) {
+        log_error("%s", error.message[0] ? error.message : strerror(-code));
+        return false;
+    }
+    enum log_level level = (enum log_level)settings_choice(settings, SETTING_LOG_LEVEL);
+    if (settings_flag(settings, SETTING_QUIET) && level > LOG_LEVEL_WARNING)
+        level = LOG_LEVEL_WARNING;
+    log_setup(level, command_colors(settings, STDERR_FILENO));
+    for (size_t i = 0; i < settings->notice_count; i++)
+        log_warning("%s", settings->notices[i].message);
+    size_t cursor = 0, length;
+    for (const char *name; (name = settings_unknown_variable(environ, &cursor, &length)) != NULL;)
+        log_debug("the environment variable %.*s is no setting of metron", (int)length, name);
+    return true;
+}

@@ -1,0 +1,30 @@
+/*
+ * The commands of metron: one file each, one entry each in commands.c.
+ */
+#ifndef METRON_CMD_COMMANDS_H
+#define METRON_CMD_COMMANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "settings/options.h"
+#include "settings/settings.h"
+
+struct metron_command {
+    const struct command_description *description;
+    int (*main)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+};
+
+/* Exit codes that are metron's own. */
+enum { EXIT_OK = 0, EXIT_TROUBLE = 1, EXIT_WRONG_USAGE = 2 };
+
+/* Settings from files, environment and the command line, and the log set up by them. Returns true if the
+ * command shall go on; else *exit_code is what to end with (help was printed, or an error). */
+bool command_begin(const struct command_description *description, int argc, char **argv,
+                   struct settings *settings, int *first_operand, int *exit_code);
+/* Whether to colour what goes to `fd`. */
+bool command_colors(const struct settings *settings, int fd);
+/* Writes a whole text to stdout: EXIT_OK or EXIT_TROUBLE. */
+int command_print(const char *text, size_t length);
+
+#endif

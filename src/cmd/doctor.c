@@ -1,0 +1,151 @@
+/* metron doctor: what can be measured on this machine, by which way, and what stands in the way of more. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "cmd/availability.h"
+#include "cmd/commands.h"
+#include "probe/connector.h"
+#include "probe/kernel.h"
+#include "view/doctor.h"
+
+static const struct command_description description = {
+    .name = "doctor",
+    .summary = "say what works on this machine, and why the rest does not",
+    .usage = "[OPTION...]",
+    .description = "Looks at this machine as metron run would, changes nothing, and says for every source "
+                   "and every way of "
+                   "following processes whether it works for you here and, if not, why and what would help.",
+    .examples = "  metron doctor\n"
+                "  metron doctor --json\n",
+    .command = COMMAND_DOCTOR,
+};
+
+enum { FINDINGS_MAX = 96 };
+
+struct report {
+    struct doctor_finding findings[FINDINGS_MAX];
+    size_t count;
+    struct arena arena;
+};
+
+static void __attribute__((format(printf, 5, 6)))
+add(struct report *report, const char *group, const char *name, bool works, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+
+    if (report->count == FINDINGS_MAX)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    const char *detail = arena_strdup(&report->arena, text);
+    report->findings[report->count++] =
+        (struct doctor_finding){.group = group, .name = name, .works = works, .detail = detail ? detail : ""};
+}
+
+static void look_at_machine(struct report *report, const struct kernel_facts *facts)
+{
+    char memory[UNIT_TEXT_SIZE];
+
+    add(report, "machine", "kernel", true, "Linux %s on %s", facts->release, facts->hostname);
+    add(report, "machine", "CPUs", true, "%u usable of %u online", facts->usable_cpus, facts->online_cpus);
+    add(report, "machine", "memory", facts->memory_bytes > 0, "%s",
+        unit_human(UNIT_BYTES, (double)facts->memory_bytes, memory));
+    add(report, "machine", "clock tick", true, "%ld per second: rates are resolved to one tick per interval",
+        facts->ticks_per_second);
+}
+
+static void look_at_processes(struct report *report, const struct kernel_facts *facts)
+{
+    struct metron_error error = {0};
+    struct rlimit limit = {0};
+    int fd = connector_open(&error);
+
+    if (fd >= 0) {
+        connector_close(fd);
+        add(report, "processes", "process connector", true,
+            "the kernel tells every fork, exec and exit: none is missed, however short");
+    } else {
+        add(report, "processes", "process connector", false,
+            "%s; processes that live between two samples are counted "
+            "in CPU and memory totals, but not listed",
+            error.message);
+    }
+    add(report, "processes", "children listings", facts->has_children_files,
+        facts->has_children_files
+            ? "following a tree costs what the tree costs"
+            : "the kernel lacks CONFIG_PROC_CHILDREN: without the connector all of /proc is scanned");
+    add(report, "processes", "descriptor counts", true,
+        facts->fd_count_in_size ? "in one call per process (Linux 6.2 and later)"
+                                : "by listing each fd folder");
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    add(report, "processes", "open files", true, "up to %llu: files of about %llu processes can be kept open",
+        (unsigned long long)limit.rlim_max, (unsigned long long)(limit.rlim_max / 5));
+}
+
+static void look_at_tiers(struct report *report)
+{
+    add(report, "tiers", "plain", true, "/proc, wait4, sub-reaper: no privilege needed");
+    add(report, "tiers", "own cgroup", false, "this version makes none");
+    add(report, "tiers", "kernel events", false,
+        "this version loads no BPF; see the process connector above");
+}
+
+static void look_at_settings(struct report *report, const struct settings *settings)
+{
+    for (int id = 0; id < SETTING_COUNT; id++)
+        if (settings_origin(settings, (enum setting_id)id) > SETTING_ORIGIN_DEFAULT &&
+            settings_origin(settings, (enum setting_id)id) < SETTING_ORIGIN_COMMAND_LINE)
+            add(report, "settings", settings_table[id].name, true, "%s (%s)",
+                settings_text(settings, (enum setting_id)id),
+                settings_origin_text(settings, (enum setting_id)id));
+}
+
+static int doctor_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct availability availability = {0};
+    struct metron_error error = {0};
+    struct kernel_facts facts;
+    struct report report = {0};
+    struct strbuf text = STRBUF_INIT;
+    int first = argc, exit_code;
+
+    if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
+        goto out;
+    exit_code = EXIT_TROUBLE;
+    if (availability_init(&availability, "/proc", &error) < 0 || kernel_facts_read("/proc", &facts) < 0) {
+        log_error("%s", error.code ? error.message : "/proc cannot be read; is it mounted?");
+        goto out;
+    }
+    look_at_machine(&report, &facts);
+    for (size_t i = 0; i < availability.registry.source_count; i++) {
+        const char *reason = availability.sources[i].reason;
+        add(&report, "sources", availability.sources[i].name, reason == NULL, "%s",
+            reason ? reason : availability.registry.sources[i]->title);
+    }
+    look_at_processes(&report, &facts);
+    look_at_tiers(&report);
+    look_at_settings(&report, &settings);
+    if (settings_flag(&settings, SETTING_JSON))
+        doctor_json(&text, report.findings, report.count);
+    else
+        doctor_text(&text, report.findings, report.count, command_colors(&settings, STDOUT_FILENO));
+    exit_code = command_print(strbuf_text(&text), text.length);
+out:
+    strbuf_fini(&text);
+    arena_fini(&report.arena);
+    availability_fini(&availability);
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_doctor;
+const struct metron_command command_doctor = {&description, doctor_main};

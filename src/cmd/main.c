@@ -1,0 +1,122 @@
+/*
+ * metron: what a command, a job or a machine really used, and what to do about it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "cmd/commands.h"
+#include "launch/signals.h"
+#include "settings/options_help.h"
+
+extern const struct metron_command command_run, command_measurements, command_doctor;
+
+/* One line per command. */
+static const struct metron_command *const commands[] = {&command_run, &command_measurements, &command_doctor};
+static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
+
+static const struct metron_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < command_count; i++)
+        if (strcmp(commands[i]->description->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int print_overview(void)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    strbuf_adds(&text, "Usage: metron COMMAND [OPTION...]\n\n"
+                       "Tells what a command, a job or a machine really used.\n\nCommands:\n");
+    for (size_t i = 0; i < command_count; i++)
+        strbuf_addf(&text, "  %-14s%s\n", commands[i]->description->name, commands[i]->description->summary);
+    strbuf_adds(&text, "\n'metron COMMAND --help' tells more; 'metron --version' what this build can do.\n\n"
+                       "Example:\n  metron run -- make -j8\n");
+    int code = command_print(strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+    return code;
+}
+
+static int print_version(void)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    strbuf_addf(&text,
+                "metron %s\nfeatures: process connector, libuv %s\nnot in this build: cgroup, BPF, GPU\n",
+                METRON_VERSION, uv_version_string());
+    int code = command_print(strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+    return code;
+}
+
+/* `metron help [--man] [COMMAND]`; with --man the page in roff, which the build installs. */
+static int help_main(int argc, char **argv)
+{
+    bool man = argc > 1 && strcmp(argv[1], "--man") == 0;
+    const char *name = argc > (man ? 2 : 1) ? argv[man ? 2 : 1] : NULL;
+    struct strbuf text = STRBUF_INIT;
+
+    if (!name)
+        return print_overview();
+    const struct metron_command *command = find_command(name);
+    if (!command) {
+        log_error("no command is called '%s'; 'metron --help' lists them", name);
+        return EXIT_WRONG_USAGE;
+    }
+    if (man)
+        options_man(command->description, "metron " METRON_VERSION, &text);
+    else
+        options_help(command->description, &text);
+    int code = command_print(strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+    return code;
+}
+
+static int unknown_command(const char *name)
+{
+    struct strbuf shown = STRBUF_INIT;
+    const char *nearest = NULL;
+    size_t best = 3; /* edits; more is another word */
+
+    for (size_t i = 0; i < command_count; i++) {
+        size_t distance = text_distance(name, commands[i]->description->name);
+        if (distance < best) {
+            best = distance;
+            nearest = commands[i]->description->name;
+        }
+    }
+    text_printable(&shown, name, strlen(name));
+    if (nearest)
+        log_error("no command is called '%s'; did you mean '%s'? 'metron --help' lists them",
+                  strbuf_text(&shown), nearest);
+    else
+        log_error("no command is called '%s'; 'metron --help' lists them; to run it: metron run -- %s",
+                  strbuf_text(&shown), strbuf_text(&shown));
+    strbuf_fini(&shown);
+    return EXIT_WRONG_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    launch_signals_save();
+    log_setup(LOG_LEVEL_INFO, false);
+    if (argc < 2) {
+        (void)print_overview();
+        return EXIT_WRONG_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return print_overview();
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        return print_version();
+    if (strcmp(name, "help") == 0)
+        return help_main(argc - 1, argv + 1);
+    const struct metron_command *command = find_command(name);
+    return command ? command->main(argc - 1, argv + 1) : unknown_command(name);
+}

@@ -1,0 +1,87 @@
+/* metron measurements: every key with source, type, unit and reduction. */
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "cmd/availability.h"
+#include "cmd/commands.h"
+#include "view/measurements.h"
+
+static const struct command_description description = {
+    .name = "measurements",
+    .summary = "list every measurement: key, type, unit, reduction, cost, meaning",
+    .usage = "[OPTION...] [KEY...]",
+    .description =
+        "Lists what metron can measure, by source. A KEY may be a glob or a group (minimal, default, all), "
+        "as "
+        "in metron run --measurements; without one everything is listed, also what cannot be read here.",
+    .examples = "  metron measurements\n"
+                "  metron measurements 'proc_*' --json\n",
+    .command = COMMAND_MEASUREMENTS,
+};
+
+static size_t screen_width(void)
+{
+    struct winsize size;
+    static const size_t wide = 160;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60)
+        return size.ws_col;
+    return isatty(STDOUT_FILENO) ? 80 : wide;
+}
+
+/* Leaves only what the operands name in the registry. */
+static int narrow(struct availability *availability, char **operands, struct metron_error *error)
+{
+    struct registry *registry = &availability->registry;
+    struct strbuf list = STRBUF_INIT;
+    size_t kept = 0;
+
+    for (; *operands; operands++)
+        strbuf_addf(&list, "%s,", *operands);
+    int code = registry_select(registry, strbuf_text(&list), availability->opt_in, NULL, NULL, error);
+    strbuf_fini(&list);
+    for (size_t i = 0; i < registry->count; i++)
+        if (registry->entries[i].selected)
+            registry->entries[kept++] = registry->entries[i];
+    registry->count = kept;
+    return code;
+}
+
+static int measurements_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct availability availability = {0};
+    struct metron_error error = {0};
+    struct strbuf text = STRBUF_INIT;
+    int first = argc, exit_code;
+
+    if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
+        goto out;
+    exit_code = EXIT_WRONG_USAGE;
+    if (availability_init(&availability, "/proc", &error) < 0)
+        exit_code = EXIT_TROUBLE;
+    else if (first < argc)
+        (void)narrow(&availability, argv + first, &error);
+    if (error.code) {
+        log_error("%s", error.message);
+        goto out;
+    }
+    if (settings_flag(&settings, SETTING_MARKDOWN))
+        measurements_markdown(&text, &availability.registry);
+    else if (settings_flag(&settings, SETTING_JSON))
+        measurements_json(&text, &availability.registry, availability.sources);
+    else
+        measurements_table(&text, &availability.registry, availability.sources, screen_width());
+    exit_code = command_print(strbuf_text(&text), text.length);
+out:
+    strbuf_fini(&text);
+    availability_fini(&availability);
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_measurements;
+const struct metron_command command_measurements = {&description, measurements_main};

@@ -1,0 +1,170 @@
+/* metron run: runs a command, follows every descendant, records, summarises. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/availability.h"
+#include "cmd/commands.h"
+#include "loop/run.h"
+#include "view/run_summary.h"
+
+static const struct command_description description = {
+    .name = "run",
+    .summary = "run a command and record what it and all its descendants used",
+    .usage = "[OPTION...] [--] COMMAND [ARGUMENT...]",
+    .description = "Runs COMMAND, follows every process that descends from it, whatever session or parent it "
+                   "ends up with, "
+                   "captures its output while showing it, and records what it used: samples in usage.jsonl, "
+                   "processes that "
+                   "came and went in events.jsonl, the whole in info.json. Exits with COMMAND's exit code: "
+                   "127 if it is not "
+                   "found, 126 if it cannot be run, 128+N if signal N ended it; 2 is wrong usage.\n"
+                   "\n"
+                   "Ctrl-C goes to the command. A second one, or SIGTERM or SIGHUP to metron, ends the whole "
+                   "tree (SIGTERM, "
+                   "after 10 seconds SIGKILL); the record is still written.",
+    .examples =
+        "  metron run -- make -j8\n"
+        "  metron run --sample-interval 0.1 -p results/ -m 'with the new solver' ./simulate input.dat\n"
+        "  metron run --summary-format '{wall_clock_time:.1f} s, {peak_memory_bytes!S}' ./job\n",
+    .command = COMMAND_RUN,
+};
+
+static void streams_chosen(size_t choice, bool *for_stdout, bool *for_stderr)
+{
+    *for_stdout = choice == CHOICE_STREAMS_ALL || choice == CHOICE_STREAMS_STDOUT;
+    *for_stderr = choice == CHOICE_STREAMS_ALL || choice == CHOICE_STREAMS_STDERR;
+}
+
+/* Seconds between SIGTERM and SIGKILL; tests shorten them. */
+static double kill_after(void)
+{
+    const char *text = getenv("METRON_TEST_KILL_AFTER");
+    double seconds = text ? strtod(text, NULL) : 0;
+    return seconds > 0 && seconds < 10 ? seconds : 10;
+}
+
+static void fill_options(struct run_options *options, const struct settings *settings, char **argv)
+{
+    size_t types = settings_choice(settings, SETTING_RECORD_TYPES);
+
+    *options = (struct run_options){
+        .argv = argv,
+        .prefix_pattern = settings_text(settings, SETTING_OUTPUT_PREFIX),
+        .clobber = settings_flag(settings, SETTING_CLOBBER),
+        .record_samples = types != CHOICE_RECORD_TYPES_SYSTEM_SUMMARY,
+        .record_summary = types != CHOICE_RECORD_TYPES_PROCESSES_SAMPLES,
+        .message = settings_text(settings, SETTING_MESSAGE),
+        .job = settings_text(settings, SETTING_JOB),
+        .config_hash = settings_text(settings, SETTING_CONFIG_HASH),
+        .has_sheet = settings_has(settings, SETTING_SHEET),
+        .sheet = settings_integer(settings, SETTING_SHEET),
+        .new_session = settings_choice(settings, SETTING_MODE) == CHOICE_MODE_NEW_SESSION,
+        .wait = settings_choice(settings, SETTING_WAIT) == CHOICE_WAIT_TREE ? RUN_WAIT_TREE : RUN_WAIT_ROOT,
+        .pty = settings_flag(settings, SETTING_PTY),
+        .sample_interval = settings_real(settings, SETTING_SAMPLE_INTERVAL),
+        .report_interval = settings_real(settings, SETTING_REPORT_INTERVAL),
+        .fail_time = settings_real(settings, SETTING_FAIL_TIME),
+        .environment_prefixes = settings_text(settings, SETTING_ENVIRONMENT),
+        .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
+        .connector = settings_choice(settings, SETTING_EVENTS) != CHOICE_EVENTS_OFF,
+        .kill_after = kill_after(),
+        .proc_root = "/proc",
+        .metron_version = METRON_VERSION,
+    };
+    streams_chosen(settings_choice(settings, SETTING_CAPTURE_OUTPUTS), &options->capture_stdout,
+                   &options->capture_stderr);
+    streams_chosen(settings_choice(settings, SETTING_OUTPUTS), &options->show_stdout, &options->show_stderr);
+}
+
+/* What holds between options of this command alone. */
+static int check_options(const struct run_options *options, struct metron_error *error)
+{
+    if (!options->argv[0])
+        return error_set(error, -EINVAL, "run: no command is given; see 'metron run --help'");
+    if (!options->new_session && options->wait == RUN_WAIT_TREE)
+        return error_set(error, -EINVAL,
+                         "run: --wait tree needs --mode new-session: a session's own shell never ends");
+    if (!options->new_session && options->pty)
+        return error_set(error, -EINVAL,
+                         "run: --pty needs --mode new-session: a terminal belongs to one session");
+    return 0;
+}
+
+static void print_summary(const struct run *run, const struct settings *settings)
+{
+    const struct run_info *info = run_get_info(run);
+    const char *format = settings_text(settings, SETTING_SUMMARY_FORMAT);
+    bool colors = command_colors(settings, STDERR_FILENO);
+    struct strbuf text = STRBUF_INIT;
+
+    if (format)
+        run_summary_format(&text, format, info, colors);
+    else if (log_enabled(LOG_LEVEL_INFO))
+        run_summary_write(&text, info, run_was_discarded(run), colors);
+    (void)file_write_all(STDERR_FILENO, strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+}
+
+static int run_command(const struct settings *settings, char **argv, struct availability *availability,
+                       struct metron_error *error)
+{
+    struct run_options options;
+    struct kernel_facts facts;
+    struct run *run = NULL;
+    const char *format = settings_text(settings, SETTING_SUMMARY_FORMAT);
+
+    fill_options(&options, settings, argv);
+    if (check_options(&options, error) < 0)
+        return EXIT_WRONG_USAGE;
+    if (availability_init(availability, options.proc_root, error) < 0)
+        return EXIT_TROUBLE;
+    if (availability_select(availability, settings_text(settings, SETTING_MEASUREMENTS), error) < 0)
+        return EXIT_WRONG_USAGE;
+    if (format && run_summary_check(format, &availability->registry, error) < 0)
+        return EXIT_WRONG_USAGE;
+    int code = kernel_facts_read(options.proc_root, &facts);
+    if (code < 0) {
+        (void)error_set(error, code, "%s cannot be read: %s; is it mounted?", options.proc_root,
+                        strerror(-code));
+        return EXIT_TROUBLE;
+    }
+    options.facts = &facts;
+    options.registry = &availability->registry;
+    options.collectors = availability->sources;
+    options.collector_count = availability->registry.source_count;
+    code = run_prepare(&options, &run, error);
+    if (code < 0)
+        return code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE;
+    code = run_execute(run, error);
+    if (code == 0)
+        print_summary(run, settings);
+    int exit_code = run_get_info(run)->exit_code;
+    if (code < 0 && exit_code == 0)
+        exit_code = EXIT_TROUBLE;
+    run_free(run);
+    return exit_code;
+}
+
+static int run_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct availability availability = {0};
+    struct metron_error error = {0};
+    int first = argc, exit_code;
+
+    if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
+        exit_code = run_command(&settings, argv + first, &availability, &error);
+        if (error.code)
+            log_error("%s", error.message);
+    }
+    availability_fini(&availability);
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_run;
+const struct metron_command command_run = {&description, run_main};

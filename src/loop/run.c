@@ -1,0 +1,526 @@
+/*
+ * The run's event loop: one thread that samples, reaps and answers signals (the ledger wants the three in one
+ * thread), driven by libuv; output goes through threads of its own (launch/capture.h).
+ *
+ * A run is RUNNING until its target has ended; then the last readings are taken and the record is written at
+ * once, and it is DRAINING until the output has gone where it should go, which a stopped terminal may delay,
+ * but nothing else.
+ */
+#include "loop/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "launch/capture.h"
+#include "launch/keyboard.h"
+#include "launch/launch.h"
+#include "launch/reap.h"
+#include "launch/relay.h"
+#include "launch/signals.h"
+#include "launch/terminal.h"
+#include "loop/run_state.h"
+#include "loop/sampler.h"
+#include "loop/ticker.h"
+#include "reduce/headline.h"
+
+/* Kernel events are taken in batches this far apart, as seldom as the receive buffer allows, so that a storm of
+ * processes, ours or a bystander's, does not wake us for each. An ordinary user's buffer holds some 500 events. */
+#define EVENTS_PAUSE_MS 10
+#define EVENTS_PAUSE_LARGE_MS 100
+#define EVENTS_BUFFER_LARGE (4 * 1024 * 1024)
+/* After SIGKILL, a process that does not go is in the kernel's hands: it is named, not waited for. */
+#define KILL_ROUND_MS 50
+#define KILL_ROUNDS   100
+
+static void run_finish(struct run *run);
+
+static void warn_write(struct run *run, enum run_file which, int code)
+{
+    if (code == 0 || run->warned[which])
+        return;
+    run->warned[which] = true;
+    log_warning("cannot write '%s': %s; the command goes on, the record is incomplete",
+                run->folder.paths[which], strerror(-code));
+}
+
+static void write_report(struct run *run)
+{
+    if (sampler_report(run->sampler, &run->record) < 0) {
+        log_warning("no memory for a record: this report is lost");
+        return;
+    }
+    run->info.num_reports++;
+    warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record));
+    warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+}
+
+static void arm_ticker(struct run *run)
+{
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(run->ticker.next_ns / NS_PER_SECOND),
+                                           .tv_nsec = (long)(run->ticker.next_ns % NS_PER_SECOND)}};
+    (void)timerfd_settime(run->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void on_tick(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+    uint64_t expirations;
+
+    (void)status;
+    (void)events;
+    if (read(run->tick_fd, &expirations, sizeof(expirations)) < 0 || run->phase != RUN_RUNNING)
+        return;
+    (void)sampler_sample(run->sampler);
+    uint64_t now_ns = clock_monotonic_ns();
+    sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
+    arm_ticker(run);
+    warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+    if (now_ns >= run->next_report_ns) {
+        uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
+        run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
+        write_report(run);
+    }
+}
+
+static void on_events_pause_over(uv_timer_t *timer);
+
+static void on_events(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+
+    (void)status;
+    (void)events;
+    tree_read_events(run->tree);
+    (void)uv_poll_stop(poll);
+    (void)uv_timer_start(&run->events_pause, on_events_pause_over, run->events_pause_ms, 0);
+}
+
+static void on_events_pause_over(uv_timer_t *timer)
+{
+    struct run *run = timer->data;
+    (void)uv_poll_start(&run->events_poll, UV_READABLE, on_events);
+}
+
+/* The target has ended as far as this run is concerned. */
+static bool run_is_over(const struct run *run, bool no_children)
+{
+    if (!run->root_ended)
+        return false;
+    if (run->ending || run->options.wait == RUN_WAIT_TREE)
+        return no_children || !run->options.new_session;
+    return true;
+}
+
+static void reap_children(struct run *run)
+{
+    struct reaped reaped;
+    int code;
+
+    /* Only a sub-reaper may take any child: otherwise the command is the only one that is ours to wait for.
+     */
+    while ((code = launch_reap(run->options.new_session ? -1 : run->launched.pid, &reaped)) == 1) {
+        tree_reap(run->tree, reaped.pid, reaped.wait_status, &reaped.usage);
+        if (reaped.pid != run->launched.pid)
+            continue;
+        run->root_ended = true;
+        run->root_status = reaped.wait_status;
+        run->end_ns = clock_monotonic_ns();
+        run->info.end_wall = clock_wall();
+    }
+    if (run->phase == RUN_RUNNING && run_is_over(run, code == -ECHILD))
+        run_finish(run);
+}
+
+static void on_kill_round(uv_timer_t *timer)
+{
+    struct run *run = timer->data;
+
+    if (run->phase != RUN_RUNNING)
+        return;
+    unsigned reached = tree_signal(run->tree, SIGKILL);
+    if (run->kill_rounds++ == 0 && reached > 0)
+        log_warning("%u process%s did not end at SIGTERM: sending SIGKILL", reached,
+                    reached == 1 ? "" : "es");
+    reap_children(run);
+    if (run->kill_rounds >= KILL_ROUNDS && run->phase == RUN_RUNNING) {
+        log_warning("some processes do not end at SIGKILL either: not waiting for them");
+        run_finish(run);
+    }
+}
+
+static void end_tree(struct run *run, const char *why)
+{
+    if (run->ending || run->phase != RUN_RUNNING)
+        return;
+    run->ending = true;
+    uint64_t after_ms = (uint64_t)(run->options.kill_after * 1000);
+    log_info("%s: ending the command and all its processes", why);
+    (void)tree_signal(run->tree, SIGTERM);
+    (void)tree_signal(run->tree, SIGCONT); /* a stopped process ends only once it goes on */
+    (void)uv_timer_start(&run->kill_timer, on_kill_round, after_ms, KILL_ROUND_MS);
+    reap_children(run); /* the command itself may have ended before */
+}
+
+static void suspend(struct run *run, int signal)
+{
+    keyboard_suspend(run->keyboard);
+    (void)relay_signal(run->launched.pid, run->options.new_session, signal);
+    keyboard_resume(run->keyboard);
+    ticker_resume(&run->ticker, clock_monotonic_ns());
+    arm_ticker(run);
+}
+
+static void on_interrupt(struct run *run)
+{
+    if (run->phase == RUN_DRAINING) {
+        for (size_t i = 0; i < CAPTURE_COUNT; i++)
+            if (run->captures[i])
+                capture_abandon_screen(run->captures[i]);
+        return;
+    }
+    if (run->interrupts++ == 0)
+        (void)relay_signal(run->launched.pid, run->options.new_session, SIGINT);
+    else
+        end_tree(run, "interrupted twice");
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct run *run = handle->data;
+
+    switch (number) {
+    case SIGCHLD:
+        reap_children(run);
+        break;
+    case SIGINT:
+        on_interrupt(run);
+        break;
+    case SIGTERM:
+    case SIGHUP:
+        if (run->phase == RUN_DRAINING)
+            on_interrupt(run);
+        else
+            end_tree(run, number == SIGTERM ? "SIGTERM received" : "SIGHUP received");
+        break;
+    case SIGTSTP:
+        if (run->phase == RUN_RUNNING)
+            suspend(run, number);
+        break;
+    case SIGWINCH:
+        if (run->options.pty && terminal_of_user() >= 0)
+            terminal_copy_size(terminal_of_user(), run->launched.stdout_fd);
+        else if (!run->root_ended)
+            (void)relay_signal(run->launched.pid, run->options.new_session, number);
+        break;
+    case SIGCONT:
+        keyboard_resume(run->keyboard);
+        ticker_resume(&run->ticker, clock_monotonic_ns());
+        arm_ticker(run);
+        if (!run->root_ended)
+            (void)relay_signal(run->launched.pid, run->options.new_session, number);
+        break;
+    default:
+        if (!run->root_ended)
+            (void)relay_signal(run->launched.pid, run->options.new_session, number);
+        break;
+    }
+}
+
+static void on_keyboard(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+    unsigned requests = keyboard_take_requests(run->keyboard);
+
+    (void)status;
+    (void)events;
+    if (requests & KEYBOARD_INTERRUPTED_TWICE)
+        end_tree(run, "interrupted twice");
+    if ((requests & KEYBOARD_SUSPEND) && run->phase == RUN_RUNNING)
+        suspend(run, SIGTSTP);
+}
+
+static void on_capture_ended(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+
+    (void)status;
+    (void)events;
+    (void)uv_poll_stop(poll);
+    run->captures_open--;
+    if (run->phase == RUN_DRAINING && run->captures_open == 0)
+        uv_stop(&run->loop);
+}
+
+static void on_event(void *context, const struct event *event)
+{
+    struct run *run = context;
+    warn_write(run, RUN_EVENTS, run_folder_add_event(&run->folder, event));
+}
+
+static void on_end(void *context, const struct process *process)
+{
+    struct run *run = context;
+    if (run->sampler)
+        sampler_end_process(run->sampler, process->subject.serial);
+}
+
+/* The target has ended: takes the last readings and writes the record. */
+static void run_finish(struct run *run)
+{
+    struct run_info *info = &run->info;
+
+    run->phase = RUN_DRAINING;
+    (void)uv_timer_stop(&run->kill_timer);
+    if (!run->root_ended || run->ending || run->options.wait == RUN_WAIT_TREE) {
+        run->end_ns = clock_monotonic_ns();
+        info->end_wall = clock_wall();
+    }
+    sampler_finish(run->sampler);
+    run_name_survivors(run);
+    write_report(run);
+    if (sampler_summarise(run->sampler, &run->summary) < 0)
+        log_warning("no memory for the whole summary");
+    info->summary = &run->summary;
+    info->num_samples = run->summary.num_samples;
+    info->wall_seconds = (double)(run->end_ns - run->launched.start_ns) / (double)NS_PER_SECOND;
+    info->events_lost = tree_events_lost(run->tree);
+    info->spawned_is_exact = tree_counts_all(run->tree);
+    info->headline = headline_of(&run->summary, info->cpu_is_conserved, info->spawned_is_exact);
+    run_set_outcome(run);
+    info->ended = true;
+    warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
+
+    for (size_t i = 0; i < CAPTURE_COUNT; i++)
+        if (run->captures[i])
+            capture_stop(run->captures[i]);
+    if (run->captures_open == 0)
+        uv_stop(&run->loop);
+}
+
+static int start_signals(struct run *run)
+{
+    static const int numbers[SIGNAL_COUNT] = {SIGCHLD, SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT,
+                                              SIGTSTP, SIGCONT, SIGWINCH, SIGUSR1, SIGUSR2};
+
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        /* What the caller had ignored (nohup, a shell's background job) stays ignored. */
+        if (numbers[i] != SIGCHLD && launch_signal_was_ignored(numbers[i]))
+            continue;
+        int code = uv_signal_init(&run->loop, &run->signals[i]);
+        if (code == 0) {
+            run->signals[i].data = run;
+            code = uv_signal_start(&run->signals[i], on_signal, numbers[i]);
+        }
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+static int start_poll(struct run *run, uv_poll_t *poll, int fd, uv_poll_cb callback)
+{
+    int code = uv_poll_init(&run->loop, poll, fd);
+    if (code < 0)
+        return code;
+    poll->data = run;
+    return uv_poll_start(poll, UV_READABLE, callback);
+}
+
+/* Everything that must be in place before the command runs, so that nothing of it is missed. */
+static int start_loop(struct run *run)
+{
+    int code = uv_loop_init(&run->loop);
+    if (code < 0)
+        return code;
+    run->loop_open = true;
+    run->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (run->tick_fd < 0)
+        return -errno;
+    (void)uv_timer_init(&run->loop, &run->kill_timer);
+    (void)uv_timer_init(&run->loop, &run->events_pause);
+    run->kill_timer.data = run->events_pause.data = run;
+    code = start_signals(run);
+    if (code == 0)
+        code = start_poll(run, &run->tick_poll, run->tick_fd, on_tick);
+    if (code == 0 && tree_events_fd(run->tree) >= 0) {
+        int buffer = 0;
+        socklen_t size = sizeof(buffer);
+        bool large = getsockopt(tree_events_fd(run->tree), SOL_SOCKET, SO_RCVBUF, &buffer, &size) == 0 &&
+                     buffer >= EVENTS_BUFFER_LARGE;
+        run->events_pause_ms = large ? EVENTS_PAUSE_LARGE_MS : EVENTS_PAUSE_MS;
+        code = start_poll(run, &run->events_poll, tree_events_fd(run->tree), on_events);
+    }
+    return code;
+}
+
+static int start_measuring(struct run *run, struct metron_error *error)
+{
+    const struct run_options *options = &run->options;
+
+    run->start_ns = clock_monotonic_ns();
+    struct tree_options tree_options = {
+        .proc_root = options->proc_root,
+        .facts = options->facts,
+        .kept_descriptors = run->kept_descriptors,
+        .start_ns = run->start_ns,
+        .reaps = options->new_session,
+        .session = options->new_session ? 0 : getsid(0),
+        .connector = options->connector,
+        .read_clock = true,
+        .read_commands = options->record_samples || options->record_summary,
+        .mask_secrets = options->mask_secrets,
+        .on_event = options->record_samples ? on_event : NULL,
+        .on_end = on_end,
+        .context = run,
+    };
+    run->tree = tree_new(&tree_options, error);
+    if (!run->tree)
+        return error ? error->code : -ENOMEM;
+    struct sampler_options sampler_options = {
+        .registry = options->registry,
+        .tree = run->tree,
+        .proc_root = options->proc_root,
+        .start_ns = run->start_ns,
+        .usable_cores = options->facts->usable_cpus,
+    };
+    run->sampler = sampler_new(&sampler_options, error);
+    if (!run->sampler)
+        return -ENOMEM;
+    if (!options->new_session)
+        tree_refresh(run->tree); /* the session as it stands: its past is not ours */
+    sampler_seed(run->sampler);
+    return 0;
+}
+
+static int start_capture(struct run *run, size_t index, int source_fd, int show_fd, enum run_file file)
+{
+    struct metron_error error;
+    struct capture_options options = {.source_fd = source_fd,
+                                      .show_fd = show_fd,
+                                      .record_fd = run->folder.fds[file],
+                                      .name = file == RUN_STDOUT ? "stdout" : "stderr"};
+
+    int code = capture_start(&options, &run->captures[index], &error);
+    if (code < 0) {
+        log_warning("%s", error.message);
+        return code;
+    }
+    run->captures_open++;
+    return start_poll(run, &run->capture_polls[index], capture_ended_fd(run->captures[index]),
+                      on_capture_ended);
+}
+
+static void start_streams(struct run *run)
+{
+    const struct run_options *options = &run->options;
+    struct metron_error error;
+
+    if (run->launched.stdout_fd >= 0)
+        (void)start_capture(run, 0, run->launched.stdout_fd, options->show_stdout ? STDOUT_FILENO : -1,
+                            RUN_STDOUT);
+    if (run->launched.stderr_fd >= 0)
+        (void)start_capture(run, 1, run->launched.stderr_fd, options->show_stderr ? STDERR_FILENO : -1,
+                            RUN_STDERR);
+    if (!run->launched.stdin_is_pty)
+        return;
+    if (keyboard_start(STDIN_FILENO, run->launched.stdout_fd, &run->keyboard, &error) < 0) {
+        log_warning("%s", error.message);
+        return;
+    }
+    (void)start_poll(run, &run->keyboard_poll, keyboard_request_fd(run->keyboard), on_keyboard);
+}
+
+static int start_command(struct run *run, struct metron_error *error)
+{
+    const struct run_options *options = &run->options;
+    struct launch_options launch_options = {
+        .argv = options->argv,
+        .environment = run->environment,
+        .new_session = options->new_session,
+        .pty = options->pty,
+        .pipe_stdout = options->capture_stdout || !options->show_stdout,
+        .pipe_stderr = options->capture_stderr || !options->show_stderr,
+        .open_files = &run->open_files,
+    };
+
+    if (options->new_session && launch_become_subreaper() < 0)
+        log_warning("cannot adopt orphans: processes that leave their parent are lost from sight");
+    int code = launch_start(&launch_options, &run->launched, error);
+    if (code < 0)
+        return code;
+    if (run->launched.stdin_withheld)
+        log_info("started in the background of a terminal: the command reads from /dev/null");
+    sampler_set_spawner_maxrss(run->sampler, run->launched.inherited_rss_bytes);
+    run->info.start_wall = run->launched.start_wall;
+    if (tree_add_root(run->tree, run->launched.pid) < 0)
+        log_warning("no memory to follow the command");
+    return 0;
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void stop_loop(struct run *run)
+{
+    keyboard_finish(run->keyboard);
+    run->keyboard = NULL;
+    if (run->loop_open) {
+        uv_walk(&run->loop, close_handle, NULL);
+        (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&run->loop);
+        run->loop_open = false;
+    }
+    if (run->tick_fd >= 0)
+        (void)close(run->tick_fd);
+    run->tick_fd = -1;
+    for (size_t i = 0; i < CAPTURE_COUNT; i++) {
+        capture_free(run->captures[i]);
+        run->captures[i] = NULL;
+    }
+}
+
+int run_execute(struct run *run, struct metron_error *error)
+{
+    int code = start_measuring(run, error);
+    if (code < 0)
+        goto out;
+    code = start_loop(run);
+    if (code < 0) {
+        code = error_set(error, code, "cannot start the event loop: %s", uv_strerror(code));
+        goto out;
+    }
+    code = start_command(run, error);
+    if (code < 0) {
+        run->info.exit_code = launch_failure_exit_code(code);
+        goto out;
+    }
+    start_streams(run);
+    run_describe_method(run);
+    warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, &run->info));
+    ticker_init(&run->ticker, run->launched.start_ns,
+                (uint64_t)(run->options.sample_interval * (double)NS_PER_SECOND));
+    run->next_report_ns =
+        run->launched.start_ns + (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
+    arm_ticker(run);
+    reap_children(run);
+    if (run->phase == RUN_RUNNING || run->captures_open > 0)
+        (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+out:
+    stop_loop(run);
+    run_settle_files(run, code);
+    return code;
+}

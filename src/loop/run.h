@@ -1,0 +1,61 @@
+/*
+ * One run: a command goes in, a record comes out.
+ *
+ * run_prepare finds out everything that can go wrong before the command starts (prefix, files); run_execute
+ * starts the command, follows it until it ends, and writes the record, whatever happens to the command. The
+ * rest of metron's work (what to print, what to exit with) is the caller's, from the info that is left
+ * behind.
+ */
+#ifndef METRON_LOOP_RUN_H
+#define METRON_LOOP_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "probe/kernel.h"
+#include "schema/registry.h"
+#include "schema/run_info.h"
+
+enum run_wait { RUN_WAIT_ROOT, RUN_WAIT_TREE };
+
+struct run_options {
+    char *const *argv; /* NULL-terminated command */
+    const char *prefix_pattern;
+    bool clobber;
+    bool capture_stdout, capture_stderr;     /* recorded in files */
+    bool show_stdout, show_stderr;           /* passed on to our own */
+    bool record_samples, record_summary;     /* usage.jsonl and events.jsonl; info.json */
+    const char *message, *job, *config_hash; /* NULL: none */
+    bool has_sheet;
+    int64_t sheet;
+    bool new_session; /* else: follow the session we are in */
+    enum run_wait wait;
+    bool pty;
+    double sample_interval, report_interval, fail_time; /* seconds */
+    const char *environment_prefixes;                   /* comma-separated */
+    bool mask_secrets;
+    bool connector;
+    double kill_after; /* seconds between SIGTERM and SIGKILL */
+    const char *proc_root;
+    const struct kernel_facts *facts;
+    const struct registry *registry; /* with its selection */
+    const struct run_collector *collectors;
+    size_t collector_count;
+    const char *metron_version;
+};
+
+struct run;
+
+/* 0, or a negative errno and why: nothing has been started. */
+int run_prepare(const struct run_options *options, struct run **out, struct metron_error *error);
+/* Starts and follows the command to its end. 0, or the errno of a command that could not be started (its exit
+ * code is in the info all the same). */
+int run_execute(struct run *run, struct metron_error *error);
+/* What is known of the run; complete once run_execute has returned. Borrowed from the run. */
+const struct run_info *run_get_info(const struct run *run);
+/* The files were removed: the command failed sooner than --fail-time. */
+bool run_was_discarded(const struct run *run);
+void run_free(struct run *run);
+
+#endif

@@ -1,0 +1,354 @@
+#include "loop/run_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "loop/sampler.h"
+#include "probe/pid_stat.h"
+#include "schema/secrets.h"
+#include "tree/tree.h"
+
+/* Descriptors that metron needs beside the files it keeps open of each process. */
+#define DESCRIPTORS_RESERVED 64
+/* More would only cost kernel memory: five files each of thirteen thousand processes. */
+#define DESCRIPTORS_WANTED 65536
+
+static void raise_descriptor_limit(struct run *run)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &run->open_files) != 0)
+        run->open_files = (struct rlimit){1024, 1024};
+    limit = run->open_files;
+    rlim_t wanted = limit.rlim_max < DESCRIPTORS_WANTED ? limit.rlim_max : DESCRIPTORS_WANTED;
+    if (wanted > limit.rlim_cur) {
+        limit.rlim_cur = wanted;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+            limit = run->open_files;
+    }
+    rlim_t usable = limit.rlim_cur < DESCRIPTORS_WANTED ? limit.rlim_cur : DESCRIPTORS_WANTED;
+    run->kept_descriptors = usable > DESCRIPTORS_RESERVED ? (int)(usable - DESCRIPTORS_RESERVED) : 0;
+}
+
+/* The command's environment: ours, and what tells its descendants which job they belong to. */
+static int make_environment(struct run *run)
+{
+    const struct run_options *options = &run->options;
+    size_t count = 0, kept = 0;
+
+    while (environ[count])
+        count++;
+    run->environment = calloc(count + 3, sizeof(*run->environment));
+    if (!run->environment)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        bool replaced = (options->job && strncmp(environ[i], "METRON_JOB=", 11) == 0) ||
+                        (options->has_sheet && strncmp(environ[i], "METRON_SHEET=", 13) == 0);
+        if (!replaced)
+            run->environment[kept++] = environ[i];
+    }
+    if (options->job && (run->environment[kept] = arena_printf(&run->arena, "METRON_JOB=%s", options->job)))
+        kept++;
+    if (options->has_sheet &&
+        (run->environment[kept] = arena_printf(&run->arena, "METRON_SHEET=%lld", (long long)options->sheet)))
+        kept++;
+    return 0;
+}
+
+/* Whether a variable's name begins with one of the comma-separated prefixes. */
+static bool is_recorded(const char *variable, const char *prefixes)
+{
+    while (*prefixes) {
+        size_t length = strcspn(prefixes, ", ");
+        if (length > 0 && strncmp(variable, prefixes, length) == 0)
+            return true;
+        prefixes += length;
+        prefixes += strspn(prefixes, ", ");
+    }
+    return false;
+}
+
+static int record_environment(struct run *run)
+{
+    size_t count = 0;
+    struct strbuf value = STRBUF_INIT;
+    int code = 0;
+
+    for (char **variable = environ; *variable; variable++)
+        count += is_recorded(*variable, run->options.environment_prefixes);
+    struct run_variable *recorded = arena_alloc(&run->arena, (count + 1) * sizeof(*recorded));
+    if (!recorded)
+        return -ENOMEM;
+    run->info.environment = recorded;
+    for (char **variable = environ; *variable && code == 0; variable++) {
+        const char *equals = strchr(*variable, '=');
+        if (!equals || !is_recorded(*variable, run->options.environment_prefixes))
+            continue;
+        char *name = arena_strdup(&run->arena, *variable);
+        strbuf_reset(&value);
+        if (name) {
+            name[equals - *variable] = '\0';
+            secrets_mask_value(&value, name, equals + 1, run->options.mask_secrets);
+        }
+        char *masked = arena_strdup(&run->arena, strbuf_text(&value));
+        if (!name || !masked || value.failed)
+            code = -ENOMEM;
+        else
+            recorded[run->info.environment_count++] = (struct run_variable){name, masked};
+    }
+    strbuf_fini(&value);
+    return code;
+}
+
+/* The name that belongs to our uid. Only /etc/passwd is asked: a network's directory of users may take
+ * seconds. */
+static const char *user_name(struct run *run)
+{
+    const char *name = NULL;
+    FILE *file = fopen("/etc/passwd", "re");
+
+    for (struct passwd *entry; file && (entry = fgetpwent(file)) != NULL;)
+        if (entry->pw_uid == getuid()) {
+            name = arena_strdup(&run->arena, entry->pw_name);
+            break;
+        }
+    if (file)
+        (void)fclose(file);
+    if (!name)
+        name = getenv("USER");
+    return name;
+}
+
+static void describe_recorder(struct run *run)
+{
+    char text[PID_STAT_SIZE];
+    struct pid_stat stat;
+    ssize_t length = file_read(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
+
+    run->info.metron_pid = getpid();
+    if (length > 0 && pid_stat_parse(text, (size_t)length, &stat) == 0)
+        run->info.metron_start_ticks = stat.start_ticks;
+}
+
+static int describe_command(struct run *run)
+{
+    size_t count = 0;
+    struct strbuf text = STRBUF_INIT;
+    bool value_is_next = false;
+    int code = -ENOMEM;
+
+    while (run->options.argv[count])
+        count++;
+    const char **arguments = arena_alloc(&run->arena, (count + 1) * sizeof(*arguments));
+    secrets_mask_argv(&text, run->options.argv, run->options.mask_secrets);
+    if (!arguments || text.failed)
+        goto out;
+    run->info.command = arena_strdup(&run->arena, strbuf_text(&text));
+    for (size_t i = 0; i < count; i++) {
+        strbuf_reset(&text);
+        secrets_mask_argument(&text, run->options.argv[i], strlen(run->options.argv[i]), &value_is_next,
+                              run->options.mask_secrets);
+        if (text.failed || !(arguments[i] = arena_strdup(&run->arena, strbuf_text(&text))))
+            goto out;
+    }
+    run->info.arguments = arguments;
+    code = run->info.command ? 0 : -ENOMEM;
+out:
+    strbuf_fini(&text);
+    return code;
+}
+
+static int describe_run(struct run *run)
+{
+    const struct run_options *options = &run->options;
+    struct run_info *info = &run->info;
+    char *folder = getcwd(NULL, 0);
+
+    *info = (struct run_info){
+        .metron_version = options->metron_version,
+        .boot_id = options->facts->boot_id[0] ? options->facts->boot_id : NULL,
+        .working_directory = folder ? arena_strdup(&run->arena, folder) : NULL,
+        .message = options->message,
+        .job = options->job,
+        .config_hash = options->config_hash,
+        .has_sheet = options->has_sheet,
+        .sheet = options->sheet,
+        .hostname = options->facts->hostname,
+        .user = user_name(run),
+        .uid = getuid(),
+        .kernel = options->facts->release,
+        .cpu_total = options->facts->online_cpus,
+        .cpu_usable = options->facts->usable_cpus,
+        .memory_total_bytes = options->facts->memory_bytes,
+        .prefix = run->folder.prefix,
+        .stdout_path = run->folder.paths[RUN_STDOUT],
+        .stderr_path = run->folder.paths[RUN_STDERR],
+        .usage_path = run->folder.paths[RUN_USAGE],
+        .events_path = run->folder.paths[RUN_EVENTS],
+        .info_path = run->folder.paths[RUN_INFO],
+        .sample_interval = options->sample_interval,
+        .report_interval = options->report_interval,
+        .mode = options->new_session ? "new-session" : "current-session",
+        .wait = options->wait == RUN_WAIT_TREE ? "tree" : "root",
+        .cpu_is_conserved = options->new_session,
+        .collectors = options->collectors,
+        .collector_count = options->collector_count,
+        .registry = options->registry,
+    };
+    free(folder);
+    describe_recorder(run);
+    int code = describe_command(run);
+    return code < 0 ? code : record_environment(run);
+}
+
+static int open_folder(struct run *run, struct metron_error *error)
+{
+    const struct run_options *options = &run->options;
+    /* On a terminal of its own the command has one stream, kept in stdout. */
+    bool wanted[RUN_FILE_COUNT] = {
+        [RUN_STDOUT] = options->capture_stdout || (options->pty && options->capture_stderr),
+        [RUN_STDERR] = options->capture_stderr && !options->pty,
+        [RUN_USAGE] = options->record_samples,
+        [RUN_EVENTS] = options->record_samples,
+        [RUN_INFO] = options->record_summary,
+    };
+    struct prefix_values values = {
+        .wall = clock_wall(), .pid = getpid(), .host = options->facts->hostname, .job = options->job};
+    struct strbuf prefix = STRBUF_INIT;
+
+    int code = run_folder_expand(options->prefix_pattern, &values, &prefix, error);
+    if (code == 0)
+        code = run_folder_open(&run->folder, strbuf_text(&prefix), wanted, options->clobber, error);
+    strbuf_fini(&prefix);
+    return code;
+}
+
+int run_prepare(const struct run_options *options, struct run **out, struct metron_error *error)
+{
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run)
+        return error_set(error, -ENOMEM, "no memory for a run");
+    run->options = *options;
+    run->tick_fd = -1;
+    run->launched.pid = run->launched.stdout_fd = run->launched.stderr_fd = -1;
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
+        run->folder.fds[i] = -1;
+    raise_descriptor_limit(run);
+    int code = open_folder(run, error);
+    if (code < 0) {
+        run_free(run);
+        return code;
+    }
+    code = make_environment(run);
+    if (code == 0)
+        code = describe_run(run);
+    if (code < 0) {
+        run_folder_remove(&run->folder);
+        run_free(run);
+        return error_set(error, code, "no memory for a run");
+    }
+    *out = run;
+    return 0;
+}
+
+void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    sampler_free(run->sampler);
+    run->sampler = NULL;
+    tree_free(run->tree);
+    run_folder_close(&run->folder);
+    record_fini(&run->record);
+    record_fini(&run->summary);
+    arena_fini(&run->arena);
+    free(run->environment);
+    free(run);
+}
+
+const struct run_info *run_get_info(const struct run *run)
+{
+    return &run->info;
+}
+
+bool run_was_discarded(const struct run *run)
+{
+    return run->discarded;
+}
+
+void run_describe_method(struct run *run)
+{
+    static const char *const methods[] = {
+        [TREE_CONNECTOR] = "connector", [TREE_LISTINGS] = "listings", [TREE_SCAN] = "scan"};
+
+    run->info.tier = "plain";
+    run->info.tier_reason = "this version makes no cgroup of its own and loads no BPF";
+    run->info.processes_seen_by = methods[tree_method(run->tree)];
+    run->info.processes_seen_reason = tree_method_reason(run->tree);
+}
+
+void run_set_outcome(struct run *run)
+{
+    struct run_info *info = &run->info;
+    int status = run->root_status;
+    char text[160];
+
+    if (!run->root_ended) {
+        info->exit_code = 128 + SIGKILL;
+        info->cause = "does not end, not even at SIGKILL";
+        return;
+    }
+    if (WIFSIGNALED(status)) {
+        info->signal = WTERMSIG(status);
+        info->exit_code = 128 + info->signal;
+        const char *name = sigabbrev_np(info->signal);
+        (void)snprintf(text, sizeof(text), "killed by SIG%s%s%s", name ? name : "?",
+                       WCOREDUMP(status) ? ", core dumped" : "", run->ending ? ", ended through metron" : "");
+    } else {
+        info->exit_code = WEXITSTATUS(status);
+        (void)snprintf(text, sizeof(text), "exited with code %d%s", info->exit_code,
+                       run->ending ? ", ended through metron" : "");
+    }
+    info->cause = arena_strdup(&run->arena, text);
+}
+
+void run_name_survivors(struct run *run)
+{
+    size_t named = 0;
+
+    run->info.survivors_in_all = 0;
+    for (size_t i = 0; i < tree_count(run->tree); i++) {
+        const struct process *process = tree_process(run->tree, i);
+        if (process->stat.state == 'Z' || !process->of_command)
+            continue;
+        run->info.survivors_in_all++;
+        if (named < SURVIVORS_NAMED)
+            run->survivors[named++] = (struct run_survivor){
+                process->subject.id,
+                arena_strdup(&run->arena, process->command ? process->command : process->stat.comm)};
+    }
+    run->info.survivors = run->survivors;
+    run->info.survivor_count = named;
+}
+
+void run_settle_files(struct run *run, int code)
+{
+    const struct run_options *options = &run->options;
+    bool failed = code < 0 || run->info.exit_code != 0;
+    bool soon = options->fail_time < 0 || run->info.wall_seconds < options->fail_time;
+
+    run->discarded = failed && soon && options->fail_time != 0;
+    if (run->discarded)
+        run_folder_remove(&run->folder);
+}

@@ -1,0 +1,67 @@
+/*
+ * Inside loop/: what a run is made of, and its parts that need no event loop (run_state.c). Not for other
+ * rooms.
+ */
+#ifndef METRON_LOOP_RUN_STATE_H
+#define METRON_LOOP_RUN_STATE_H
+
+#include <sys/resource.h>
+#include <uv.h>
+
+#include "launch/launch.h"
+#include "loop/run.h"
+#include "loop/ticker.h"
+#include "schema/record.h"
+#include "store/run_folder.h"
+
+enum run_phase { RUN_RUNNING, RUN_DRAINING };
+enum { CAPTURE_COUNT = 2, SIGNAL_COUNT = 10, SURVIVORS_NAMED = 8 };
+
+struct run {
+    struct run_options options;
+    struct run_folder folder;
+    bool warned[RUN_FILE_COUNT];
+    struct rlimit open_files; /* as the caller had it */
+    int kept_descriptors;
+    char **environment; /* what the command gets; owned array, borrowed or owned strings */
+    struct arena arena; /* texts that `info` borrows */
+
+    uv_loop_t loop;
+    bool loop_open;
+    uv_signal_t signals[SIGNAL_COUNT];
+    uv_poll_t tick_poll, events_poll, keyboard_poll, capture_polls[CAPTURE_COUNT];
+    uv_timer_t kill_timer, events_pause;
+    int tick_fd;
+    uint64_t events_pause_ms;
+
+    struct tree *tree;
+    struct sampler *sampler;
+    struct ticker ticker;
+    uint64_t start_ns, end_ns, next_report_ns;
+    struct launched launched;
+    struct capture *captures[CAPTURE_COUNT];
+    unsigned captures_open;
+    struct keyboard *keyboard;
+
+    enum run_phase phase;
+    bool root_ended;
+    int root_status;
+    bool ending; /* asked to end the whole tree */
+    unsigned interrupts, kill_rounds;
+
+    struct record record, summary;
+    struct run_info info;
+    struct run_survivor survivors[SURVIVORS_NAMED];
+    bool discarded;
+};
+
+/* Tier and method in force, for the info. */
+void run_describe_method(struct run *run);
+/* Exit code, signal and cause from the command's wait status. */
+void run_set_outcome(struct run *run);
+/* Members that are still alive at the end. */
+void run_name_survivors(struct run *run);
+/* Removes the files of a command that failed sooner than it should; `code`: it did not even start. */
+void run_settle_files(struct run *run, int code);
+
+#endif

@@ -1,0 +1,168 @@
+#include "loop/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "collect/collectors.h"
+#include "reduce/window.h"
+
+/* One collector of the table, open or not. */
+struct opened {
+    const struct collector *collector;
+    bool active;
+    bool failing; /* its last pass failed: told once */
+    void *state;
+    struct pass pass;
+};
+
+struct sampler {
+    struct sampler_options options;
+    struct collect_context context;
+    struct loop_figures figures;
+    struct window *window;
+    struct opened *opened; /* [collector_count] */
+};
+
+struct sampler *sampler_new(const struct sampler_options *options, struct metron_error *error)
+{
+    struct sampler *sampler = calloc(1, sizeof(*sampler));
+    struct window_options window_options = {
+        .start_ns = options->start_ns,
+        .tick_ns = NS_PER_SECOND / (uint64_t)clock_ticks_per_second(),
+        .usable_cores = options->usable_cores,
+    };
+
+    if (!sampler)
+        goto fail;
+    sampler->options = *options;
+    sampler->context = (struct collect_context){
+        .proc_root = options->proc_root, .tree = options->tree, .figures = &sampler->figures};
+    sampler->opened = calloc(collector_count, sizeof(*sampler->opened));
+    sampler->window = window_new(options->registry, &window_options);
+    if (!sampler->opened || !sampler->window)
+        goto fail;
+    for (size_t i = 0; i < collector_count; i++) {
+        struct opened *opened = &sampler->opened[i];
+        unsigned cost = registry_cost(options->registry, i, &opened->active);
+        opened->collector = collectors[i];
+        if (!opened->active)
+            continue;
+        if (pass_init(&opened->pass, opened->collector->source.field_count) < 0)
+            goto fail;
+        int code =
+            opened->collector->open ? opened->collector->open(&sampler->context, cost, &opened->state) : 0;
+        if (code < 0) {
+            opened->active = false;
+            log_warning("%s cannot be read: %s; its measurements are absent", opened->collector->source.name,
+                        strerror(-code));
+        }
+    }
+    return sampler;
+fail:
+    (void)error_set(error, -ENOMEM, "no memory to measure with");
+    sampler_free(sampler);
+    return NULL;
+}
+
+void sampler_free(struct sampler *sampler)
+{
+    if (!sampler)
+        return;
+    for (size_t i = 0; sampler->opened && i < collector_count; i++) {
+        struct opened *opened = &sampler->opened[i];
+        if (opened->active && opened->collector->close)
+            opened->collector->close(opened->state);
+        pass_fini(&opened->pass);
+    }
+    free(sampler->opened);
+    window_free(sampler->window);
+    free(sampler);
+}
+
+typedef int pass_function(void *state, const struct collect_context *context, struct pass *pass);
+
+static void take_pass(struct sampler *sampler, size_t index, pass_function *function, enum pass_kind kind,
+                      uint64_t stamp_ns)
+{
+    struct opened *opened = &sampler->opened[index];
+
+    if (!opened->active || !function)
+        return;
+    pass_begin(&opened->pass, kind, stamp_ns);
+    int code = function(opened->state, &sampler->context, &opened->pass);
+    if (code < 0) {
+        if (!opened->failing)
+            log_warning("%s could not be read: %s; its readings are missing", opened->collector->source.name,
+                        strerror(-code));
+        opened->failing = true;
+        return;
+    }
+    opened->failing = false;
+    if (window_fold(sampler->window, index, &opened->pass) < 0)
+        log_warning("no memory for some readings of %s", opened->collector->source.name);
+}
+
+void sampler_seed(struct sampler *sampler)
+{
+    for (size_t i = 0; i < collector_count; i++) {
+        take_pass(sampler, i, collectors[i]->collect, PASS_SEED, sampler->options.start_ns);
+        take_pass(sampler, i, collectors[i]->read, PASS_SEED, sampler->options.start_ns);
+    }
+}
+
+bool sampler_sample(struct sampler *sampler)
+{
+    uint64_t begin_ns = clock_monotonic_ns();
+
+    tree_refresh(sampler->options.tree);
+    if (tree_living(sampler->options.tree) == 0)
+        return false;
+    sampler->figures.samples++;
+    window_count_sample(sampler->window);
+    for (size_t i = 0; i < collector_count; i++)
+        take_pass(sampler, i, collectors[i]->collect, PASS_SAMPLE, clock_monotonic_ns());
+    sampler->figures.sample_seconds = (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
+    return true;
+}
+
+void sampler_finish(struct sampler *sampler)
+{
+    tree_refresh(sampler->options.tree);
+    for (size_t i = 0; i < collector_count; i++) {
+        take_pass(sampler, i, collectors[i]->collect, PASS_FINAL, clock_monotonic_ns());
+        take_pass(sampler, i, collectors[i]->read, PASS_FINAL, clock_monotonic_ns());
+    }
+}
+
+int sampler_report(struct sampler *sampler, struct record *record)
+{
+    for (size_t i = 0; i < collector_count; i++)
+        take_pass(sampler, i, collectors[i]->read, PASS_SAMPLE, clock_monotonic_ns());
+    record->wall = clock_wall();
+    record->elapsed_seconds =
+        (double)(clock_monotonic_ns() - sampler->options.start_ns) / (double)NS_PER_SECOND;
+    return window_report(sampler->window, record);
+}
+
+int sampler_summarise(struct sampler *sampler, struct record *record)
+{
+    return window_summarise(sampler->window, record);
+}
+
+void sampler_set_spawner_maxrss(struct sampler *sampler, uint64_t bytes)
+{
+    sampler->context.spawner_maxrss_bytes = bytes;
+}
+
+void sampler_count_missed(struct sampler *sampler, uint64_t ticks)
+{
+    sampler->figures.missed_ticks += ticks;
+}
+
+void sampler_end_process(struct sampler *sampler, uint64_t serial)
+{
+    window_end_subject(sampler->window, serial);
+}

@@ -1,0 +1,47 @@
+/*
+ * One target, its collectors and its windows: the part of the loop that measures. It knows no clock but the
+ * stamps it takes, no files and no signals; `run` drives it.
+ */
+#ifndef METRON_LOOP_SAMPLER_H
+#define METRON_LOOP_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collect/collector.h"
+#include "schema/record.h"
+#include "schema/registry.h"
+#include "tree/tree.h"
+
+struct sampler;
+
+struct sampler_options {
+    const struct registry *registry; /* with its selection; must outlive the sampler */
+    struct tree *tree;               /* borrowed */
+    const char *proc_root;
+    uint64_t start_ns;
+    double usable_cores;
+};
+
+/* Opens the collectors that something was selected of. One that fails to open costs its own keys; its reason
+ * is logged. */
+struct sampler *sampler_new(const struct sampler_options *options, struct metron_error *error);
+void sampler_free(struct sampler *sampler);
+
+/* The baseline: counters as they stand when the target begins. */
+void sampler_seed(struct sampler *sampler);
+/* One sample of the living target. False: nobody is alive, and it was none. */
+bool sampler_sample(struct sampler *sampler);
+/* The last look, when the target has ended: counters and running values only. */
+void sampler_finish(struct sampler *sampler);
+/* Closes the window into `record`, whose wall time and elapsed seconds are filled in. */
+int sampler_report(struct sampler *sampler, struct record *record);
+int sampler_summarise(struct sampler *sampler, struct record *record);
+
+/* What a child of ours inherits as its ru_maxrss (struct collect_context). */
+void sampler_set_spawner_maxrss(struct sampler *sampler, uint64_t bytes);
+void sampler_count_missed(struct sampler *sampler, uint64_t ticks);
+void sampler_end_process(struct sampler *sampler, uint64_t serial);
+
+#endif

@@ -1,0 +1,224 @@
+#include "store/run_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+static const char *const file_names[RUN_FILE_COUNT] = {
+    [RUN_STDOUT] = "stdout",       [RUN_STDERR] = "stderr",  [RUN_USAGE] = "usage.jsonl",
+    [RUN_EVENTS] = "events.jsonl", [RUN_INFO] = "info.json",
+};
+
+#define EVENTS_BUFFER_BYTES ((size_t)64 * 1024)
+
+static void add_value(struct strbuf *out, const char *value)
+{
+    for (; *value; value++)
+        strbuf_addc(out, *value == '/' ? '_' : *value);
+}
+
+/* One placeholder, its braces left off. */
+static int expand_name(const char *name, const struct prefix_values *values, struct strbuf *out,
+                       struct metron_error *error)
+{
+    char stamp[CLOCK_ISO_SIZE];
+
+    if (strcmp(name, "datetime") == 0) {
+        strbuf_adds(out, clock_file_stamp(values->wall, stamp));
+    } else if (strcmp(name, "pid") == 0) {
+        strbuf_addf(out, "%d", (int)values->pid);
+    } else if (strcmp(name, "host") == 0) {
+        add_value(out, values->host);
+    } else if (strcmp(name, "job") == 0) {
+        if (!values->job)
+            return error_set(error, -EINVAL,
+                             "output prefix: {job} stands for the job's name, and --job is not given");
+        add_value(out, values->job);
+    } else if (strncmp(name, "env:", 4) == 0) {
+        const char *value = getenv(name + 4);
+        if (!value)
+            return error_set(error, -EINVAL, "output prefix: {%s}: the environment has no %s", name,
+                             name + 4);
+        add_value(out, value);
+    } else {
+        return error_set(
+            error, -EINVAL,
+            "output prefix: {%s} is not known; there are {datetime}, {pid}, {host}, {job}, {env:NAME}", name);
+    }
+    return 0;
+}
+
+int run_folder_expand(const char *pattern, const struct prefix_values *values, struct strbuf *out,
+                      struct metron_error *error)
+{
+    for (const char *c = pattern; *c; c++) {
+        if ((*c == '{' || *c == '}') && c[1] == *c) {
+            strbuf_addc(out, *c++);
+            continue;
+        }
+        const char *end = *c == '{' ? strchr(c, '}') : NULL;
+        if (*c == '}' || (*c == '{' && !end))
+            return error_set(error, -EINVAL,
+                             "output prefix: '%c' at position %zu has no partner; write it twice", *c,
+                             (size_t)(c - pattern) + 1);
+        if (!end) {
+            strbuf_addc(out, *c);
+            continue;
+        }
+        char name[128];
+        size_t length = (size_t)(end - c) - 1;
+        if (length >= sizeof(name))
+            return error_set(error, -EINVAL, "output prefix: the placeholder at position %zu is too long",
+                             (size_t)(c - pattern) + 1);
+        memcpy(name, c + 1, length);
+        name[length] = '\0';
+        int code = expand_name(name, values, out, error);
+        if (code < 0)
+            return code;
+        c = end;
+    }
+    return out->failed ? error_set(error, -ENOMEM, "no memory for the output prefix") : 0;
+}
+
+int run_folder_open(struct run_folder *folder, const char *prefix, const bool wanted[RUN_FILE_COUNT],
+                    bool clobber, struct metron_error *error)
+{
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (clobber ? O_TRUNC : O_EXCL);
+    int code = 0;
+
+    *folder = (struct run_folder){0};
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
+        folder->fds[i] = -1;
+    folder->prefix = strdup(prefix);
+    code = folder->prefix ? file_make_folders(prefix, error) : -ENOMEM;
+
+    for (size_t i = 0; i < RUN_FILE_COUNT && code == 0; i++) {
+        char *path = NULL;
+        if (!wanted[i])
+            continue;
+        if (asprintf(&path, "%s%s", prefix, file_names[i]) < 0) {
+            code = -ENOMEM;
+            break;
+        }
+        int fd = open(path, flags, 0600);
+        if (fd < 0) {
+            code = -errno;
+            if (code == -EEXIST)
+                (void)error_set(error, code,
+                                "'%s' is there already; choose another --output-prefix or use --clobber",
+                                path);
+            else
+                (void)error_set(error, code, "cannot make '%s': %s", path, strerror(-code));
+            free(path);
+            break;
+        }
+        folder->paths[i] = path;
+        if (i == RUN_INFO)
+            (void)close(fd);
+        else
+            folder->fds[i] = fd;
+    }
+    if (code == -ENOMEM)
+        (void)error_set(error, code, "no memory for the output files");
+    if (code < 0) {
+        run_folder_remove(folder);
+        run_folder_close(folder);
+    }
+    return code;
+}
+
+/* Appends whole lines, or leaves the file as it was. */
+static int append_lines(struct run_folder *folder, enum run_file which, const struct strbuf *lines)
+{
+    int fd = folder->fds[which];
+
+    if (lines->failed)
+        return -ENOMEM;
+    int code = file_write_all(fd, lines->data, lines->length);
+    if (code < 0) {
+        if (ftruncate(fd, folder->lengths[which]) == 0)
+            (void)lseek(fd, folder->lengths[which], SEEK_SET);
+        return code;
+    }
+    folder->lengths[which] += (off_t)lines->length;
+    return 0;
+}
+
+int run_folder_write_record(struct run_folder *folder, const struct record *record)
+{
+    struct json json;
+
+    if (folder->fds[RUN_USAGE] < 0)
+        return 0;
+    strbuf_reset(&folder->text);
+    json_init(&json, &folder->text, 0);
+    record_json(&json, record);
+    strbuf_addc(&folder->text, '\n');
+    return append_lines(folder, RUN_USAGE, &folder->text);
+}
+
+int run_folder_write_info(struct run_folder *folder, const struct run_info *info)
+{
+    struct json json;
+
+    if (!folder->paths[RUN_INFO])
+        return 0;
+    strbuf_reset(&folder->text);
+    json_init(&json, &folder->text, 2);
+    run_info_json(&json, info);
+    strbuf_addc(&folder->text, '\n');
+    if (folder->text.failed)
+        return -ENOMEM;
+    return file_replace(folder->paths[RUN_INFO], folder->text.data, folder->text.length, 0600);
+}
+
+int run_folder_add_event(struct run_folder *folder, const struct event *event)
+{
+    struct json json;
+
+    if (folder->fds[RUN_EVENTS] < 0)
+        return 0;
+    json_init(&json, &folder->events, 0);
+    event_json(&json, event);
+    strbuf_addc(&folder->events, '\n');
+    return folder->events.length >= EVENTS_BUFFER_BYTES ? run_folder_flush_events(folder) : 0;
+}
+
+int run_folder_flush_events(struct run_folder *folder)
+{
+    if (folder->fds[RUN_EVENTS] < 0 || folder->events.length == 0)
+        return 0;
+    int code = append_lines(folder, RUN_EVENTS, &folder->events);
+    strbuf_reset(&folder->events);
+    return code;
+}
+
+void run_folder_remove(struct run_folder *folder)
+{
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
+        if (folder->paths[i])
+            (void)unlink(folder->paths[i]);
+    size_t length = folder->prefix ? strlen(folder->prefix) : 0;
+    if (length > 1 && folder->prefix[length - 1] == '/')
+        (void)rmdir(folder->prefix);
+}
+
+void run_folder_close(struct run_folder *folder)
+{
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+        if (folder->fds[i] >= 0)
+            (void)close(folder->fds[i]);
+        folder->fds[i] = -1;
+        free(folder->paths[i]);
+        folder->paths[i] = NULL;
+    }
+    free(folder->prefix);
+    folder->prefix = NULL;
+    strbuf_fini(&folder->text);
+    strbuf_fini(&folder->events);
+}

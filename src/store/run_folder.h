@@ -1,0 +1,60 @@
+/*
+ * The files of one run: stdout, stderr, usage.jsonl, events.jsonl, info.json, all behind one prefix.
+ *
+ * Files are private (0600, folders 0700) and made before the command starts, so that an unwritable prefix is
+ * known in time. usage.jsonl and events.jsonl hold whole lines at every moment that a write has not failed;
+ * one cut short by a full disk is taken back. info.json is always replaced as a whole.
+ */
+#ifndef METRON_STORE_RUN_FOLDER_H
+#define METRON_STORE_RUN_FOLDER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "schema/event.h"
+#include "schema/record.h"
+#include "schema/run_info.h"
+
+enum run_file { RUN_STDOUT, RUN_STDERR, RUN_USAGE, RUN_EVENTS, RUN_INFO, RUN_FILE_COUNT };
+
+struct run_folder {
+    char *prefix;                  /* owned */
+    char *paths[RUN_FILE_COUNT];   /* owned; NULL: not part of this run */
+    int fds[RUN_FILE_COUNT];       /* -1 where there is none (info.json is written by name) */
+    off_t lengths[RUN_FILE_COUNT]; /* of whole lines, for the two line files */
+    struct strbuf text;            /* scratch */
+    struct strbuf events;          /* lines not written yet */
+};
+
+/* What {placeholders} of a prefix stand for. */
+struct prefix_values {
+    struct timespec wall;
+    pid_t pid;
+    const char *host;
+    const char *job; /* NULL: {job} is an error */
+};
+
+/* Fills the placeholders {datetime} {pid} {host} {job} {env:NAME}; `{{` and `}}` are braces. A '/' inside a
+ * value becomes
+ * '_'. -EINVAL with the position or name that is wrong. */
+int run_folder_expand(const char *pattern, const struct prefix_values *values, struct strbuf *out,
+                      struct metron_error *error);
+/* Makes the leading folders and the files that `wanted` names (indexed by enum run_file). An existing one is
+ * an error
+ * (-EEXIST) unless `clobber`. On failure nothing that was made here is left but folders. */
+int run_folder_open(struct run_folder *folder, const char *prefix, const bool wanted[RUN_FILE_COUNT],
+                    bool clobber, struct metron_error *error);
+/* Each writes one thing if its file is part of the run: 0 or a negative errno. */
+int run_folder_write_record(struct run_folder *folder, const struct record *record);
+int run_folder_write_info(struct run_folder *folder, const struct run_info *info);
+/* Events are gathered and written when there are many or at a flush. */
+int run_folder_add_event(struct run_folder *folder, const struct event *event);
+int run_folder_flush_events(struct run_folder *folder);
+/* Removes the files of this run, and the prefix's own folder if it is empty then. */
+void run_folder_remove(struct run_folder *folder);
+void run_folder_close(struct run_folder *folder);
+
+#endif

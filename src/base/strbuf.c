@@ -87,6 +87,8 @@ void strbuf_vaddf(struct strbuf *buffer, const char *format, va_list arguments)
     size_t room = buffer->capacity - buffer->length;
 
     va_copy(again, arguments);
+    /* The caller has started `arguments`; the analyser does not see it.
+     * NOLINTNEXTLINE(*-valist.Uninitialized) */
     int length = vsnprintf(buffer->data + buffer->length, room, format, arguments);
 
     if (length >= 0 && (size_t)length >= room) {

@@ -4,7 +4,8 @@
  * It writes to the master without blocking and keeps what did not fit: a command that does not read its
  * terminal must not hang metron's end. With its small buffer full, nothing more is read from the user.
  *
- * The terminal's modes are changed only by the caller's thread (start, suspend, resume, finish).
+ * After `bg` the terminal is the shell's. A later `fg` is not announced (a shell sends SIGCONT only to a job
+ * that was stopped), so the thread looks now and then whether the foreground is ours again.
  */
 #include "launch/keyboard.h"
 
@@ -26,10 +27,16 @@
 #include "launch/terminal.h"
 #include "launch/worker.h"
 
-#define PENDING_BYTES 4096
-#define JOIN_RETRY_MS 20
+#define PENDING_BYTES       4096
+#define JOIN_RETRY_MS       20
+#define FOREGROUND_RETRY_MS 200
 
-enum mode { MODE_PAUSED, MODE_COPYING, MODE_ENDING };
+enum mode {
+    MODE_PAUSED,
+    MODE_WAITING, /* for the foreground */
+    MODE_COPYING,
+    MODE_ENDING,
+};
 
 struct keyboard {
     int tty_fd, master_fd;
@@ -37,7 +44,8 @@ struct keyboard {
     int request_fd; /* there are requests */
     int ended_fd;
     pthread_t thread;
-    bool raw; /* the terminal's modes are ours, `found` are the user's */
+    pthread_mutex_t lock; /* changes of the terminal and of `mode` */
+    bool raw;             /* the terminal's modes are ours, `found` are the user's */
     struct termios found;
     _Atomic enum mode mode;
     atomic_uint requests;
@@ -99,7 +107,7 @@ static bool read_keys(struct keyboard *keyboard)
     if (count < 0 && errno == EIO && terminal_in_background(keyboard->tty_fd)) {
         enum mode copying = MODE_COPYING;
 
-        atomic_compare_exchange_strong(&keyboard->mode, &copying, MODE_PAUSED);
+        atomic_compare_exchange_strong(&keyboard->mode, &copying, MODE_WAITING);
         return true;
     }
     if (count <= 0)
@@ -128,6 +136,34 @@ static void write_pending(struct keyboard *keyboard)
     memmove(keyboard->pending, keyboard->pending + count, keyboard->pending_length);
 }
 
+/* With the lock held: raw mode if the terminal is ours to set, else we wait for it. */
+static void take_terminal(struct keyboard *keyboard)
+{
+    struct termios raw;
+
+    atomic_store(&keyboard->mode, MODE_WAITING);
+    if (terminal_in_background(keyboard->tty_fd))
+        return;
+    /* After a stop by SIGSTOP the shell has put back its own modes while ours are still noted as in force:
+     * what is found is taken anew only if we had restored it. */
+    if (!keyboard->raw && tcgetattr(keyboard->tty_fd, &keyboard->found) != 0)
+        return;
+    raw = keyboard->found;
+    cfmakeraw(&raw);
+    if (tcsetattr(keyboard->tty_fd, TCSANOW, &raw) == 0)
+        keyboard->raw = true;
+    terminal_copy_size(keyboard->tty_fd, keyboard->master_fd);
+    atomic_store(&keyboard->mode, MODE_COPYING);
+}
+
+static void look_for_foreground(struct keyboard *keyboard)
+{
+    pthread_mutex_lock(&keyboard->lock);
+    if (atomic_load(&keyboard->mode) == MODE_WAITING)
+        take_terminal(keyboard);
+    pthread_mutex_unlock(&keyboard->lock);
+}
+
 static void *run(void *argument)
 {
     struct keyboard *keyboard = argument;
@@ -146,8 +182,10 @@ static void *run(void *argument)
 
         if (mode == MODE_ENDING)
             break;
-        if (poll(polled, 3, -1) < 0)
+        if (poll(polled, 3, there && mode == MODE_WAITING ? FOREGROUND_RETRY_MS : -1) < 0)
             continue;
+        if (there && mode == MODE_WAITING)
+            look_for_foreground(keyboard);
         if (polled[0].revents)
             (void)eventfd_read(keyboard->wake_fd, &ignored);
         if (polled[2].revents)
@@ -162,51 +200,34 @@ static void *run(void *argument)
     return NULL;
 }
 
-static void restore_terminal(struct keyboard *keyboard)
+/* Nothing more is read, and the terminal is as it was found. */
+static void leave_terminal(struct keyboard *keyboard, enum mode mode)
 {
+    pthread_mutex_lock(&keyboard->lock);
+    atomic_store(&keyboard->mode, mode);
     /* In the background the terminal is somebody else's, who has set it as he needs it; and to set it would
      * stop us (SIGTTOU). TCSANOW: to wait for the output to drain could be for ever (Ctrl-S). */
     if (keyboard->raw && !terminal_in_background(keyboard->tty_fd))
         tcsetattr(keyboard->tty_fd, TCSANOW, &keyboard->found);
     keyboard->raw = false;
-}
-
-static void restore_at_exit(void)
-{
-    if (at_exit)
-        restore_terminal(at_exit);
-}
-
-static void set_mode(struct keyboard *keyboard, enum mode mode)
-{
-    atomic_store(&keyboard->mode, mode);
+    pthread_mutex_unlock(&keyboard->lock);
     (void)eventfd_write(keyboard->wake_fd, 1);
 }
 
 void keyboard_suspend(struct keyboard *keyboard)
 {
-    if (!keyboard)
-        return;
-    set_mode(keyboard, MODE_PAUSED);
-    restore_terminal(keyboard);
+    if (keyboard)
+        leave_terminal(keyboard, MODE_PAUSED);
 }
 
 void keyboard_resume(struct keyboard *keyboard)
 {
-    struct termios raw;
-
-    if (!keyboard || terminal_in_background(keyboard->tty_fd))
+    if (!keyboard)
         return;
-    /* After a stop by SIGSTOP the shell has put back its own modes while ours are still noted as in force:
-     * what is found is taken anew only if we had restored it. */
-    if (!keyboard->raw && tcgetattr(keyboard->tty_fd, &keyboard->found) != 0)
-        return;
-    raw = keyboard->found;
-    cfmakeraw(&raw);
-    if (tcsetattr(keyboard->tty_fd, TCSANOW, &raw) == 0)
-        keyboard->raw = true;
-    terminal_copy_size(keyboard->tty_fd, keyboard->master_fd);
-    set_mode(keyboard, MODE_COPYING);
+    pthread_mutex_lock(&keyboard->lock);
+    take_terminal(keyboard);
+    pthread_mutex_unlock(&keyboard->lock);
+    (void)eventfd_write(keyboard->wake_fd, 1);
 }
 
 static void release(struct keyboard *keyboard)
@@ -214,7 +235,13 @@ static void release(struct keyboard *keyboard)
     descriptor_close(&keyboard->wake_fd);
     descriptor_close(&keyboard->request_fd);
     descriptor_close(&keyboard->ended_fd);
+    pthread_mutex_destroy(&keyboard->lock);
     free(keyboard);
+}
+
+static void finish_at_exit(void)
+{
+    keyboard_finish(at_exit);
 }
 
 int keyboard_start(int tty_fd, int master_fd, struct keyboard **out, struct metron_error *error)
@@ -231,6 +258,7 @@ int keyboard_start(int tty_fd, int master_fd, struct keyboard **out, struct metr
     keyboard->request_fd = descriptor_new_event();
     keyboard->ended_fd = descriptor_new_event();
     atomic_init(&keyboard->mode, MODE_PAUSED);
+    pthread_mutex_init(&keyboard->lock, NULL);
     code = keyboard->wake_fd < 0      ? keyboard->wake_fd
            : keyboard->request_fd < 0 ? keyboard->request_fd
            : keyboard->ended_fd < 0   ? keyboard->ended_fd
@@ -240,7 +268,7 @@ int keyboard_start(int tty_fd, int master_fd, struct keyboard **out, struct metr
         return error_set(error, code, "cannot read the keyboard: %s", strerror(-code));
     }
     if (!registered)
-        registered = atexit(restore_at_exit) == 0;
+        registered = atexit(finish_at_exit) == 0;
     at_exit = keyboard;
     keyboard_resume(keyboard);
     *out = keyboard;
@@ -267,12 +295,11 @@ void keyboard_finish(struct keyboard *keyboard)
 
     struct pollfd ended = {.fd = keyboard->ended_fd, .events = POLLIN};
 
-    set_mode(keyboard, MODE_ENDING);
+    leave_terminal(keyboard, MODE_ENDING);
     /* The thread waits only in poll, unless somebody else took the key it was about to read. */
     while (poll(&ended, 1, JOIN_RETRY_MS) <= 0)
         worker_interrupt(keyboard->thread);
     pthread_join(keyboard->thread, NULL);
-    restore_terminal(keyboard);
     at_exit = NULL;
     release(keyboard);
 }

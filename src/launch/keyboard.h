@@ -31,8 +31,8 @@ unsigned keyboard_take_requests(struct keyboard *keyboard);
 /* Before metron stops: the terminal as it was found, no key is read any more. NULL is allowed here and below.
  */
 void keyboard_suspend(struct keyboard *keyboard);
-/* After SIGCONT: raw mode again and the size of the terminal taken over; but nothing as long as we are in the
- * background (`bg`): a later `fg` sends SIGCONT again. */
+/* After SIGCONT: raw mode again and the size of the terminal taken over. In the background (`bg`) nothing is
+ * touched; the keyboard takes the terminal by itself when it is given back (`fg`). */
 void keyboard_resume(struct keyboard *keyboard);
 /* Stops, restores the terminal, frees. If exit() comes first it restores the terminal too.
  */

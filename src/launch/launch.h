@@ -32,7 +32,8 @@ struct launched {
     int stdout_fd, stderr_fd; /* our read ends, CLOEXEC; -1 where inherited. pty: stdout_fd is the master */
     /* Our stdin is a terminal and we are a background job on it. In a session of its own the command would
      * not be stopped when it reads, as a background job should, but take the shell's input: it got /dev/null.
-     */
+     * (A job that was started in the foreground and is moved with `bg` keeps the terminal: without a pty,
+     * nothing stops it from reading there.) */
     bool stdin_withheld;
     /* What the command's ru_maxrss began with, whatever it uses itself: a floor under small values. */
     uint64_t inherited_rss_bytes;

@@ -24,8 +24,7 @@ int settings_load_environment(struct settings *settings, char *const *environmen
 
         int id = setting_find_variable(*environment, (size_t)(equals - *environment));
 
-        if (id < 0 || !may_come_from_environment(&settings_table[id]) ||
-            !(settings_table[id].commands & settings->commands))
+        if (id < 0 || !may_come_from_environment(&settings_table[id]))
             continue;
 
         struct metron_error reason = {0};

@@ -9,8 +9,9 @@
 #include "base/error.h"
 #include "settings/settings.h"
 
-/* Takes every variable of `environment` ("NAME=value", NULL-terminated) that is a setting of the commands the
- * settings are for. An empty one counts as not there. -EINVAL: a bad value, with the variable's name. */
+/* Takes every variable of `environment` ("NAME=value", NULL-terminated) that is a setting, whichever command
+ * it is for, as keys of files without a section are. An empty one counts as not there. -EINVAL: a bad value,
+ * with the variable's name. */
 int settings_load_environment(struct settings *settings, char *const *environment,
                               struct metron_error *error);
 

@@ -27,8 +27,10 @@
 
 /* Debian's inih can be told at run time to take long lines; elsewhere these do not exist, and lines are
  * short. */
+/* NOLINTBEGIN(readability-redundant-declaration) */
 extern bool ini_use_stack __attribute__((weak));
 extern int ini_initial_alloc __attribute__((weak));
+/* NOLINTEND(readability-redundant-declaration) */
 
 struct reading {
     struct settings *settings;
@@ -243,12 +245,12 @@ static int load_file(struct settings *settings, const char *path, const uid_t *t
     /* Non-blocking: a FIFO in the place of the file must not hold us. */
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
-        /* Said only where the file can be seen: behind a closed folder (another user's home) there may be none. */
+        /* Said only where the file can be seen: behind a closed folder (another user's home) there may be
+         * none. */
         if (errno == EACCES || errno == EPERM) {
             if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0)
                 notice(settings, path, strerror(EACCES));
-        }
-        else if (errno != ENOENT && errno != ENOTDIR)
+        } else if (errno != ENOENT && errno != ENOTDIR)
             result = error_set(error, -errno, "cannot read %s: %s", path, strerror(errno));
         return result;
     }

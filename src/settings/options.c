@@ -88,12 +88,12 @@ static int setting_of_key(int key, enum command command)
     return -1;
 }
 
-/* What an option takes, an alias being as its original is. */
-static bool takes_value(const struct option_table *table, size_t i)
+/* What an option takes, an alias being as the option before it is. */
+static bool takes_value(const struct argp_option *option)
 {
-    while (i > 0 && (table->options[i].flags & OPTION_ALIAS))
-        i--;
-    return table->options[i].arg != NULL;
+    while (option->flags & OPTION_ALIAS)
+        option--;
+    return option->arg != NULL;
 }
 
 /* An abbreviation that fits several names: all of them are told. */
@@ -150,7 +150,7 @@ static int explain_long(const struct parsing *parsing, const char *word)
         return explain_ambiguous(parsing, name);
     return error_set(parsing->error, -EINVAL, "%s: option '--%s' %s; see 'metron %s --help'", command,
                      table->options[found].name,
-                     takes_value(table, found) ? "needs a value" : "takes no value", command);
+                     takes_value(&table->options[found]) ? "needs a value" : "takes no value", command);
 }
 
 /* Letters before the one that is wrong are flags that were taken. */

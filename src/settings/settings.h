@@ -40,8 +40,8 @@ struct settings {
     size_t notice_count;
 };
 
-/* Fills in the defaults. `commands`: bits of the commands whose sections and variables are read. 0 or
- * -ENOMEM; settings_fini is safe after either. */
+/* Fills in the defaults. `commands`: bits of the commands whose sections in files are read. 0 or -ENOMEM;
+ * settings_fini is safe after either. */
 int settings_init(struct settings *settings, unsigned commands);
 void settings_fini(struct settings *settings);
 

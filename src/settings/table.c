@@ -288,7 +288,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "no",
             .commands = COMMAND_RUN,
-            .meaning = "no summary and no messages but errors",
+            .meaning = "no summary, and no messages but warnings and errors",
         },
     [SETTING_JSON] =
         {

@@ -95,7 +95,7 @@ static void read_align(struct reader *reader, struct spec *spec)
 /* What follows the colon, up to the closing brace. */
 static int read_spec(struct reader *reader, struct spec *spec)
 {
-    size_t number;
+    size_t number = 0;
     int result;
 
     read_align(reader, spec);
@@ -298,7 +298,7 @@ static bool add_value(struct strbuf *text, const struct field *field, const stru
         for (int i = 0; *end != '\0' && (field->spec.precision < 0 || is_numeric_type(field->spec.type) ||
                                          i < field->spec.precision);
              i++) {
-            size_t sequence = text_utf8_length(end, strlen(end) < 4 ? strlen(end) : 4);
+            size_t sequence = text_utf8_length(end, strnlen(end, 4));
 
             end += sequence > 0 ? sequence : 1;
         }
@@ -362,37 +362,38 @@ static void add_field(struct strbuf *out, const struct field *field, const struc
                       bool colors)
 {
     struct strbuf text = STRBUF_INIT;
-    const struct spec *spec = &field->spec;
+    struct spec spec = field->spec;
     bool number = add_value(&text, field, value);
     size_t width = count_characters(&text);
-    size_t padding = spec->width > width ? spec->width - width : 0;
-    char align = spec->align;
+    size_t padding = spec.width > width ? spec.width - width : 0;
     const char *color = colors ? color_of(field->conversion, value) : NULL;
-    size_t before = 0;
+    size_t before = 0; /* padding before the text, and within it behind `sign` bytes */
+    size_t within = 0;
     size_t sign = 0;
 
-    if (align == '\0')
-        align = number ? '>' : '<';
-    if (align == '=' && (!number || !isdigit((unsigned char)strbuf_text(&text)[width > 0 ? width - 1 : 0])))
-        align = number ? '>' : '<';
-    if (align == '=' && text.data[0] == '-')
-        sign = 1;
-    if (align == '>')
+    if (spec.align == '=' && !(number && strpbrk(strbuf_text(&text), "0123456789"))) {
+        /* Zeros are for digits: what has none is filled with spaces. */
+        spec.align = '\0';
+        spec.fill_length = 0;
+    }
+    if (spec.align == '>' || (spec.align == '\0' && number)) {
         before = padding;
-    else if (align == '^')
+    } else if (spec.align == '^') {
         before = padding / 2;
+    } else if (spec.align == '=') {
+        within = padding;
+        sign = strbuf_text(&text)[0] == '-';
+    }
 
-    add_fill(out, spec, before);
+    add_fill(out, &spec, before);
     if (color)
         strbuf_adds(out, color);
     strbuf_add(out, strbuf_text(&text), sign);
-    if (align == '=')
-        add_fill(out, spec, padding);
+    add_fill(out, &spec, within);
     strbuf_add(out, strbuf_text(&text) + sign, text.length - sign);
     if (color)
         strbuf_adds(out, COLOR_END);
-    if (align != '=')
-        add_fill(out, spec, padding - before);
+    add_fill(out, &spec, padding - before - within);
     out->failed = out->failed || text.failed;
     strbuf_fini(&text);
 }

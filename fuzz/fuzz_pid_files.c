@@ -1,0 +1,43 @@
+/* Any bytes as statm, status, limits and children: the first byte chooses, so that a seed stays one file. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "probe/pid_files.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void visit(void *context, pid_t pid)
+{
+    if (pid <= 0)
+        abort();
+    ++*(int *)context;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data + 1;
+    struct pid_statm statm;
+    struct pid_status status;
+    uint64_t limit;
+    int visits = 0, count;
+
+    if (size == 0)
+        return 0;
+    size--;
+    switch (data[0]) {
+    case 'm':
+        (void)pid_statm_parse(text, size, &statm);
+        break;
+    case 's':
+        (void)pid_status_parse(text, size, &status);
+        break;
+    case 'l':
+        (void)pid_limits_parse(text, size, &limit);
+        break;
+    default:
+        count = pid_children_parse(text, size, visit, &visits);
+        if (count >= 0 && count != visits)
+            abort();
+    }
+    return 0;
+}

@@ -1,0 +1,164 @@
+"""Fixtures of the tests that run the program.
+
+METRON           the binary (default: the newest build/*/metron)
+METRON_WORKLOADS the folder with the compiled tests/workloads (default: they are compiled here)
+METRON_SANITIZED 1: the binary is built with sanitizers; only metron's own size and speed are then not judged
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from support import cputruth, processes, terminal
+from support.run import SANITIZED, Runner
+
+TESTS = pathlib.Path(__file__).resolve().parent
+NOBODY = 65534
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes ten seconds or more")
+    processes.become_subreaper()
+
+
+def _find_binary():
+    named = os.environ.get("METRON")
+    if named:
+        return pathlib.Path(named).resolve()
+    built = [path for path in TESTS.parent.glob("build/*/metron") if os.access(path, os.X_OK)]
+    if not built:
+        pytest.exit("no metron to test: set METRON or run `make build`", returncode=2)
+    return max(built, key=lambda path: path.stat().st_mtime)
+
+
+def _compile_workloads(folder):
+    compiler = os.environ.get("CC", "cc").split()
+    for source in sorted((TESTS / "workloads").glob("*.c")):
+        subprocess.run([*compiler, "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-pthread", str(source), "-o",
+                        str(folder / source.stem)], check=True)
+
+
+@pytest.fixture(scope="session")
+def programs():
+    """A folder that any user may enter, with metron and the workloads in it."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="metron-programs-"))
+    folder.chmod(0o755)
+    given = os.environ.get("METRON_WORKLOADS")
+    if given:
+        for source in sorted((TESTS / "workloads").glob("*.c")):
+            shutil.copy(pathlib.Path(given) / source.stem, folder)
+    else:
+        _compile_workloads(folder)
+    shutil.copy(_find_binary(), folder / "metron")
+    for program in folder.iterdir():
+        program.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(autouse=True)
+def no_leftovers():
+    """Whatever a test has started, and whatever that started, is gone before the next one."""
+    yield
+    processes.end_leftovers()
+
+
+@pytest.fixture
+def run_metron(programs, tmp_path):
+    """run_metron(args, cmd, **how) -> Run; run_metron.start(...) -> Started; run_metron.metron(args)."""
+    work, home = tmp_path / "work", tmp_path / "home"
+    work.mkdir()
+    home.mkdir()
+    return Runner(programs, work, home)
+
+
+@pytest.fixture
+def run_as_user(programs, tmp_path):
+    """The same, as an ordinary user: with no privilege, in a folder of its own."""
+    if os.getuid() != 0:
+        work, home = tmp_path / "work", tmp_path / "home"
+        work.mkdir()
+        home.mkdir()
+        yield Runner(programs, work, home)
+        return
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv (util-linux) is missing: cannot become an ordinary user")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="metron-user-"))
+    for path in (folder, folder / "work", folder / "home"):
+        path.mkdir(exist_ok=True)
+        os.chown(path, NOBODY, NOBODY)
+    yield Runner(programs, folder / "work", folder / "home",
+                 ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"])
+    processes.end_leftovers()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def cpu_truth(programs):
+    """cpu_truth(as_user) -> CpuTruth: the kernel's own count of a target's CPU."""
+    made = []
+
+    def make(as_user=True, version=None):
+        uid = NOBODY if as_user and os.getuid() == 0 else None
+        try:
+            made.append(cputruth.CpuTruth(str(programs / "join"), uid, version))
+        except cputruth.NoTruth as reason:
+            pytest.skip(str(reason))
+        return made[-1]
+
+    yield make
+    processes.end_leftovers()
+    for truth in made:
+        truth.remove()
+
+
+@pytest.fixture
+def open_terminal():
+    """open_terminal(line, cwd, env) -> Terminal, closed at the end."""
+    opened = []
+
+    def make(*args, **kwargs):
+        opened.append(terminal.Terminal(*args, **kwargs))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def marker(run_metron):
+    """A command that leaves a file behind if it ever runs: (command line, path of the file)."""
+    path = run_metron.cwd / "the-command-ran"
+    return ["touch", str(path)], path
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """full_disk(bytes) -> a folder on a file system of that size (root only)."""
+    mounted = []
+
+    def make(size):
+        folder = tmp_path / "small-disk"
+        folder.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0777", "tmpfs", folder],
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"cannot mount a small tmpfs: {done.stderr.decode().strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    processes.end_leftovers()
+    for folder in mounted:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.fixture
+def not_sanitized():
+    if SANITIZED:
+        pytest.skip("metron is built with sanitizers: its own speed and size say nothing")

@@ -1,0 +1,95 @@
+"""--measurements: keys, globs, groups; what is not selected is not in the record."""
+
+import pytest
+
+from support.records import strict_json
+
+
+def keys_of(run):
+    return {key for record in run.usage for key in record["measurements"]}
+
+
+def selected(runner, selection, command="sleep 0.4"):
+    run = runner(["--measurements", selection, "--sample-interval", "0.1"], command)
+    assert run.returncode == 0
+    return run, keys_of(run)
+
+
+def test_only_named_keys_are_recorded(run_metron):
+    run, keys = selected(run_metron, "proc_rss,proc_cpu_seconds")
+    assert keys == {"proc_rss", "proc_cpu_seconds"}
+    assert "proc_peak_rss_total" not in run.summary
+
+
+def test_total_has_its_mean_beside_it(run_metron):
+    _, keys = selected(run_metron, "proc_rss_total")
+    assert keys == {"proc_rss_total", "proc_ave_rss_total"}
+
+
+def test_globs_select(run_metron):
+    _, keys = selected(run_metron, "proc_minor_*,sys_load*")
+    assert {"proc_minor_faults", "proc_minor_faults_total", "sys_load1", "sys_load15"} <= keys
+    assert all(key.startswith(("proc_minor_", "sys_load", "sys_ave_load")) for key in keys)
+
+
+def test_groups_select(run_metron):
+    _, minimal = selected(run_metron, "minimal")
+    assert {"proc_cpu_seconds", "proc_pdcpu", "proc_stat"} <= minimal
+    assert not minimal & {"proc_fds", "proc_hwm", "proc_ctx_voluntary", "proc_cmd"}
+
+
+def test_default_is_the_group_default(run_metron):
+    _, named = selected(run_metron, "default")
+    run = run_metron("--sample-interval 0.1 --clobber", "sleep 0.4")
+    assert keys_of(run) == named
+    for key in ("proc_rss", "proc_hwm", "proc_cmd", "ledger_live_seconds", "rusage_max_rss", "sys_mem_total",
+                "self_cpu_seconds"):
+        assert key in named, key
+
+
+def test_all_takes_what_is_available(run_metron):
+    run, everything = selected(run_metron, "all")
+    assert {"proc_rss", "proc_cpu_seconds", "self_rss"} <= everything
+    assert run.returncode == 0
+
+
+def test_selection_without_any_process_key_still_yields_records(run_metron):
+    run, keys = selected(run_metron, "sys_mem_used")
+    assert keys == {"sys_mem_used", "sys_ave_mem_used"}
+    assert len(run.usage) == 1 and run.usage[0]["num_samples"] >= 2
+
+
+def test_cpu_is_conserved_when_only_it_is_selected(run_metron):
+    run, _ = selected(run_metron, "proc_cpu_seconds", [run_metron.workload("forkstorm"), "100", "3"])
+    assert run.summary["proc_cpu_seconds"] >= 0.3
+
+
+@pytest.mark.parametrize("wrong, near", [("proc_rs", "proc_rss"), ("proc_cpu_second", "proc_cpu_seconds"),
+                                         ("rusage_maxrss", "rusage_max_rss"),
+                                         ("self_cpu_sec", "self_cpu_seconds")])
+def test_unknown_key_is_an_error_with_the_nearest_names(run_metron, marker, wrong, near):
+    command, path = marker
+    run = run_metron(["--measurements", f"proc_rss,{wrong}"], command, check=False)
+    assert run.returncode == 2
+    assert wrong in run.message and near in run.message
+    assert len(run.message.strip().splitlines()) == 1
+    assert not path.exists(), "the command has not been started"
+    assert run.files() == []
+
+
+def test_unavailable_key_named_in_full_is_an_error_with_its_reason(run_metron, marker):
+    listing = strict_json(run_metron.metron("measurements --json").stdout)
+    entries = listing if isinstance(listing, list) else listing["measurements"]
+    missing = [entry["key"] for entry in entries if entry.get("available") is False]
+    if not missing:
+        pytest.skip("every measurement of this build is available here")
+    command, path = marker
+    run = run_metron(["--measurements", missing[0]], command, check=False)
+    assert run.returncode == 2
+    assert missing[0] in run.message
+    assert not path.exists()
+
+
+def test_spaces_and_repetitions_in_the_list_are_harmless(run_metron):
+    _, keys = selected(run_metron, "proc_rss, proc_rss ,proc_rs?")
+    assert keys == {"proc_rss"}

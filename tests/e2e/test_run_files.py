@@ -1,0 +1,268 @@
+"""What a run writes: which files, where, with which content, and what is left when things go wrong."""
+
+import datetime
+import os
+import re
+import signal
+import socket
+import stat
+
+import pytest
+
+from support import records
+from support.processes import alive, descendants, wait_until
+
+ALL_FILES = ["run_events.jsonl", "run_info.json", "run_stderr", "run_stdout", "run_usage.jsonl"]
+
+
+def test_a_run_leaves_five_files(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.3",
+                     ["sh", "-c", "echo out; echo err >&2; sleep 1"])
+    assert run.returncode == 0
+    assert run.files() == ALL_FILES
+    assert run.bytes("stdout") == b"out\n"
+    assert run.bytes("stderr") == b"err\n"
+
+
+def test_records_come_at_the_report_interval_and_one_for_the_rest(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 1.3")
+    ends = [record["elapsed"] for record in run.usage]
+    assert len(ends) == 3
+    assert ends[0] == pytest.approx(0.5, abs=0.09)
+    assert ends[1] == pytest.approx(1.0, abs=0.09)
+    assert ends[2] == pytest.approx(1.3, abs=0.15)
+    # Within the first interval there are a few early samples more, so that a short command is seen at all.
+    assert 4 <= run.usage[0]["num_samples"] <= 11
+    assert run.usage[1]["num_samples"] == pytest.approx(5, abs=1)
+
+
+def test_single_keys_reduced_by_max_have_their_mean_beside_them(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 0.8")
+    first = run.usage[0]["measurements"]
+    assert 0 < first["proc_ave_rss_total"] <= first["proc_rss_total"]
+    assert 0 < run.summary["proc_ave_rss_total"] <= run.summary["proc_peak_rss_total"]
+    assert "proc_rss_total" not in run.summary and "proc_rss" not in run.summary
+
+
+def test_record_is_usable_for_a_command_that_ends_at_once(run_metron):
+    run = run_metron("", "true")
+    assert run.returncode == 0
+    assert len(run.usage) == 1
+    assert run.summary["proc_cpu_seconds"] >= 0
+    assert run.summary["rusage_cpu_user_seconds"] >= 0
+    assert run.summary["wall_clock_time"] < 1
+
+
+def test_timestamps_agree_with_the_clock(run_metron):
+    before = datetime.datetime.now(datetime.timezone.utc)
+    run = run_metron("--sample-interval 0.1", "sleep 0.5")
+    after = datetime.datetime.now(datetime.timezone.utc)
+    for text in [record["timestamp"] for record in run.usage]:
+        assert before <= datetime.datetime.fromisoformat(text) <= after
+    assert run.summary["wall_clock_time"] == pytest.approx(0.5, abs=0.15)
+    assert run.usage[-1]["elapsed"] == pytest.approx(run.summary["wall_clock_time"], abs=0.05)
+
+
+def test_info_holds_what_was_run_where_by_whom(run_metron):
+    run = run_metron(["--message", "a message, 100 % \u00fc", "--job", "the-job"],
+                     ["sh", "-c", "exit 0", "an argument"])
+    info, summary = run.info, run.summary
+    found = list(records.leaves(info))
+    assert "a message, 100 % \u00fc" in found and "the-job" in found
+    assert "an argument" in info["command"] or "an argument" in found
+    assert info["working_directory"] == str(run.cwd) == summary["working_directory"]
+    assert socket.gethostname() in found
+    assert os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") in found
+    assert summary["exit_code"] == 0 and "signal" not in summary
+    assert summary["logs_prefix"].endswith("run_")
+
+
+def test_info_holds_the_provenance(run_metron):
+    run = run_metron("--measurements proc_rss,proc_cpu_seconds", "true")
+    text = run.bytes("info.json").decode()
+    for word in ("proc_rss", "proc_cpu_seconds", "bytes", "seconds", "tier"):
+        assert word in text
+    assert "proc_fds" not in text
+
+
+def test_absent_options_leave_no_fields(run_metron):
+    info = run_metron("", "true").info
+    assert "message" not in info
+    assert "job" not in info
+
+
+def test_info_is_there_from_the_start_and_says_running(run_metron):
+    run = run_metron.start("", "sleep 1")
+    info = wait_until(lambda: run.path("info.json").exists() and run.path("info.json").read_bytes(),
+                      what="info.json")
+    info = records.strict_json(info)
+    assert run.process.poll() is None
+    assert info["status"] == "running"
+    assert "execution_summary" not in info
+    records.check_no_null(info, "info.json")
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
+        boot = file.read().strip()
+    found = list(records.leaves(info))
+    assert run.pid in found
+    assert any(boot in str(leaf) or boot.replace("-", "") in str(leaf) for leaf in found)
+    done = run.finish()
+    assert done.info["status"] != "running"
+
+
+def test_info_is_replaced_atomically(run_metron):
+    """A reader never finds half a file: every read of it, all the way through the end, is whole."""
+    run = run_metron.start("--sample-interval 0.01 --report-interval 0.01", "sleep 0.4")
+    wait_until(lambda: run.path("info.json").exists(), what="info.json")
+    statuses = set()
+    while run.process.poll() is None:
+        statuses.add(records.strict_json(run.path("info.json").read_bytes())["status"])
+    done = run.finish()
+    assert "running" in statuses
+    assert done.info["status"] not in ("running", "")
+    assert done.files() == ALL_FILES, "no temporary file is left"
+
+
+def test_kill_9_leaves_valid_records_and_status_running(run_metron):
+    run = run_metron.start("--sample-interval 0.05 --report-interval 0.1", "sleep 30")
+    wait_until(lambda: run.path("usage.jsonl").exists()
+               and run.path("usage.jsonl").read_bytes().count(b"\n") >= 3, what="three records")
+    run.signal(signal.SIGKILL)
+    done = run.finish(check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(done.usage) >= 3
+    records.check_usage(done.usage)
+    records.check_events(done.events)
+    assert done.info["status"] == "running"
+
+
+def test_files_are_private(run_metron):
+    run = run_metron("", "true", prefix="deep/er/run_", umask=0)
+    for name in ("stdout", "stderr", "usage.jsonl", "events.jsonl", "info.json"):
+        assert stat.S_IMODE(run.path(name).stat().st_mode) == 0o600, name
+    for folder in ("deep", "deep/er"):
+        assert stat.S_IMODE((run.cwd / folder).stat().st_mode) == 0o700, folder
+
+
+def test_default_prefix_has_date_and_pid(run_metron):
+    run = run_metron.start("", "true", prefix=None)
+    pid = run.pid
+    done = run.finish(check=False)
+    assert done.returncode == 0
+    names = done.files()
+    assert len(names) == 5
+    for name in names:
+        assert re.fullmatch(rf"\.metron/logs/\d{{4}}\.\d\d\.\d\dT\d\d\.\d\d\.\d\d-{pid}_"
+                            r"(stdout|stderr|usage\.jsonl|events\.jsonl|info\.json)", name), name
+    assert stat.S_IMODE((done.cwd / ".metron").stat().st_mode) == 0o700
+
+
+def test_prefix_placeholders_are_filled_in(run_metron):
+    run = run_metron.start("--job J7", "true", prefix="{host}/{job}-{env:RANK}-{pid}-{datetime}.",
+                           env={"RANK": "3"})
+    pid = run.pid
+    done = run.finish(check=False)
+    assert done.returncode == 0, done
+    info = [name for name in done.files() if name.endswith("info.json")]
+    assert len(info) == 1
+    moment = r"\d{4}\.\d\d\.\d\dT[\d.]{8}"
+    assert re.fullmatch(rf"{re.escape(socket.gethostname())}/J7-3-{pid}-{moment}\.info\.json", info[0])
+
+
+def test_unknown_placeholder_is_an_error_before_the_start(run_metron, marker):
+    command, path = marker
+    run = run_metron("", command, prefix="x{nonsense}_", check=False)
+    assert run.returncode == 2
+    assert "nonsense" in run.message
+    assert not path.exists()
+
+
+def test_prefix_that_ends_in_a_slash_is_a_folder(run_metron):
+    run = run_metron("", "true", prefix="folder/")
+    assert run.files() == ["folder/" + name[4:] for name in ALL_FILES]
+
+
+def test_existing_file_is_an_error_unless_clobber(run_metron, marker):
+    command, path = marker
+    assert run_metron("", ["sh", "-c", "echo first"]).returncode == 0
+    run = run_metron("", command, check=False)
+    assert run.returncode in (1, 2)
+    assert "run_" in run.message and "--clobber" in run.message
+    assert not path.exists()
+    assert run.bytes("stdout") == b"first\n"
+    again = run_metron("--clobber", ["sh", "-c", "echo second; sleep 0.2"])
+    assert again.returncode == 0
+    assert again.bytes("stdout") == b"second\n"
+    assert len(again.usage) == 1
+
+
+def test_clobber_leaves_nothing_of_the_older_run(run_metron):
+    run_metron("", ["sh", "-c", "echo first"])
+    run = run_metron("--clobber --capture-outputs none --record-types system-summary", "true")
+    assert run.files() == ["run_info.json"]
+
+
+@pytest.mark.parametrize("kind, expected", [
+    ("all", {"usage.jsonl", "events.jsonl", "info.json"}),
+    ("system-summary", {"info.json"}),
+    ("processes-samples", {"usage.jsonl", "events.jsonl"}),
+])
+def test_record_types_choose_the_files(run_metron, kind, expected):
+    run = run_metron(f"--record-types {kind} --sample-interval 0.1", "sleep 0.3", check=False)
+    assert run.returncode == 0
+    present = {name[4:] for name in run.files()} - {"stdout", "stderr"}
+    assert present == expected
+
+
+@pytest.mark.parametrize("fail_time, command, kept", [
+    (None, "false", False),
+    (None, "true", True),
+    (0, "false", True),
+    (5, "sh -c 'sleep 0.3; exit 4'", False),
+    (0.2, "sh -c 'sleep 0.6; exit 4'", True),
+    (-1, "sh -c 'sleep 0.6; exit 4'", False),
+    (-1, "true", True),
+    (5, "sh -c 'kill -9 $$'", False),
+])
+def test_logs_of_a_command_that_fails_soon_are_removed(run_metron, fail_time, command, kept):
+    run = run_metron("--sample-interval 0.1", command, fail_time=fail_time)
+    assert run.returncode in (0, 1, 4, 137)
+    assert bool(run.files()) == kept, run.files()
+
+
+def test_events_tell_spawn_and_exit(run_metron):
+    run = run_metron("--sample-interval 0.1", ["sh", "-c", "sleep 0.3; (exit 5); sleep 0.3; exit 3"])
+    assert run.returncode == 3
+    kinds = [event["event_type"] for event in run.events]
+    assert kinds.count("spawn") >= 3 and kinds.count("exit") >= 3
+    root = run.events[0]["pid"]
+    (last,) = [event for event in run.events if event["pid"] == root and event["event_type"] == "exit"]
+    assert last["exit_code"] == 3
+    for event in run.events:
+        records.check_timestamp(str(event["timestamp"]), "event")
+
+
+def test_fatal_signal_is_a_kill_beside_the_exit(run_metron):
+    run = run_metron("--sample-interval 0.1", ["sh", "-c", "sleep 0.3; kill -KILL $$"])
+    assert run.returncode == 137
+    kills = [event for event in run.events if event["event_type"] == "kill"]
+    assert [event["signal_num"] for event in kills] == [9]
+    exits = [event["pid"] for event in run.events if event["event_type"] == "exit"]
+    assert exits.count(kills[0]["pid"]) == 1
+
+
+def test_metron_is_never_part_of_the_target(run_metron):
+    run = run_metron.start("--sample-interval 0.05 --report-interval 0.2", ["sh", "-c", "sleep 0.6 | sleep 0.6"])
+    pid = run.pid
+    done = run.finish()
+    for record in done.usage:
+        for key, value in record["measurements"].items():
+            if isinstance(value, dict):
+                assert str(pid) not in value, key
+    assert max(record["measurements"].get("proc_processes", 0) for record in done.usage) == 3
+
+
+def test_nothing_is_left_running(run_metron):
+    run = run_metron.start("--sample-interval 0.1", "sleep 0.3")
+    below = wait_until(lambda: descendants(run.pid), what="a child")
+    run.finish()
+    assert not any(alive(pid) for pid in below)

@@ -1,0 +1,239 @@
+"""Signals and terminals: what a user of a shell expects, with metron in between."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from support import records
+from support.processes import alive, descendants, file_lines, state, wait_until
+
+
+def start_noting(runner, args, *options, seconds="30", code=None, **how):
+    """Starts the `signals` workload under metron and waits until it is ready; returns run and its notes."""
+    notes = runner.cwd / "notes"
+    command = [runner.workload("signals"), *options, str(notes), seconds]
+    run = runner.start(args, command + ([str(code)] if code is not None else []), **how)
+    wait_until(lambda: file_lines(notes), what="the command being ready")
+    return run, notes
+
+
+def terminal_with_notes(runner, open_terminal, args, *options, seconds="30", code=None, env=None):
+    notes = runner.cwd / "notes"
+    command = [runner.workload("signals"), *options, str(notes), seconds]
+    line = runner.command_line(args, command + ([str(code)] if code is not None else []))
+    screen = open_terminal(line, runner.cwd, runner.environment(env))
+    wait_until(lambda: file_lines(notes), what="the command being ready")
+    return screen, notes
+
+
+def info_of(runner):
+    return records.strict_json((runner.cwd / "run_info.json").read_bytes())
+
+
+@pytest.mark.parametrize("args", ["", "--pty"])
+def test_ctrl_c_goes_to_the_command(run_metron, open_terminal, args):
+    screen, notes = terminal_with_notes(run_metron, open_terminal, args, "-x", "INT", code=7)
+    time.sleep(0.2)
+    screen.type("\x03")
+    assert screen.finish() == 7
+    assert file_lines(notes) == ["ready", "INT"]
+    assert info_of(run_metron)["execution_summary"]["exit_code"] == 7
+
+
+@pytest.mark.parametrize("args", ["", "--pty"])
+def test_one_ctrl_c_ends_nothing_by_itself(run_metron, open_terminal, args):
+    screen, notes = terminal_with_notes(run_metron, open_terminal, args, seconds="1.5")
+    screen.type("\x03")
+    assert screen.finish() == 77, "a command that handles SIGINT goes on"
+    assert file_lines(notes) == ["ready", "INT"]
+
+
+@pytest.mark.parametrize("args", ["", "--pty"])
+def test_second_ctrl_c_ends_the_tree(run_metron, open_terminal, args):
+    screen, notes = terminal_with_notes(run_metron, open_terminal, args, "-d", "TERM")
+    screen.type("\x03")
+    wait_until(lambda: "INT" in file_lines(notes), what="the first SIGINT")
+    screen.type("\x03")
+    code = screen.finish(timeout=8)
+    assert code == 128 + signal.SIGTERM
+    assert info_of(run_metron)["execution_summary"]["exit_code"] == code
+
+
+def test_ctrl_c_of_a_plain_command_is_130(run_metron, open_terminal):
+    line = run_metron.command_line("", "sleep 30")
+    screen = open_terminal(line, run_metron.cwd, run_metron.environment())
+    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
+    time.sleep(0.3)
+    screen.type("\x03")
+    assert screen.finish(timeout=8) == 130
+    assert info_of(run_metron)["execution_summary"]["exit_code"] == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_and_sighup_to_metron_end_the_whole_tree(run_metron, number):
+    """A child that left the session included; the record is still written."""
+    orphan = run_metron.cwd / "orphan"
+    command = f"{run_metron.workload('escape')} -o {orphan} 20 0; sleep 30 & sleep 30; wait"
+    run = run_metron.start("--sample-interval 0.1 --report-interval 0.2", ["sh", "-c", command])
+    wait_until(lambda: file_lines(orphan), what="the orphan")
+    time.sleep(0.5)
+    tree = descendants(run.pid)
+    assert int(file_lines(orphan)[0]) in tree and len(tree) >= 3
+    started = time.monotonic()
+    run.signal(number)
+    done = run.finish(timeout=20)
+    assert time.monotonic() - started < 5
+    assert done.returncode == 128 + signal.SIGTERM
+    assert not any(alive(pid) for pid in tree)
+    assert done.info["status"] != "running" and done.usage
+    assert done.summary["exit_code"] == 143
+
+
+def test_stubborn_command_is_killed_in_the_end(run_metron):
+    run, _ = start_noting(run_metron, "", "-i", "TERM", seconds="60", env={"METRON_TEST_KILL_AFTER": "0.5"})
+    started = time.monotonic()
+    run.signal(signal.SIGTERM)
+    done = run.finish(timeout=9)
+    assert done.returncode == 137
+    assert time.monotonic() - started >= 0.4
+    assert done.summary["exit_code"] == 137
+
+
+@pytest.mark.slow
+def test_stubborn_command_has_ten_seconds(run_metron):
+    run, _ = start_noting(run_metron, "", "-i", "TERM", seconds="60")
+    started = time.monotonic()
+    run.signal(signal.SIGTERM)
+    done = run.finish(timeout=20)
+    assert done.returncode == 137
+    assert time.monotonic() - started == pytest.approx(10, abs=1.5)
+
+
+def test_command_may_answer_sigterm_with_its_own_code(run_metron):
+    run, notes = start_noting(run_metron, "", "-x", "TERM", code=5)
+    run.signal(signal.SIGTERM)
+    assert run.finish(timeout=9).returncode == 5
+    assert "TERM" in file_lines(notes)
+
+
+def test_sigint_to_metron_alone_is_passed_on(run_metron):
+    run, notes = start_noting(run_metron, "", "-x", "INT", code=6)
+    run.signal(signal.SIGINT)
+    assert run.finish(timeout=9).returncode == 6
+    assert file_lines(notes) == ["ready", "INT"]
+
+
+def test_sigquit_goes_to_the_command(run_metron, open_terminal):
+    screen, notes = terminal_with_notes(run_metron, open_terminal, "", "-x", "QUIT", code=8)
+    screen.type("\x1c")
+    assert screen.finish() == 8
+    assert file_lines(notes) == ["ready", "QUIT"]
+
+
+def test_sigusr1_to_metron_does_not_kill_the_record(run_metron):
+    """Batch systems send SIGUSR1 as a warning: the command gets it, the record goes on."""
+    run, notes = start_noting(run_metron, "", "-x", "USR1", code=4)
+    run.signal(signal.SIGUSR1)
+    done = run.finish(timeout=9)
+    assert done.returncode == 4
+    assert file_lines(notes) == ["ready", "USR1"]
+
+
+@pytest.mark.parametrize("args", ["", "--pty"])
+def test_ctrl_z_stops_the_job_and_fg_goes_on(run_metron, open_terminal, args):
+    """In a real shell with job control: metron and all of the command stop, and both go on."""
+    line = " ".join(run_metron.command_line(args, [run_metron.workload("manyprocs"), "-o", "pids", "3", "4"]))
+    screen = open_terminal(["bash", "--norc", "--noprofile", "-i"], run_metron.cwd,
+                           run_metron.environment({"PS1": "prompt> ", "TERM": "dumb"}))
+    screen.expect("prompt> ")
+    screen.type(line + "; echo code=$?\r")
+    screen.expect("ready")
+    pids = [int(pid) for pid in file_lines(run_metron.cwd / "pids")]
+    time.sleep(0.3)
+    screen.type("\x1a")
+    screen.expect("Stopped")
+    assert [state(pid) for pid in pids] == ["T", "T", "T"]
+    screen.type("fg\r")
+    wait_until(lambda: [state(pid) for pid in pids] == ["S", "S", "S"], 5, "the job going on")
+    wait_until(lambda: (run_metron.cwd / "run_info.json").exists()
+               and info_of(run_metron)["status"] != "running", 15, "the end")
+    assert info_of(run_metron)["execution_summary"]["exit_code"] == 0
+
+
+def test_sigcont_to_a_running_metron_is_harmless(run_metron):
+    run, notes = start_noting(run_metron, "", "-x", "USR1", code=3)
+    run.signal(signal.SIGCONT)
+    time.sleep(0.2)
+    run.signal(signal.SIGUSR1)
+    assert run.finish(timeout=9).returncode == 3
+
+
+def test_new_size_of_the_terminal_reaches_the_command(run_metron, open_terminal):
+    screen, notes = terminal_with_notes(run_metron, open_terminal, "--pty", "-x", "TERM")
+    screen.resize(41, 123)
+    wait_until(lambda: "WINCH 41x123" in file_lines(notes), 5, "SIGWINCH with the new size")
+    os.kill(screen.pid, signal.SIGTERM)
+    assert screen.finish(timeout=8) == 0
+
+
+def test_pty_has_the_size_of_the_terminal_from_the_start(run_metron, open_terminal):
+    line = run_metron.command_line("-q --pty", "stty size")
+    screen = open_terminal(line, run_metron.cwd, run_metron.environment(), rows=33, columns=99)
+    assert screen.finish() == 0
+    assert b"33 99" in screen.seen
+
+
+def test_pty_gives_the_command_a_terminal(run_metron, open_terminal):
+    command = "test -t 0 && test -t 1 && test -t 2 && echo all-three; exit 5"
+    line = run_metron.command_line("-q --pty", ["sh", "-c", command])
+    screen = open_terminal(line, run_metron.cwd, run_metron.environment())
+    assert screen.finish() == 5
+    assert b"all-three" in screen.seen
+    assert screen.modes() == screen.modes_at_start, "the terminal is as it was"
+    assert (run_metron.cwd / "run_stdout").read_bytes() == b"all-three\r\n"
+    assert not (run_metron.cwd / "run_stderr").exists() or not (run_metron.cwd / "run_stderr").read_bytes()
+
+
+def test_pty_passes_typing_on(run_metron, open_terminal):
+    line = run_metron.command_line("-q --pty", ["sh", "-c", "read line; echo got:$line:"])
+    screen = open_terminal(line, run_metron.cwd, run_metron.environment())
+    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
+    time.sleep(0.3)
+    screen.type("some words\r")
+    assert screen.finish(timeout=8) == 0
+    assert b"got:some words:" in screen.seen
+
+
+def test_pty_without_any_terminal_outside_still_works(run_metron):
+    run = run_metron("-q --pty", ["sh", "-c", "test -t 1 && echo yes; echo err >&2; exit 4"])
+    assert run.returncode == 4
+    assert run.bytes("stdout") == b"yes\r\nerr\r\n"
+    assert b"yes" in run.stdout
+
+
+def test_pty_captures_all_of_a_long_output(run_metron):
+    run = run_metron("-q --pty", ["sh", "-c", "seq 1 20000"])
+    assert run.bytes("stdout") == b"".join(b"%d\r\n" % i for i in range(1, 20001))
+
+
+def test_terminal_is_whole_after_a_killed_pty_run(run_metron, open_terminal):
+    line = run_metron.command_line("--pty", "sleep 30")
+    screen = open_terminal(line, run_metron.cwd, run_metron.environment())
+    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
+    time.sleep(0.3)
+    os.kill(screen.pid, signal.SIGTERM)
+    assert screen.finish(timeout=8) == 143
+    assert screen.modes() == screen.modes_at_start
+
+
+def test_without_pty_the_command_in_a_terminal_reads_the_terminal(run_metron, open_terminal):
+    """stdin is the caller's own: a command that asks a question gets its answer."""
+    line = run_metron.command_line("-q", ["sh", "-c", "read line; echo got:$line:"])
+    screen = open_terminal(line, run_metron.cwd, run_metron.environment())
+    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
+    time.sleep(0.3)
+    screen.type("an answer\r")
+    assert screen.finish(timeout=8) == 0
+    assert b"got:an answer:" in screen.seen

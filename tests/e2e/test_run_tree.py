@@ -1,0 +1,145 @@
+"""Whose end is the end, who outlives it, and which processes are followed."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from support.processes import alive, file_lines, wait_until
+from support.records import leaves, per_pid
+from support.run import Run
+
+
+def test_wait_root_ends_with_the_command_and_names_who_is_left(run_metron):
+    path = run_metron.cwd / "orphan"
+    run = run_metron("--sample-interval 0.1", [run_metron.workload("escape"), "-o", str(path), "3", "0.5"])
+    assert run.returncode == 0
+    assert run.wall < 2.5
+    orphan = int(path.read_text())
+    assert alive(orphan), "a survivor is not ended"
+    assert str(orphan) in run.message and "escape" in run.message
+    assert orphan in list(leaves(run.info)) or str(orphan) in run.bytes("info.json").decode()
+
+
+def test_wait_tree_ends_when_nobody_is_left(run_metron):
+    path = run_metron.cwd / "orphan"
+    run = run_metron("--wait tree --sample-interval 0.1",
+                     [run_metron.workload("escape"), "-o", str(path), "1", "0"])
+    assert run.returncode == 0
+    assert run.wall >= 1
+    assert not alive(int(path.read_text()))
+    assert run.summary["wall_clock_time"] >= 1
+    assert run.summary["proc_cpu_seconds"] >= 0.95
+
+
+def test_wait_tree_keeps_the_commands_own_exit_code(run_metron):
+    run = run_metron("--wait tree --sample-interval 0.1", ["sh", "-c", "sleep 0.6 & exit 3"])
+    assert run.returncode == 3
+    assert run.wall >= 0.6
+
+
+def test_wait_tree_can_be_ended_by_a_signal(run_metron):
+    path = run_metron.cwd / "orphan"
+    run = run_metron.start("--wait tree --sample-interval 0.1",
+                           [run_metron.workload("escape"), "-o", str(path), "20", "0"])
+    orphan = int(wait_until(lambda: file_lines(path), what="the orphan")[0])
+    time.sleep(0.5)
+    run.signal(signal.SIGTERM)
+    done = run.finish(timeout=9)
+    assert not alive(orphan)
+    assert done.returncode == 0, "the command itself had already ended well"
+
+
+def test_no_survivors_are_named_when_there_are_none(run_metron):
+    run = run_metron("", "true")
+    assert "surviv" not in run.message and "outliv" not in run.message
+
+
+def test_command_leads_its_own_session_by_default(run_metron):
+    run = run_metron("-q", ["sh", "-c", "cut -d' ' -f1,5,6 /proc/$$/stat"])
+    pid, group, session = run.stdout.split()
+    assert pid == group == session
+
+
+def test_current_session_follows_the_session(run_metron):
+    """As in a batch job's shell: what its script started beside us belongs to it too."""
+    line = " ".join(run_metron.command_line(
+        "--mode current-session --sample-interval 0.1 --report-interval 0.5", "sleep 1.5"))
+    script = f"sleep 20 & echo $!; {line}; kill %1; exit 0"
+    done = subprocess.run(["setsid", "-w", "bash", "-mc", script], cwd=run_metron.cwd,
+                          env=run_metron.environment(), capture_output=True, timeout=20, check=False)
+    sibling = done.stdout.split()[0].decode()
+    run = Run(0, done.stdout, done.stderr, 0, run_metron.cwd, "run_").check()
+    assert sibling in per_pid(run.usage, "proc_rss")
+    assert "conserved" in run.bytes("info.json").decode(), "CPU is marked as not conserved"
+
+
+def test_current_session_keeps_the_command_in_it(run_metron):
+    run = run_metron("-q --mode current-session", ["sh", "-c", "cut -d' ' -f6 /proc/$$/stat"],
+                     start_new_session=True)
+    with_pid = run.stdout.strip()
+    other = run_metron("-q --clobber", ["sh", "-c", "cut -d' ' -f6 /proc/$$/stat; echo $$"])
+    session, pid = other.stdout.split()
+    assert session == pid
+    assert with_pid != b"" and run.returncode == 0
+
+
+def test_threads_are_not_processes(run_metron):
+    run = run_metron("--sample-interval 0.1", [run_metron.workload("burn"), "0.5", "8"])
+    assert run.info["headline"]["processes"]["value"] == 1
+    assert run.summary["proc_peak_processes"] == 1
+
+
+def test_children_of_threads_are_found(run_metron):
+    run = run_metron("--sample-interval 0.05 --events off", [run_metron.workload("threads_fork"), "4", "3", "150"])
+    assert run.returncode == 0
+    assert run.summary["proc_peak_processes"] >= 4
+
+
+def test_exec_keeps_the_process_and_renews_its_command(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.4",
+                     ["sh", "-c", "sleep 0.5; exec sleep 0.6"])
+    root = str(run.events[0]["pid"])
+    commands = per_pid(run.usage, "proc_cmd")[root]
+    assert commands[0].startswith("sh") and commands[-1].startswith("sleep")
+    exits = [event for event in run.events if event["event_type"] == "exit" and str(event["pid"]) == root]
+    assert len(exits) == 1
+
+
+@pytest.mark.parametrize("events", ["auto", "connector", "off"])
+def test_every_way_of_learning_about_children_works(run_as_user, events):
+    run = run_as_user(f"--events {events} --sample-interval 0.1",
+                      ["sh", "-c", "for i in 1 2 3; do sleep 0.3 & done; wait"], check=False)
+    if run.returncode == 2 and events == "connector":
+        pytest.skip("the process connector does not answer an ordinary user here")
+    run.check()
+    assert run.returncode == 0
+    assert run.info["headline"]["processes"]["value"] == 4
+
+
+def test_deep_chain_of_processes_is_followed(run_metron):
+    run = run_metron("--sample-interval 0.1 --events off",
+                     [run_metron.workload("manyprocs"), "-f", "1", "60", "0.8"])
+    assert run.returncode == 0
+    assert run.summary["proc_peak_processes"] == 60
+
+
+def test_two_runs_in_one_another_do_not_disturb(run_metron):
+    inner = run_metron.command_line("--sample-interval 0.1", [run_metron.workload("burn"), "0.4"],
+                                    prefix="inner_")
+    run = run_metron("--sample-interval 0.1", inner)
+    assert run.returncode == 0
+    assert run.summary["proc_cpu_seconds"] >= 0.39
+    inner_info = (run.cwd / "inner_info.json").read_bytes()
+    assert b"proc_cpu_seconds" in inner_info
+
+
+def test_survivors_do_not_hold_metron(run_metron):
+    """A whole crowd is left behind; the end is not later for it."""
+    run = run_metron("--sample-interval 0.1", ["sh", "-c",
+                     f"{run_metron.workload('manyprocs')} 200 6 > /dev/null & sleep 1; exit 2"])
+    assert run.returncode == 2
+    assert run.wall < 4
+    assert os.path.exists(run.path("info.json"))

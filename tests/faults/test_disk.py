@@ -1,0 +1,127 @@
+"""Disks that are full or closed to us: told clearly, and never the command's problem."""
+
+import os
+import resource
+import signal
+
+import pytest
+
+from support import records
+
+
+def refused(run, path):
+    """The prefix cannot be written: an error before the start, in one line, and nothing was run."""
+    assert run.returncode in (1, 2), run
+    assert len(run.message.strip().splitlines()) == 1, run.message
+    assert not path.exists(), "the command has not been started"
+
+
+def test_unwritable_folder_is_an_error_before_the_start(run_as_user):
+    if os.getuid() != 0:
+        pytest.skip("needs a folder of somebody else's")
+    closed = run_as_user.cwd / "closed"
+    closed.mkdir(mode=0o755)
+    ran = run_as_user.cwd / "ran"
+    run = run_as_user("", ["touch", str(ran)], prefix="closed/run_", check=False)
+    refused(run, ran)
+    assert "closed/run_" in run.message and "ermission denied" in run.message
+
+
+def test_file_in_the_place_of_a_folder_is_an_error_before_the_start(run_metron, marker):
+    command, path = marker
+    (run_metron.cwd / "file").write_text("")
+    run = run_metron("", command, prefix="file/run_", check=False)
+    refused(run, path)
+    assert "file" in run.message and "ot a directory" in run.message
+
+
+def test_prefix_too_long_is_an_error_before_the_start(run_metron, marker):
+    command, path = marker
+    refused(run_metron("", command, prefix="x" * 300, check=False), path)
+
+
+def test_disk_that_is_full_from_the_start_is_an_error_before_the_start(run_metron, full_disk, marker):
+    command, path = marker
+    disk = full_disk("64k")
+    with open(disk / "filler", "wb", buffering=0) as filler:
+        with pytest.raises(OSError):
+            while True:
+                filler.write(b"x" * 4096)
+    run = run_metron("", command, prefix=f"{disk}/run_", check=False)
+    refused(run, path)
+    assert "o space left" in run.message
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_disk_that_fills_up_under_the_output(run_metron, full_disk, stream):
+    """The command goes on, all of its output is shown, the record is valid, and one warning tells it."""
+    disk = full_disk("512k")
+    to = "" if stream == "stdout" else " >&2"
+    run = run_metron("--sample-interval 0.1 --report-interval 0.2",
+                     ["sh", "-c", f"{run_metron.workload('bigline')} 3{to}; sleep 0.5; exit 5"],
+                     prefix=f"{disk}/run_", check=False)
+    assert run.returncode == 5
+    shown = run.stdout if stream == "stdout" else run.stderr
+    assert shown.count(b"x") >= 3_000_000
+    warnings = [line for line in run.message.splitlines() if "warning" in line and "o space left" in line]
+    assert 1 <= len(warnings) <= 5
+    records.check_usage(run.usage)
+    records.check_events(run.events)
+    assert run.info["status"]
+
+
+def test_disk_that_fills_up_under_the_records(run_metron, full_disk):
+    disk = full_disk("128k")
+    run = run_metron("--sample-interval 0.01 --report-interval 0.01",
+                     [run_metron.workload("manyprocs"), "60", "1.5"], prefix=f"{disk}/run_", check=False)
+    assert run.returncode == 0
+    assert "o space left" in run.message
+    assert len([line for line in run.message.splitlines() if "o space left" in line]) <= 5
+    assert run.usage, "the first records are there, every line whole"
+    records.check_usage(run.usage)
+    records.check_events(run.events)
+    assert run.info["status"]
+
+
+def test_limit_on_the_size_of_files_does_not_kill_metron(run_metron):
+    """RLIMIT_FSIZE sends SIGXFSZ: a warning, as for a full disk, not metron's death."""
+    run = run_metron("--sample-interval 0.1", ["sh", "-c", f"{run_metron.workload('bigline')} 2; exit 4"],
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+                     check=False)
+    assert run.returncode == 4
+    assert len(run.stdout) == 2_000_001
+    assert "warning" in run.message
+    records.check_usage(run.usage)
+
+
+def test_screen_that_is_full_loses_no_record(run_metron):
+    """stdout is /dev/full: told once; the recording is complete, and the command's code is kept."""
+    with open("/dev/full", "wb") as full:
+        run = run_metron.start("", ["sh", "-c", "seq 1 50000; exit 3"], stdout=full)
+        _, stderr = run.process.communicate(timeout=20)
+    assert run.process.returncode == 3
+    assert run.path("stdout").read_bytes().endswith(b"50000\n")
+    assert stderr.count(b"o space left") == 1
+
+
+def test_folder_that_disappears_during_the_run(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.2",
+                     ["sh", "-c", "sleep 0.4; rm -rf logs; sleep 0.4; exit 5"], prefix="logs/run_", check=False)
+    assert run.returncode == 5
+    assert "warning" in run.message or "error" in run.message
+    assert "logs/run_" in run.message
+
+
+def test_closed_stderr_does_not_end_the_run(run_metron):
+    read, write = os.pipe()
+    os.close(read)
+    run = run_metron.start("--log-level debug", "sh -c 'sleep 0.3; exit 3'", stderr=write)
+    os.close(write)
+    assert run.process.wait(timeout=20) == 3, "nobody reads the messages: no death by SIGPIPE"
+    assert records.strict_json(run.path("info.json").read_bytes())["status"] != "running"
+
+
+def test_relative_prefix_stays_where_the_run_began(run_metron):
+    run = run_metron("", ["sh", "-c", "cd /; exit 0"])
+    assert run.has("info.json")
+    assert run.returncode != 128 + signal.SIGTERM

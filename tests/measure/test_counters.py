@@ -1,0 +1,148 @@
+"""Faults, I/O, states, processes: counted once, and conserved where they can be."""
+
+import os
+
+import pytest
+
+from support.records import per_pid, total
+
+
+@pytest.mark.parametrize("options, pages", [(["60000"], 60000), (["-c", "4", "15000"], 60000)],
+                         ids=["own", "of-children-waited-for"])
+def test_minor_faults_are_conserved(run_as_user, options, pages):
+    run = run_as_user("--sample-interval 0.05 --report-interval 0.1",
+                      [run_as_user.workload("faults"), *options])
+    assert run.returncode == 0
+    assert run.summary["proc_minor_faults_total"] == pytest.approx(pages, rel=0.02)
+    assert total(run.usage, "proc_minor_faults_total") == run.summary["proc_minor_faults_total"]
+
+
+def test_minor_faults_of_one_process_are_its_own(run_as_user):
+    run = run_as_user("--sample-interval 0.2 --report-interval 1",
+                      [run_as_user.workload("faults"), "-c", "3", "20000", "1"])
+    own = per_pid(run.usage, "proc_minor_faults")
+    root = min(own, key=int)
+    assert sum(own[root]) < 2000
+
+
+def test_states_are_tallied(run_as_user):
+    run = run_as_user("--sample-interval 0.1 --report-interval 1",
+                      ["sh", "-c", f"{run_as_user.workload('burn')} 1.5 & sleep 1.6; wait"])
+    burning = 0
+    for record in run.usage:
+        for tally in record["measurements"].get("proc_stat", {}).values():
+            assert all(isinstance(count, int) and count > 0 for count in tally.values())
+            assert sum(tally.values()) <= record["num_samples"]
+    for pid, tallies in per_pid(run.usage, "proc_stat").items():
+        counts = {}
+        for tally in tallies:
+            for state, count in tally.items():
+                counts[state] = counts.get(state, 0) + count
+        if per_pid(run.usage, "proc_cmd")[pid][-1].startswith(run_as_user.workload("burn")):
+            burning += counts.get("R", 0)
+            assert counts.get("R", 0) >= 0.8 * sum(counts.values())
+        else:
+            assert counts.get("S", 0) >= 0.8 * sum(counts.values())
+    assert burning >= 8
+
+
+def test_every_short_child_is_seen_where_the_connector_answers(run_as_user):
+    run = run_as_user("--sample-interval 1 --events connector", [run_as_user.workload("forkstorm"), "500", "1"],
+                      check=False)
+    if run.returncode == 2:
+        pytest.skip(f"the process connector does not answer here: {run.message.strip()}")
+    run.check()
+    assert run.info["headline"]["processes"]["value"] == 501
+    assert run.summary["proc_spawned"] == 501
+    assert run.summary["proc_exited"] == 501
+    kinds = [event["event_type"] for event in run.events]
+    assert kinds.count("spawn") == 501 and kinds.count("exit") == 501
+
+
+def test_processes_without_events_are_a_lower_bound(run_as_user):
+    run = run_as_user("--sample-interval 0.1 --events off", [run_as_user.workload("forkstorm"), "200", "2"])
+    assert run.returncode == 0
+    assert 1 <= run.info["headline"]["processes"]["value"] <= 201
+    assert "lower bound" in run.bytes("info.json").decode() or "at least" in run.message
+
+
+def test_orphans_are_followed_to_their_end(run_as_user):
+    path = run_as_user.cwd / "orphan"
+    run = run_as_user("--sample-interval 0.1 --report-interval 0.3 --wait tree",
+                      [run_as_user.workload("escape"), "-o", str(path), "0.8", "0"])
+    orphan = path.read_text().strip()
+    assert orphan in per_pid(run.usage, "proc_rss")
+    assert max(per_pid(run.usage, "proc_pdcpu")[orphan]) > 50
+    exits = [event for event in run.events if event["event_type"] == "exit"]
+    assert int(orphan) in {event["pid"] for event in exits}
+
+
+def test_a_pid_used_again_is_another_process(run_metron):
+    if os.getuid() != 0:
+        pytest.skip("a pid can be asked for only as root (ns_last_pid)")
+    path = run_metron.cwd / "pid"
+    run = run_metron("--sample-interval 0.05 --report-interval 30",
+                     [run_metron.workload("pidreuse"), str(path), "300"])
+    assert run.returncode == 0
+    pid = path.read_text().strip()
+    if pid == "no":
+        pytest.skip("the machine is too busy to get the same pid twice")
+    shares = per_pid(run.usage, "proc_pdcpu")
+    assert pid in shares and f"{pid}#2" in shares
+    assert max(shares[f"{pid}#2"]) <= 110
+    starts = per_pid(run.usage, "proc_start_time")
+    assert starts[pid] != starts[f"{pid}#2"]
+
+
+def test_written_bytes_are_in_rusage(run_metron):
+    path = run_metron.cwd / "data"
+    run = run_metron("", [run_metron.workload("writer"), "-d", str(32 << 20), str(path)], check=False)
+    if run.returncode != 0:
+        pytest.skip(f"no O_DIRECT in {run_metron.cwd}: {run.message.strip().splitlines()[:1]}")
+    run.check()
+    assert run.summary["rusage_out_bytes"] == pytest.approx(32 << 20, rel=0.05)
+
+
+def test_threads_and_descriptors_are_counted(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 5", [run_metron.workload("burn"), "0.6", "4"])
+    (threads,) = per_pid(run.usage, "proc_threads").values()
+    assert max(threads) == 4
+    assert run.summary["proc_peak_threads_total"] == 4
+    run = run_metron("--sample-interval 0.1 --report-interval 5 --clobber",
+                     ["sh", "-c", "exec 7</dev/null 8</dev/null; ulimit -Sn 100; exec sleep 0.7"])
+    (descriptors,) = per_pid(run.usage, "proc_fds").values()
+    assert max(descriptors) == 5
+    (limits,) = per_pid(run.usage, "proc_fd_limit").values()
+    assert limits[-1] == 100
+
+
+def test_context_switches_include_every_thread(run_metron):
+    command = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.02; done"
+    run = run_metron("--sample-interval 0.1", ["sh", "-c", command])
+    assert run.summary["rusage_ctx_voluntary"] >= 40
+
+
+def test_elapsed_time_of_a_process_is_its_age(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 1.2")
+    (ages,) = per_pid(run.usage, "proc_etime").values()
+    assert ages == sorted(ages)
+    assert ages[-1] == pytest.approx(1.2, abs=0.15)
+
+
+def test_metron_reports_its_own_cost(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 1.1")
+    assert run.summary["self_samples"] >= run.summary["num_samples"] >= 8
+    assert 0 < run.summary["self_cpu_seconds"] < run.wall
+    assert run.summary["self_peak_rss"] > 100_000
+    assert run.summary["self_missed_ticks"] <= 1
+    assert 0 < run.summary["self_peak_sample_seconds"] < 0.5
+
+
+def test_machine_wide_numbers_are_the_machines(run_metron):
+    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 0.8")
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        memory = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in file}
+    assert run.summary["sys_peak_mem_total"] == memory["MemTotal"]
+    assert 0 < run.summary["sys_low_mem_available"] <= memory["MemTotal"]
+    for key in ("sys_peak_cpu_pct", "sys_peak_iowait_pct"):
+        assert 0 <= run.summary[key] <= 100 * os.cpu_count() * 1.05

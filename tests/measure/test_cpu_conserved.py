@@ -1,0 +1,142 @@
+"""CPU is conserved: what metron reports is what the kernel charged to the target, whatever the target did.
+
+Truth is a cgroup that only the target joins. The command is started through `join`, which costs under a
+millisecond before it is counted, so the tolerance of 0.5 % asks for targets of a second and more.
+"""
+
+import os
+
+import pytest
+
+from support.records import per_pid, total
+
+TOLERANCE = 0.005
+
+
+def measured(runner, truth, args, workload, *arguments, **how):
+    """Runs a workload inside the truth's group; returns the run and the kernel's count."""
+    how.setdefault("timeout", 90)
+    run = runner(args, [*truth.join, runner.workload(workload), *arguments], outer=truth.outer, **how)
+    assert run.returncode == 0, run
+    return run, truth.seconds()
+
+
+def assert_conserved(run, seconds):
+    assert run.summary["proc_cpu_seconds"] == pytest.approx(seconds, rel=TOLERANCE)
+    assert run.info["headline"]["cpu_seconds"]["value"] == pytest.approx(seconds, rel=TOLERANCE)
+    deltas = [record["measurements"]["proc_cpu_seconds"] for record in run.usage]
+    assert min(deltas) >= 0
+    assert sum(deltas) == pytest.approx(run.summary["proc_cpu_seconds"], rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("args, workload, arguments", [
+    ("", "forkstorm", ["2000", "3"]),
+    ("--wait tree", "escape", ["2", "0"]),
+    ("--wait tree", "escape", ["1.5", "0.7"]),
+    ("--wait tree", "forkstorm", ["-n", "400", "5"]),
+    ("", "threads_fork", ["4", "60", "10"]),
+    ("", "burn", ["1", "2"]),
+    ("", "forkstorm", ["-x", "300", "7"]),
+    ("", "execchain", ["40", "50"]),
+    ("", "leaderexit", ["1.5"]),
+], ids=["2000-children-of-3-ms", "escaped-daemon", "escaped-while-the-root-waits",
+        "parents-that-leave-without-waiting", "threads-that-fork", "two-threads", "children-that-exec",
+        "chain-of-execs", "leader-thread-gone"])
+def test_cpu_equals_the_kernels_count(run_as_user, cpu_truth, args, workload, arguments):
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, f"--sample-interval 1 --report-interval 1 {args}", workload,
+                            *arguments)
+    assert_conserved(run, seconds)
+
+
+def test_fine_sampling_of_a_fork_storm_changes_nothing(run_as_user, cpu_truth):
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, "--sample-interval 0.01 --report-interval 0.1", "forkstorm",
+                            "500", "3")
+    assert_conserved(run, seconds)
+
+
+@pytest.mark.parametrize("events", ["connector", "off"])
+def test_cpu_is_conserved_with_and_without_kernel_events(run_as_user, cpu_truth, events):
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, f"--sample-interval 0.2 --events {events}", "forkstorm",
+                            "400", "4")
+    assert_conserved(run, seconds)
+
+
+def test_cpu_is_conserved_for_root(run_metron, cpu_truth):
+    truth = cpu_truth(as_user=False)
+    run, seconds = measured(run_metron, truth, "--sample-interval 0.2", "forkstorm", "400", "4")
+    assert_conserved(run, seconds)
+
+
+def test_truth_by_cgroup_v2_agrees(run_as_user, cpu_truth):
+    truth = cpu_truth(version="v2")
+    run, seconds = measured(run_as_user, truth, "--sample-interval 0.2", "forkstorm", "400", "4")
+    assert_conserved(run, seconds)
+
+
+def test_command_shorter_than_a_sample_keeps_its_cpu(run_as_user, cpu_truth):
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, "--sample-interval 5", "burn", "1")
+    assert_conserved(run, seconds)
+
+
+@pytest.mark.parametrize("option", [[], ["-r"]], ids=["never-reaped", "reaped-late"])
+def test_zombies_are_counted_once(run_as_user, cpu_truth, option):
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, "--sample-interval 0.2 --report-interval 0.4 --wait tree",
+                            "zombies", *option, "40", "50", "1")
+    assert_conserved(run, seconds)
+    running = 0.0
+    for record in run.usage:
+        running += record["measurements"]["proc_cpu_seconds"]
+        assert running <= seconds * (1 + TOLERANCE)
+    assert run.summary["proc_peak_zombies"] == 40
+
+
+def test_children_are_not_counted_twice_per_process(run_as_user, cpu_truth):
+    """A parent's own rate is its own: what its reaped children used is not in it."""
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, "--sample-interval 0.1 --report-interval 0.5", "forkstorm",
+                            "20", "100")
+    assert_conserved(run, seconds)
+    shares = per_pid(run.usage, "proc_pdcpu")
+    root = str(run.info["pid"]) if "pid" in run.info else min(shares, key=int)
+    assert max(shares[root]) < 30
+    per_sample_limit = 100 * 2.1
+    assert max(value for values in shares.values() for value in values) <= per_sample_limit
+
+
+def test_children_of_a_parent_that_ignores_sigchld_are_never_overcounted(run_as_user, cpu_truth):
+    """The kernel drops their CPU: a documented undercount, and nothing more than the truth."""
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, "--sample-interval 0.5 --report-interval 1", "forkstorm",
+                            "-i", "300", "5")
+    assert run.summary["proc_cpu_seconds"] <= seconds * (1 + TOLERANCE)
+    assert run.info["headline"]["cpu_seconds"]["value"] <= seconds * (1 + TOLERANCE)
+
+
+def test_ledger_parts_add_up(run_as_user, cpu_truth):
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, "--sample-interval 0.2 --report-interval 0.4 --wait tree",
+                            "forkstorm", "-n", "200", "5")
+    reaped = run.summary["ledger_reaped_seconds"]
+    assert total(run.usage, "ledger_reaped_seconds") == pytest.approx(reaped, rel=1e-6)
+    assert reaped == pytest.approx(seconds, rel=TOLERANCE)
+    assert run.usage[-1]["measurements"]["ledger_live_seconds"] == pytest.approx(0, abs=1e-6)
+    both = run.summary["rusage_cpu_user_seconds"] + run.summary["rusage_cpu_system_seconds"]
+    assert both == pytest.approx(seconds, rel=TOLERANCE)
+
+
+def test_cpu_never_exceeds_cores_times_wall(run_as_user, cpu_truth):
+    truth = cpu_truth()
+    run, _ = measured(run_as_user, truth, "--sample-interval 0.1 --report-interval 0.1", "threads_fork", "4",
+                      "20", "20")
+    cores = len(os.sched_getaffinity(0))
+    before = 0.0
+    for record in run.usage[:-1]:
+        span, before = record["elapsed"] - before, record["elapsed"]
+        # A record's window may be cut up to one tick of /proc/PID/stat per process off the ledger's.
+        assert record["measurements"]["proc_cpu_seconds"] <= cores * span + 0.01 * 9
+    assert run.summary["proc_cpu_seconds"] <= cores * run.summary["wall_clock_time"]

@@ -1,0 +1,1 @@
+"""What the end-to-end, measurement and fault tests share."""

@@ -1,0 +1,119 @@
+"""The kernel's own count of what a target used: a cgroup leaf that only the target joins.
+
+cpuacct of cgroup v1 where it is mounted and may be written, else cpu.stat of cgroup v2 (which counts CPU even
+without any controller). metron itself, and everything else of the test, stays outside the leaf.
+"""
+
+import os
+import pathlib
+import time
+
+
+class NoTruth(Exception):
+    """This machine lets us make no such group; the text says why."""
+
+
+def _mounts():
+    """(mount point, root inside the file system, type, super options) of every cgroup mount."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        for line in file:
+            left, _, right = line.partition(" - ")
+            fields, (kind, _, options) = left.split(), right.split()[:3]
+            if kind in ("cgroup", "cgroup2"):
+                yield pathlib.Path(fields[4]), fields[3], kind, options.split(",")
+
+
+def _membership(controller):
+    """The path of our own group in the hierarchy of `controller` ('' for v2)."""
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        for line in file:
+            _, controllers, path = line.rstrip("\n").split(":", 2)
+            if controller in controllers.split(","):
+                return path.lstrip("/")
+    return None
+
+
+def _own_group(kind, controller):
+    own = _membership(controller)
+    for mount, root, mounted_kind, options in _mounts():
+        if mounted_kind != kind or own is None:
+            continue
+        if kind == "cgroup" and controller not in options:
+            continue
+        inside = own[len(root.lstrip("/")):].lstrip("/") if root != "/" else own
+        if (mount / inside).is_dir():
+            return mount / inside
+    return None
+
+
+class CpuTruth:
+    """A leaf. `outer` starts metron, `join` starts the target (both are command line prefixes)."""
+
+    def __init__(self, join, uid=None, version=None):
+        self.join_program = join
+        self.groups = []
+        reasons = []
+        for attempt in (self._make_v1, self._make_v2):
+            if version and attempt.__name__ != f"_make_{version}":
+                continue
+            try:
+                attempt(uid)
+                return
+            except OSError as error:
+                reasons.append(str(error))
+                self.remove()
+        raise NoTruth("no writable cpuacct (v1) or cgroup v2 group: " + "; ".join(reasons))
+
+    def _mkdir(self, path):
+        path.mkdir()
+        self.groups.append(path)
+        return path
+
+    @staticmethod
+    def _name():
+        return f"metron-test-{os.getpid()}-{time.monotonic_ns()}"
+
+    def _make_v1(self, uid):
+        own = _own_group("cgroup", "cpuacct")
+        if own is None:
+            raise OSError("cpuacct is not mounted")
+        leaf = self._mkdir(own / self._name())
+        if uid is not None:
+            os.chown(leaf / "tasks", uid, -1)
+        self.usage_file = leaf / "cpuacct.usage"
+        self.outer = []
+        self.join = [self.join_program, str(leaf / "tasks"), "--"]
+        self.method = "cpuacct"
+
+    def _make_v2(self, uid):
+        # An ordinary user may only move within a subtree whose top it may write: metron starts in one leaf
+        # of it and the target joins the other.
+        own = _own_group("cgroup2", "")
+        if own is None:
+            raise OSError("cgroup v2 is not mounted")
+        top = self._mkdir(own / self._name())
+        outside, leaf = self._mkdir(top / "metron"), self._mkdir(top / "target")
+        if uid is not None:
+            for group in (top, leaf):
+                os.chown(group / "cgroup.procs", uid, -1)
+        self.usage_file = leaf / "cpu.stat"
+        self.outer = [self.join_program, str(outside / "cgroup.procs"), "--"]
+        self.join = [self.join_program, str(leaf / "cgroup.procs"), "--"]
+        self.method = "cpu.stat of cgroup v2"
+
+    def seconds(self):
+        text = self.usage_file.read_text(encoding="utf-8")
+        if self.usage_file.name == "cpuacct.usage":
+            return int(text) / 1e9
+        return int(dict(line.split() for line in text.splitlines())["usage_usec"]) / 1e6
+
+    def remove(self):
+        """Removes the groups; a member that is just ending is given a moment."""
+        for group in reversed(self.groups):
+            for _ in range(200):
+                try:
+                    group.rmdir()
+                    break
+                except OSError:
+                    time.sleep(0.01)
+        self.groups = []

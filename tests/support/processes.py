@@ -1,0 +1,91 @@
+"""Watching and ending processes, without leaving any behind."""
+
+import ctypes
+import os
+import signal
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def become_subreaper():
+    """Orphans of what the tests start come to us, so that they can be found and ended."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def stat_fields(pid):
+    """(state, ppid) of a process, or None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return (fields[0].decode(), int(fields[1])) if len(fields) > 1 else None
+
+
+def state(pid):
+    fields = stat_fields(pid)
+    return fields[0] if fields else None
+
+
+def alive(pid):
+    return state(pid) not in (None, "Z", "X")
+
+
+def descendants(root):
+    """All living descendants of a process, by one scan of /proc, parents before children."""
+    children = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = stat_fields(name)
+            if fields:
+                children.setdefault(fields[1], []).append(int(name))
+    found, todo = [], [root]
+    while todo:
+        for child in children.get(todo.pop(), []):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+def end_leftovers():
+    """Kills everything below this process and reaps what has become ours. Returns how many there were."""
+    count = 0
+    for _ in range(50):
+        left = descendants(os.getpid())
+        if not left:
+            return count
+        for pid in left:
+            if alive(pid):
+                count += 1
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for pid in left:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+        time.sleep(0.02)
+    return count
+
+
+def wait_until(condition, timeout=10.0, what="the condition"):
+    """Polls until `condition()` is true and returns what it gave; an error after `timeout` seconds."""
+    end = time.monotonic() + timeout
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come true within {timeout} s")
+        time.sleep(0.01)
+
+
+def file_lines(path):
+    """The lines of a file that somebody may still be writing; [] if it is not there yet."""
+    try:
+        return path.read_text().splitlines()
+    except FileNotFoundError:
+        return []

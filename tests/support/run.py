@@ -1,0 +1,162 @@
+"""Running metron: one call, one object with all that came of it."""
+
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import time
+
+from support import records
+
+SANITIZED = os.environ.get("METRON_SANITIZED") == "1"
+
+
+def words(value):
+    """A list as it is; a string split as a shell would."""
+    return shlex.split(value) if isinstance(value, str) else [str(word) for word in value]
+
+
+class Run:
+    """A finished run: returncode, stdout, stderr (bytes), wall, and the files by name, parsed."""
+
+    def __init__(self, returncode, stdout, stderr, wall, cwd, prefix):
+        self.returncode = returncode
+        self.stdout = stdout
+        self.stderr = stderr
+        self.wall = wall
+        self.cwd = pathlib.Path(cwd)
+        self.prefix = prefix
+
+    def __repr__(self):
+        return f"<run rc={self.returncode} stdout={self.stdout[:300]!r} stderr={self.stderr[:2000]!r}>"
+
+    def path(self, name):
+        return self.cwd / f"{self.prefix}{name}"
+
+    def has(self, name):
+        return self.path(name).exists()
+
+    def bytes(self, name):
+        return self.path(name).read_bytes()
+
+    @property
+    def info(self):
+        return records.strict_json(self.bytes("info.json"))
+
+    @property
+    def summary(self):
+        return self.info["execution_summary"]
+
+    @property
+    def usage(self):
+        return records.strict_lines(self.bytes("usage.jsonl"))
+
+    @property
+    def events(self):
+        return records.strict_lines(self.bytes("events.jsonl"))
+
+    @property
+    def message(self):
+        """What metron (and the command) said on stderr, as text."""
+        return self.stderr.decode("utf-8", "replace")
+
+    def files(self):
+        """Names of all files below the working folder, relative to it."""
+        return sorted(str(path.relative_to(self.cwd)) for path in self.cwd.rglob("*") if path.is_file())
+
+    def check(self):
+        """Every rule that holds for whatever was written."""
+        usage = None
+        if self.has("usage.jsonl"):
+            usage = self.usage
+            records.check_usage(usage)
+        if self.has("events.jsonl"):
+            records.check_events(self.events)
+        if self.has("info.json"):
+            records.check_info(self.info, usage)
+        return self
+
+
+class Started:
+    """A run under way."""
+
+    def __init__(self, process, cwd, prefix):
+        self.process = process
+        self.pid = process.pid
+        self.cwd = pathlib.Path(cwd)
+        self.prefix = prefix
+        self.started = time.monotonic()
+
+    def path(self, name):
+        return self.cwd / f"{self.prefix}{name}"
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def finish(self, timeout=60, check=True, data=None):
+        try:
+            stdout, stderr = self.process.communicate(input=data, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGKILL)
+            stdout, stderr = self.process.communicate()
+            raise AssertionError(
+                f"metron did not end within {timeout} s; stderr so far: {stderr[-2000:]!r}") from None
+        run = Run(self.process.returncode, stdout, stderr, time.monotonic() - self.started, self.cwd,
+                  self.prefix)
+        return run.check() if check else run
+
+
+class Runner:
+    """How metron is started in one test: which binary, in which folder, as whom."""
+
+    def __init__(self, programs, cwd, home, wrapper=()):
+        self.programs = pathlib.Path(programs)
+        self.binary = str(self.programs / "metron")
+        self.cwd = pathlib.Path(cwd)
+        self.home = pathlib.Path(home)
+        self.wrapper = list(wrapper)
+
+    def workload(self, name):
+        return str(self.programs / name)
+
+    def environment(self, extra=None):
+        """The caller's, without anything that would change what metron does."""
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("METRON", "XDG_", "SLURM_", "PBS_", "OSG"))
+                and name not in ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR")}
+        kept["HOME"] = str(self.home)
+        kept["XDG_CONFIG_HOME"] = str(self.home / "config")
+        kept.update(extra or {})
+        return kept
+
+    def command_line(self, args, cmd, prefix="run_", fail_time=0, outer=()):
+        """`metron run` with the prefix and fail time that nearly every test wants; None leaves one out."""
+        line = [*words(outer), *self.wrapper, self.binary, "run"]
+        if prefix is not None:
+            line += ["--output-prefix", prefix]
+        if fail_time is not None:
+            line += ["--fail-time", str(fail_time)]
+        line += words(args)
+        return line + ["--", *words(cmd)]
+
+    def start(self, args, cmd, *, prefix="run_", fail_time=0, outer=(), env=None, cwd=None,
+              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen):
+        process = subprocess.Popen(self.command_line(args, cmd, prefix, fail_time, outer),
+                                   cwd=cwd or self.cwd, env=self.environment(env), stdin=stdin,
+                                   stdout=stdout, stderr=stderr, **popen)
+        return Started(process, cwd or self.cwd, prefix)
+
+    def __call__(self, args, cmd, *, data=None, timeout=60, check=True, **kwargs):
+        if data is not None:
+            kwargs["stdin"] = subprocess.PIPE
+        return self.start(args, cmd, **kwargs).finish(timeout=timeout, check=check, data=data)
+
+    def metron(self, args, *, env=None, cwd=None, timeout=30):
+        """Any other invocation: `metron doctor`, a wrong one, …"""
+        started = time.monotonic()
+        done = subprocess.run([*self.wrapper, self.binary, *words(args)], cwd=cwd or self.cwd,
+                              env=self.environment(env), stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=timeout, check=False)
+        return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - started, cwd or self.cwd,
+                   "")

@@ -1,0 +1,111 @@
+/* A line of events.jsonl: what is known is there, what is not is absent. */
+#include "schema/event.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define STAMP "\"timestamp\":\"2025-11-15T07:42:53.000001+00:00\","
+
+static const struct timespec wall = {1763192573, 1000};
+static struct strbuf text = STRBUF_INIT;
+
+static const char *json_of(struct event event)
+{
+    struct json json;
+
+    event.wall = wall;
+    strbuf_reset(&text);
+    json_init(&json, &text, 0);
+    event_json(&json, &event);
+    return strbuf_text(&text);
+}
+
+static void a_spawn_tells_who_and_by_whom(void **state)
+{
+    (void)state;
+    const struct event event = {
+        .type = EVENT_SPAWN,
+        .seen = SEEN_EVENT,
+        .pid = 4711,
+        .start_time = "2025-11-15T07:42:53.00+00:00",
+        .ppid = 4700,
+        .command = "sleep 1",
+    };
+
+    assert_string_equal(json_of(event),
+                        "{" STAMP "\"event_type\":\"spawn\",\"pid\":4711,"
+                        "\"start_time\":\"2025-11-15T07:42:53.00+00:00\",\"ppid\":4700,"
+                        "\"command\":\"sleep 1\",\"seen\":\"event\"}");
+}
+
+static void what_is_unknown_is_absent(void **state)
+{
+    (void)state;
+    assert_string_equal(json_of((struct event){.type = EVENT_SPAWN, .seen = SEEN_SAMPLED, .pid = 1}),
+                        "{" STAMP "\"event_type\":\"spawn\",\"pid\":1,\"seen\":\"sampled\"}");
+    /* an unknown status is not an exit with code 0 */
+    assert_string_equal(
+        json_of((struct event){.type = EVENT_EXIT, .seen = SEEN_SAMPLED, .pid = 1, .wait_status = 0}),
+        "{" STAMP "\"event_type\":\"exit\",\"pid\":1,\"seen\":\"sampled\"}");
+}
+
+static void an_exit_tells_its_code(void **state)
+{
+    (void)state;
+    struct event event = {.type = EVENT_EXIT, .seen = SEEN_REAPED, .pid = 1, .has_status = true};
+
+    assert_string_equal(json_of(event), "{" STAMP
+                                        "\"event_type\":\"exit\",\"pid\":1,\"exit_code\":0,\"seen\":\"reaped\"}");
+    event.wait_status = 42 << 8;
+    assert_non_null(strstr(json_of(event), "\"exit_code\":42,"));
+    assert_null(strstr(json_of(event), "signal_num"));
+}
+
+static void a_kill_tells_its_signal(void **state)
+{
+    (void)state;
+    struct event event = {
+        .type = EVENT_KILL, .seen = SEEN_REAPED, .pid = 1, .has_status = true, .wait_status = SIGKILL};
+
+    assert_string_equal(
+        json_of(event),
+        "{" STAMP "\"event_type\":\"kill\",\"pid\":1,\"signal_num\":9,\"seen\":\"reaped\"}");
+    event.wait_status = SIGSEGV | 0x80;
+    assert_non_null(strstr(json_of(event), "\"signal_num\":11,\"core_dumped\":true,"));
+    assert_null(strstr(json_of(event), "exit_code"));
+}
+
+static void every_type_has_its_name(void **state)
+{
+    (void)state;
+    assert_string_equal(event_type_name(EVENT_SPAWN), "spawn");
+    assert_string_equal(event_type_name(EVENT_EXIT), "exit");
+    assert_string_equal(event_type_name(EVENT_KILL), "kill");
+}
+
+static int end(void **state)
+{
+    (void)state;
+    strbuf_fini(&text);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_spawn_tells_who_and_by_whom), cmocka_unit_test(what_is_unknown_is_absent),
+        cmocka_unit_test(an_exit_tells_its_code),        cmocka_unit_test(a_kill_tells_its_signal),
+        cmocka_unit_test(every_type_has_its_name),
+    };
+
+    (void)setenv("TZ", "UTC", 1);
+    return cmocka_run_group_tests(tests, NULL, end);
+}

@@ -1,0 +1,174 @@
+/* Reaping: whose status and usage come back, and when there is nothing to take. */
+#include "launch/reap.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Up to ten seconds, which only a hang would take. */
+static struct reaped await(pid_t pid)
+{
+    struct reaped reaped = {0};
+    int found = 0;
+
+    for (int tries = 0; tries < 10000 && found == 0; tries++) {
+        found = launch_reap(pid, &reaped);
+        if (found == 0)
+            usleep(1000);
+    }
+    assert_int_equal(found, 1);
+    return reaped;
+}
+
+static void burn(double seconds)
+{
+    struct rusage usage;
+
+    do {
+        for (volatile int i = 0; i < 100000; i++)
+            ;
+        getrusage(RUSAGE_SELF, &usage);
+    } while ((double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 < seconds);
+}
+
+static void nobody_to_reap_is_told(void **state)
+{
+    struct reaped reaped;
+    (void)state;
+    assert_int_equal(launch_reap(-1, &reaped), -ECHILD);
+    assert_int_equal(launch_reap(getpid(), &reaped), -ECHILD);
+}
+
+static void living_child_is_not_waited_for(void **state)
+{
+    struct reaped reaped;
+    pid_t child = fork();
+    (void)state;
+
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(launch_reap(-1, &reaped), 0);
+    assert_int_equal(launch_reap(child, &reaped), 0);
+    kill(child, SIGTERM);
+    reaped = await(child);
+    assert_int_equal(reaped.pid, child);
+    assert_true(WIFSIGNALED(reaped.wait_status));
+    assert_int_equal(WTERMSIG(reaped.wait_status), SIGTERM);
+}
+
+static void stopped_child_is_not_an_ended_one(void **state)
+{
+    struct reaped reaped;
+    pid_t child = fork();
+    (void)state;
+
+    if (child == 0) {
+        raise(SIGSTOP);
+        _exit(9);
+    }
+    usleep(20000);
+    assert_int_equal(launch_reap(-1, &reaped), 0);
+    kill(child, SIGCONT);
+    assert_int_equal(WEXITSTATUS(await(-1).wait_status), 9);
+}
+
+static void usage_includes_waited_for_children(void **state)
+{
+    pid_t child = fork();
+    (void)state;
+
+    if (child == 0) {
+        pid_t grandchild = fork();
+
+        if (grandchild == 0) {
+            burn(0.05);
+            _exit(0);
+        }
+        waitpid(grandchild, NULL, 0);
+        _exit(0);
+    }
+
+    struct reaped reaped = await(-1);
+
+    assert_int_equal(reaped.pid, child);
+    assert_true((double)reaped.usage.ru_utime.tv_usec / 1e6 + (double)reaped.usage.ru_utime.tv_sec >= 0.05);
+    assert_true(reaped.usage.ru_maxrss > 0);
+}
+
+static void orphan_of_a_subreaper_is_reaped_here(void **state)
+{
+    int pids[2];
+    pid_t orphan = 0;
+    (void)state;
+
+    assert_int_equal(launch_become_subreaper(), 0);
+    assert_int_equal(pipe(pids), 0);
+
+    pid_t child = fork();
+
+    if (child == 0) {
+        pid_t grandchild = fork();
+
+        if (grandchild == 0) {
+            setsid();
+            usleep(30000);
+            _exit(5);
+        }
+        _exit(write(pids[1], &grandchild, sizeof(grandchild)) == sizeof(grandchild) ? 0 : 1);
+    }
+    assert_int_equal(read(pids[0], &orphan, sizeof(orphan)), sizeof(orphan));
+    close(pids[0]);
+    close(pids[1]);
+    assert_int_equal(await(child).wait_status, 0);
+
+    struct reaped reaped = await(-1);
+
+    assert_int_equal(reaped.pid, orphan);
+    assert_int_equal(WEXITSTATUS(reaped.wait_status), 5);
+}
+
+static int clone_main(void *argument)
+{
+    (void)argument;
+    return 6;
+}
+
+static void child_with_another_exit_signal_is_reaped(void **state)
+{
+    const size_t stack_bytes = 64UL * 1024;
+    char *stack = malloc(stack_bytes);
+    (void)state;
+
+    assert_non_null(stack);
+
+    pid_t child = clone(clone_main, stack + stack_bytes, 0, NULL);
+
+    assert_true(child > 0);
+    assert_int_equal(WEXITSTATUS(await(child).wait_status), 6);
+    free(stack);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_to_reap_is_told),
+        cmocka_unit_test(living_child_is_not_waited_for),
+        cmocka_unit_test(stopped_child_is_not_an_ended_one),
+        cmocka_unit_test(usage_includes_waited_for_children),
+        cmocka_unit_test(orphan_of_a_subreaper_is_reaped_here),
+        cmocka_unit_test(child_with_another_exit_signal_is_reaped),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

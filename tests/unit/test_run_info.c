@@ -1,0 +1,290 @@
+/* info.json: from the start of a run, and when it has ended. */
+#include "schema/run_info.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const fields[] = {"the field"};
+static const struct measurement table[] = {
+    {.key = "t_rss", .type = TYPE_GAUGE, .unit = UNIT_BYTES, .reduce = REDUCE_MAX, .meaning = "memory"},
+    {.key = "t_unselected", .type = TYPE_GAUGE, .reduce = REDUCE_MAX, .meaning = "not asked for"},
+    {.key = "t_cpu",
+     .type = TYPE_COUNTER,
+     .unit = UNIT_PERCENT,
+     .derive = DERIVE_RATE,
+     .reduce = REDUCE_MAX,
+     .meaning = "a rate"},
+};
+static const struct source source = {.name = "t",
+                                     .title = "made up",
+                                     .fields = fields,
+                                     .field_count = 1,
+                                     .measurements = table,
+                                     .measurement_count = 3};
+static const struct source *const sources[] = {&source};
+static const char *const arguments[] = {"sh", "-c", "a \"b\"", NULL};
+
+static struct registry registry;
+static struct strbuf text = STRBUF_INIT;
+
+static int setup(void **state)
+{
+    (void)state;
+    if (registry_init(&registry, sources, 1, NULL) < 0)
+        return -1;
+    return registry_select(&registry, "t_rss,t_cpu", NULL, NULL, NULL, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    registry_fini(&registry);
+    strbuf_fini(&text);
+    return 0;
+}
+
+static struct run_info bare(void)
+{
+    return (struct run_info){
+        .metron_version = "9.9",
+        .metron_pid = 17,
+        .uid = 1000,
+        .cpu_total = 4,
+        .cpu_usable = 2,
+        .sample_interval = 1,
+        .report_interval = 60,
+        .registry = &registry,
+        .start_wall = {1763192573, 0},
+    };
+}
+
+static const char *json_of(const struct run_info *info)
+{
+    struct json json;
+
+    strbuf_reset(&text);
+    json_init(&json, &text, 0);
+    run_info_json(&json, info);
+    return strbuf_text(&text);
+}
+
+static void holds(const struct run_info *info, const char *part)
+{
+    if (!strstr(json_of(info), part))
+        fail_msg("%s\ndoes not hold\n%s", strbuf_text(&text), part);
+}
+
+static void lacks(const struct run_info *info, const char *part)
+{
+    if (strstr(json_of(info), part))
+        fail_msg("%s\nholds\n%s", strbuf_text(&text), part);
+}
+
+static void what_is_unknown_is_absent(void **state)
+{
+    (void)state;
+    struct run_info info = bare();
+
+    assert_string_equal(
+        json_of(&info),
+        "{\"schema_version\":\"1.0\",\"metron_version\":\"9.9\",\"status\":\"running\","
+        "\"recorder\":{\"pid\":17},\"arguments\":[],\"start_time\":\"2025-11-15T07:42:53.000000+00:00\","
+        "\"system\":{\"uid\":1000,\"cpu_total\":4,\"cpu_usable\":2},\"env\":{},\"output_paths\":{},"
+        "\"provenance\":{\"sample_interval\":1,\"report_interval\":60,\"cpu_is_conserved\":false,"
+        "\"spawned_is_exact\":false,\"collectors\":{},\"measurements\":{"
+        "\"t_rss\":{\"source\":\"t\",\"field\":\"the field\",\"unit\":\"bytes\",\"scope\":\"single\","
+        "\"type\":\"gauge\",\"reduce\":\"max\"},"
+        "\"t_cpu\":{\"source\":\"t\",\"field\":\"the field\",\"unit\":\"percent\",\"scope\":\"single\","
+        "\"type\":\"counter\",\"reduce\":\"max\"}}}}");
+}
+
+static void a_running_run_tells_who_records_it(void **state)
+{
+    (void)state;
+    struct run_info info = bare();
+
+    info.metron_start_ticks = 12345;
+    info.boot_id = "b-o-o-t";
+    holds(&info, "\"status\":\"running\",\"recorder\":{\"pid\":17,\"start_ticks\":12345,\"boot_id\":\"b-o-o-t\"}");
+    lacks(&info, "execution_summary");
+    lacks(&info, "headline");
+    lacks(&info, "survivors");
+}
+
+static void what_was_asked_for_is_told(void **state)
+{
+    (void)state;
+    struct run_info info = bare();
+
+    info.command = "sh -c 'a \"b\"'";
+    info.arguments = arguments;
+    info.working_directory = "/home/me";
+    info.message = "hello";
+    info.job = "align";
+    info.config_hash = "c0ffee";
+    info.has_sheet = true; /* sheet 0 is a sheet */
+    holds(&info, "\"command\":\"sh -c 'a \\\"b\\\"'\",\"arguments\":[\"sh\",\"-c\",\"a \\\"b\\\"\"],"
+                 "\"working_directory\":\"/home/me\",\"message\":\"hello\",\"job\":\"align\",\"sheet\":0,"
+                 "\"config_hash\":\"c0ffee\",");
+}
+
+static void the_machine_and_the_files_are_told(void **state)
+{
+    (void)state;
+    static const struct run_variable environment[] = {{"SLURM_JOB_ID", "7"}, {"SLURM_TOKEN", "***"}};
+    struct run_info info = bare();
+
+    info.hostname = "node1";
+    info.user = "me";
+    info.kernel = "6.1";
+    info.memory_total_bytes = UINT64_C(1) << 40;
+    info.environment = environment;
+    info.environment_count = 2;
+    info.prefix = "logs/x_";
+    info.stdout_path = "logs/x_stdout";
+    info.info_path = "logs/x_info.json";
+    holds(&info, "\"system\":{\"hostname\":\"node1\",\"uid\":1000,\"user\":\"me\",\"kernel\":\"6.1\",\"cpu_total\":4,"
+                 "\"cpu_usable\":2,\"memory_total\":1099511627776},"
+                 "\"env\":{\"SLURM_JOB_ID\":\"7\",\"SLURM_TOKEN\":\"***\"},"
+                 "\"output_paths\":{\"prefix\":\"logs/x_\",\"stdout\":\"logs/x_stdout\",\"info\":\"logs/x_info.json\"}");
+}
+
+static void how_the_numbers_were_got_is_told(void **state)
+{
+    (void)state;
+    static const struct run_collector collectors[] = {{"proc", NULL}, {"gpu", "no driver"}};
+    struct run_info info = bare();
+
+    info.mode = "new-session";
+    info.wait = "root";
+    info.tier = "plain";
+    info.tier_reason = "none higher";
+    info.processes_seen_by = "listings";
+    info.processes_seen_reason = "not permitted";
+    info.spawned_is_exact = info.cpu_is_conserved = true;
+    info.events_lost = 3;
+    info.collectors = collectors;
+    info.collector_count = 2;
+    holds(&info, "\"mode\":\"new-session\",\"wait\":\"root\",\"tier\":\"plain\",\"tier_reason\":\"none higher\","
+                 "\"processes_seen_by\":\"listings\",\"processes_seen_reason\":\"not permitted\","
+                 "\"cpu_is_conserved\":true,\"spawned_is_exact\":true,\"events_lost\":3,"
+                 "\"collectors\":{\"proc\":{\"available\":true},"
+                 "\"gpu\":{\"available\":false,\"reason\":\"no driver\"}}");
+}
+
+static void only_selected_keys_are_in_the_provenance(void **state)
+{
+    (void)state;
+    struct run_info info = bare();
+
+    holds(&info, "\"t_rss\":{");
+    lacks(&info, "t_unselected");
+}
+
+static struct run_info ended(void)
+{
+    struct run_info info = bare();
+
+    info.ended = true;
+    info.command = "false";
+    info.prefix = "p_";
+    info.working_directory = "/";
+    info.end_wall = (struct timespec){1763192574, 500000000};
+    info.wall_seconds = 1.5;
+    info.exit_code = 1;
+    info.num_samples = 2;
+    info.num_reports = 1;
+    return info;
+}
+
+static void an_ended_run_has_its_summary(void **state)
+{
+    (void)state;
+    struct run_info info = ended();
+
+    info.cause = "exited";
+    holds(&info, "\"status\":\"ended\"");
+    holds(&info, "\"execution_summary\":{\"exit_code\":1,\"cause\":\"exited\",\"command\":\"false\","
+                 "\"logs_prefix\":\"p_\",\"wall_clock_time\":1.5,"
+                 "\"start_time\":\"2025-11-15T07:42:53.000000+00:00\","
+                 "\"end_time\":\"2025-11-15T07:42:54.500000+00:00\",\"num_samples\":2,\"num_reports\":1,"
+                 "\"working_directory\":\"/\"},\"headline\":{}}");
+}
+
+static void a_signal_is_there_only_when_there_was_one(void **state)
+{
+    (void)state;
+    struct run_info info = ended();
+
+    lacks(&info, "\"signal\"");
+    info.exit_code = 137;
+    info.signal = 9;
+    holds(&info, "\"exit_code\":137,\"signal\":9,");
+}
+
+static void summarised_measurements_stand_flat_and_at_the_edge(void **state)
+{
+    (void)state;
+    struct record_value peak = {.number = 4096}, rate = {.number = 1.5};
+    struct record_entry entries[] = {
+        {.key = "t_peak_rss", .measurement = &table[0], .values = &peak, .count = 1},
+        {.key = "t_peak_cpu", .measurement = &table[2], .values = &rate, .count = 1},
+    };
+    const struct record summary = {.entries = entries, .count = 2};
+    struct run_info info = ended();
+
+    info.summary = &summary;
+    holds(&info, "\"working_directory\":\"/\",\"t_peak_rss\":4096,\"t_peak_cpu\":150},");
+}
+
+static void a_headline_names_its_source(void **state)
+{
+    (void)state;
+    struct run_info info = ended();
+
+    info.headline.cpu_seconds = (struct headline_answer){.has = true, .value = 6.31, .source = "proc_cpu_seconds"};
+    info.headline.processes =
+        (struct headline_answer){.has = true, .value = 3, .source = "proc_spawned", .note = "lower bound"};
+    holds(&info, "\"headline\":{\"cpu_seconds\":{\"value\":6.31,\"source\":\"proc_cpu_seconds\"},"
+                 "\"processes\":{\"value\":3,\"source\":\"proc_spawned\",\"note\":\"lower bound\"}}");
+    lacks(&info, "peak_memory_bytes");
+}
+
+static void who_outlived_the_command_is_counted_and_named(void **state)
+{
+    (void)state;
+    static const struct run_survivor survivors[] = {{44, "sleep 9"}, {45, NULL}};
+    struct run_info info = ended();
+
+    info.survivors = survivors;
+    info.survivor_count = 2;
+    info.survivors_in_all = 12;
+    holds(&info, "\"survivors\":{\"count\":12,\"processes\":[{\"pid\":44,\"command\":\"sleep 9\"},{\"pid\":45}]}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_unknown_is_absent),
+        cmocka_unit_test(a_running_run_tells_who_records_it),
+        cmocka_unit_test(what_was_asked_for_is_told),
+        cmocka_unit_test(the_machine_and_the_files_are_told),
+        cmocka_unit_test(how_the_numbers_were_got_is_told),
+        cmocka_unit_test(only_selected_keys_are_in_the_provenance),
+        cmocka_unit_test(an_ended_run_has_its_summary),
+        cmocka_unit_test(a_signal_is_there_only_when_there_was_one),
+        cmocka_unit_test(summarised_measurements_stand_flat_and_at_the_edge),
+        cmocka_unit_test(a_headline_names_its_source),
+        cmocka_unit_test(who_outlived_the_command_is_counted_and_named),
+    };
+
+    (void)setenv("TZ", "UTC", 1);
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

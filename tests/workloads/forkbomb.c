@@ -1,0 +1,38 @@
+/*
+ * usage: forkbomb [-c CONCURRENT] SECONDS FILE EXIT_CODE
+ *
+ * Short children as fast as they can be made, at most CONCURRENT (default 16) at a time, for SECONDS. How
+ * many there were is written to FILE; then exits with EXIT_CODE.
+ */
+#include "workload.h"
+
+int main(int argc, char **argv)
+{
+    const char *usage = "forkbomb [-c CONCURRENT] SECONDS FILE EXIT_CODE";
+    long concurrent = 16, running = 0, started = 0;
+    int option;
+
+    while ((option = getopt(argc, argv, "c:")) != -1) {
+        if (option != 'c')
+            workload_usage(usage);
+        concurrent = argument_integer(optarg);
+    }
+    if (argc - optind != 3)
+        workload_usage(usage);
+    double end = clock_seconds(CLOCK_MONOTONIC) + argument_number(argv[optind]);
+    while (clock_seconds(CLOCK_MONOTONIC) < end) {
+        if (running >= concurrent && wait(NULL) > 0)
+            running--;
+        pid_t pid = fork_checked();
+        if (pid == 0)
+            _exit((int)(started % 3));
+        started++;
+        running++;
+    }
+    while (wait(NULL) > 0)
+        ;
+    FILE *file = fopen(argv[optind + 1], "w");
+    if (file == NULL || fprintf(file, "%ld\n", started) < 0 || fclose(file) != 0)
+        workload_fail(argv[optind + 1]);
+    return (int)argument_integer(argv[optind + 2]);
+}

@@ -1,0 +1,52 @@
+/*
+ * usage: spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]
+ *
+ * Touches BYTES of private memory, holds them MILLISECONDS, gives them back, lives on AFTER_SECONDS.
+ * -c: a child does it, and has ended before the parent goes on living.
+ */
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "workload.h"
+
+static void spike(size_t bytes, double hold_seconds)
+{
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        workload_fail("mmap");
+    for (size_t i = 0; i < bytes; i += 4096)
+        ((volatile char *)memory)[i] = 1;
+    sleep_seconds(hold_seconds);
+    (void)munmap(memory, bytes);
+}
+
+int main(int argc, char **argv)
+{
+    bool in_child = false;
+    int option;
+
+    while ((option = getopt(argc, argv, "c")) != -1) {
+        if (option != 'c')
+            workload_usage("spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]");
+        in_child = true;
+    }
+    if (argc - optind < 2)
+        workload_usage("spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]");
+    size_t bytes = (size_t)argument_number(argv[optind]);
+    double hold_seconds = argument_number(argv[optind + 1]) / 1e3;
+
+    if (!in_child) {
+        spike(bytes, hold_seconds);
+    } else {
+        pid_t pid = fork_checked();
+        if (pid == 0) {
+            spike(bytes, hold_seconds);
+            _exit(0);
+        }
+        (void)wait_checked(pid);
+    }
+    if (argc - optind > 2)
+        sleep_seconds(argument_number(argv[optind + 2]));
+    return 0;
+}

@@ -212,7 +212,8 @@ void json_number(struct json *json, double value)
         json_integer(json, (int64_t)value);
         return;
     }
-    (void)snprintf(number, sizeof(number), "%.10g", value);
+    /* Ten digits say more than was measured; a large mean of bytes still reads as a number of bytes. */
+    (void)snprintf(number, sizeof(number), fabs(value) < 1e9 ? "%.10g" : "%.0f", value);
     force_point(number);
     before_value(json);
     strbuf_adds(json->out, number);

@@ -13,16 +13,15 @@
 
 bool command_colors(const struct settings *settings, int fd)
 {
-    switch (settings_choice(settings, SETTING_COLORS)) {
-    case CHOICE_COLORS_ALWAYS:
-        return true;
-    case CHOICE_COLORS_NEVER:
-        return false;
-    default:
-        break;
-    }
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
+    size_t wanted = settings_choice(settings, SETTING_COLORS);
+
+    /* NO_COLOR is about this user's screen: only a word on this very command line is stronger. */
+    if (no_color && no_color[0] && settings_origin(settings, SETTING_COLORS) != SETTING_ORIGIN_COMMAND_LINE)
+        return false;
+    if (wanted != CHOICE_COLORS_AUTO)
+        return wanted == CHOICE_COLORS_ALWAYS;
     return isatty(fd) && !(no_color && no_color[0]) && !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
@@ -56,7 +55,9 @@ bool command_begin(const struct command_description *description, int argc, char
 
     log_setup(LOG_LEVEL_INFO, false);
     *exit_code = EXIT_WRONG_USAGE;
-    int code = settings_init(settings, description->command);
+    /* doctor shows what run would use */
+    int code = settings_init(settings, description->command == COMMAND_DOCTOR ? COMMAND_DOCTOR | COMMAND_RUN
+                                                                              : description->command);
     if (code == 0)
         code = options_parse(description, argc, argv, settings, first_operand, &error);
     if (code == OPTIONS_HELP || code == OPTIONS_USAGE) {

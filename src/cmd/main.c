@@ -7,10 +7,12 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "cmd/commands.h"
+#include "launch/descriptor.h"
 #include "launch/signals.h"
 #include "settings/options_help.h"
 
@@ -28,7 +30,7 @@ static const struct metron_command *find_command(const char *name)
     return NULL;
 }
 
-static int print_overview(void)
+static int print_overview(int fd)
 {
     struct strbuf text = STRBUF_INIT;
 
@@ -38,7 +40,7 @@ static int print_overview(void)
         strbuf_addf(&text, "  %-14s%s\n", commands[i]->description->name, commands[i]->description->summary);
     strbuf_adds(&text, "\n'metron COMMAND --help' tells more; 'metron --version' what this build can do.\n\n"
                        "Example:\n  metron run -- make -j8\n");
-    int code = command_print(strbuf_text(&text), text.length);
+    int code = file_write_all(fd, strbuf_text(&text), text.length) == 0 ? EXIT_OK : EXIT_TROUBLE;
     strbuf_fini(&text);
     return code;
 }
@@ -63,7 +65,7 @@ static int help_main(int argc, char **argv)
     struct strbuf text = STRBUF_INIT;
 
     if (!name)
-        return print_overview();
+        return print_overview(STDOUT_FILENO);
     const struct metron_command *command = find_command(name);
     if (!command) {
         log_error("no command is called '%s'; 'metron --help' lists them", name);
@@ -105,14 +107,15 @@ static int unknown_command(const char *name)
 int main(int argc, char **argv)
 {
     launch_signals_save();
+    descriptor_reserve_stdio();
     log_setup(LOG_LEVEL_INFO, false);
     if (argc < 2) {
-        (void)print_overview();
+        (void)print_overview(STDERR_FILENO);
         return EXIT_WRONG_USAGE;
     }
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return print_overview();
+        return print_overview(STDOUT_FILENO);
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         return print_version();
     if (strcmp(name, "help") == 0)

@@ -20,6 +20,7 @@ static const struct command_description description = {
     .examples = "  metron measurements\n"
                 "  metron measurements 'proc_*' --json\n",
     .command = COMMAND_MEASUREMENTS,
+    .options_anywhere = true,
 };
 
 static size_t screen_width(void)

@@ -101,9 +101,11 @@ static void print_summary(const struct run *run, const struct settings *settings
     bool colors = command_colors(settings, STDERR_FILENO);
     struct strbuf text = STRBUF_INIT;
 
+    if (!log_enabled(LOG_LEVEL_INFO))
+        return;
     if (format)
         run_summary_format(&text, format, info, colors);
-    else if (log_enabled(LOG_LEVEL_INFO))
+    else
         run_summary_write(&text, info, run_was_discarded(run), colors);
     (void)file_write_all(STDERR_FILENO, strbuf_text(&text), text.length);
     strbuf_fini(&text);

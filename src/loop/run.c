@@ -33,25 +33,17 @@
 #include "loop/ticker.h"
 #include "reduce/headline.h"
 
-/* Kernel events are taken in batches this far apart, as seldom as the receive buffer allows, so that a storm of
- * processes, ours or a bystander's, does not wake us for each. An ordinary user's buffer holds some 500 events. */
-#define EVENTS_PAUSE_MS 10
+/* Kernel events are taken in batches this far apart, as seldom as the receive buffer allows, so that a storm
+ * of processes, ours or a bystander's, does not wake us for each. An ordinary user's buffer holds some 500
+ * events. */
+#define EVENTS_PAUSE_MS       10
 #define EVENTS_PAUSE_LARGE_MS 100
-#define EVENTS_BUFFER_LARGE (4 * 1024 * 1024)
+#define EVENTS_BUFFER_LARGE   (4 * 1024 * 1024)
 /* After SIGKILL, a process that does not go is in the kernel's hands: it is named, not waited for. */
 #define KILL_ROUND_MS 50
 #define KILL_ROUNDS   100
 
 static void run_finish(struct run *run);
-
-static void warn_write(struct run *run, enum run_file which, int code)
-{
-    if (code == 0 || run->warned[which])
-        return;
-    run->warned[which] = true;
-    log_warning("cannot write '%s': %s; the command goes on, the record is incomplete",
-                run->folder.paths[which], strerror(-code));
-}
 
 static void write_report(struct run *run)
 {
@@ -60,8 +52,8 @@ static void write_report(struct run *run)
         return;
     }
     run->info.num_reports++;
-    warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record));
-    warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+    run_warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record));
+    run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
 }
 
 static void arm_ticker(struct run *run)
@@ -84,7 +76,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
     uint64_t now_ns = clock_monotonic_ns();
     sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
     arm_ticker(run);
-    warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+    run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
     if (now_ns >= run->next_report_ns) {
         uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
         run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
@@ -261,19 +253,6 @@ static void on_capture_ended(uv_poll_t *poll, int status, int events)
         uv_stop(&run->loop);
 }
 
-static void on_event(void *context, const struct event *event)
-{
-    struct run *run = context;
-    warn_write(run, RUN_EVENTS, run_folder_add_event(&run->folder, event));
-}
-
-static void on_end(void *context, const struct process *process)
-{
-    struct run *run = context;
-    if (run->sampler)
-        sampler_end_process(run->sampler, process->subject.serial);
-}
-
 /* The target has ended: takes the last readings and writes the record. */
 static void run_finish(struct run *run)
 {
@@ -298,7 +277,7 @@ static void run_finish(struct run *run)
     info->headline = headline_of(&run->summary, info->cpu_is_conserved, info->spawned_is_exact);
     run_set_outcome(run);
     info->ended = true;
-    warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
+    run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
 
     for (size_t i = 0; i < CAPTURE_COUNT; i++)
         if (run->captures[i])
@@ -361,45 +340,6 @@ static int start_loop(struct run *run)
         code = start_poll(run, &run->events_poll, tree_events_fd(run->tree), on_events);
     }
     return code;
-}
-
-static int start_measuring(struct run *run, struct metron_error *error)
-{
-    const struct run_options *options = &run->options;
-
-    run->start_ns = clock_monotonic_ns();
-    struct tree_options tree_options = {
-        .proc_root = options->proc_root,
-        .facts = options->facts,
-        .kept_descriptors = run->kept_descriptors,
-        .start_ns = run->start_ns,
-        .reaps = options->new_session,
-        .session = options->new_session ? 0 : getsid(0),
-        .connector = options->connector,
-        .read_clock = true,
-        .read_commands = options->record_samples || options->record_summary,
-        .mask_secrets = options->mask_secrets,
-        .on_event = options->record_samples ? on_event : NULL,
-        .on_end = on_end,
-        .context = run,
-    };
-    run->tree = tree_new(&tree_options, error);
-    if (!run->tree)
-        return error ? error->code : -ENOMEM;
-    struct sampler_options sampler_options = {
-        .registry = options->registry,
-        .tree = run->tree,
-        .proc_root = options->proc_root,
-        .start_ns = run->start_ns,
-        .usable_cores = options->facts->usable_cpus,
-    };
-    run->sampler = sampler_new(&sampler_options, error);
-    if (!run->sampler)
-        return -ENOMEM;
-    if (!options->new_session)
-        tree_refresh(run->tree); /* the session as it stands: its past is not ours */
-    sampler_seed(run->sampler);
-    return 0;
 }
 
 static int start_capture(struct run *run, size_t index, int source_fd, int show_fd, enum run_file file)
@@ -495,10 +435,7 @@ static void stop_loop(struct run *run)
 
 int run_execute(struct run *run, struct metron_error *error)
 {
-    int code = start_measuring(run, error);
-    if (code < 0)
-        goto out;
-    code = start_loop(run);
+    int code = start_loop(run);
     if (code < 0) {
         code = error_set(error, code, "cannot start the event loop: %s", uv_strerror(code));
         goto out;
@@ -509,8 +446,6 @@ int run_execute(struct run *run, struct metron_error *error)
         goto out;
     }
     start_streams(run);
-    run_describe_method(run);
-    warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, &run->info));
     ticker_init(&run->ticker, run->launched.start_ns,
                 (uint64_t)(run->options.sample_interval * (double)NS_PER_SECOND));
     run->next_report_ns =

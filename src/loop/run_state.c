@@ -176,6 +176,7 @@ static int describe_run(struct run *run)
     char *folder = getcwd(NULL, 0);
 
     *info = (struct run_info){
+        .start_wall = clock_wall(),
         .metron_version = options->metron_version,
         .boot_id = options->facts->boot_id[0] ? options->facts->boot_id : NULL,
         .working_directory = folder ? arena_strdup(&run->arena, folder) : NULL,
@@ -234,6 +235,83 @@ static int open_folder(struct run *run, struct metron_error *error)
     return code;
 }
 
+void run_warn_write(struct run *run, enum run_file which, int code)
+{
+    if (code == 0 || run->warned[which])
+        return;
+    run->warned[which] = true;
+    log_warning("cannot write '%s': %s; the command goes on, the record is incomplete",
+                run->folder.paths[which], strerror(-code));
+}
+
+static void on_event(void *context, const struct event *event)
+{
+    struct run *run = context;
+    run_warn_write(run, RUN_EVENTS, run_folder_add_event(&run->folder, event));
+}
+
+static void on_end(void *context, const struct process *process)
+{
+    struct run *run = context;
+    if (run->sampler)
+        sampler_end_process(run->sampler, process->subject.serial);
+}
+
+static void describe_method(struct run *run)
+{
+    static const char *const methods[] = {
+        [TREE_CONNECTOR] = "connector", [TREE_LISTINGS] = "listings", [TREE_SCAN] = "scan"};
+
+    run->info.tier = "plain";
+    run->info.tier_reason = "this version makes no cgroup of its own and loads no BPF";
+    run->info.processes_seen_by = methods[tree_method(run->tree)];
+    run->info.processes_seen_reason = tree_method_reason(run->tree);
+    log_debug("tier %s: %s", run->info.tier, run->info.tier_reason);
+    log_debug("processes are seen by %s%s%s", run->info.processes_seen_by,
+              run->info.processes_seen_reason ? ": " : "",
+              run->info.processes_seen_reason ? run->info.processes_seen_reason : "");
+}
+
+static int start_measuring(struct run *run, struct metron_error *error)
+{
+    const struct run_options *options = &run->options;
+
+    run->start_ns = clock_monotonic_ns();
+    struct tree_options tree_options = {
+        .proc_root = options->proc_root,
+        .facts = options->facts,
+        .kept_descriptors = run->kept_descriptors,
+        .start_ns = run->start_ns,
+        .reaps = options->new_session,
+        .session = options->new_session ? 0 : getsid(0),
+        .connector = options->connector,
+        .read_clock = true,
+        .read_commands = options->record_samples || options->record_summary,
+        .mask_secrets = options->mask_secrets,
+        .on_event = options->record_samples ? on_event : NULL,
+        .on_end = on_end,
+        .context = run,
+    };
+    run->tree = tree_new(&tree_options, error);
+    if (!run->tree)
+        return error ? error->code : -ENOMEM;
+    struct sampler_options sampler_options = {
+        .registry = options->registry,
+        .tree = run->tree,
+        .proc_root = options->proc_root,
+        .start_ns = run->start_ns,
+        .usable_cores = options->facts->usable_cpus,
+    };
+    run->sampler = sampler_new(&sampler_options, error);
+    if (!run->sampler)
+        return -ENOMEM;
+    if (!options->new_session)
+        tree_refresh(run->tree); /* the session as it stands: its past is not ours */
+    sampler_seed(run->sampler);
+    describe_method(run);
+    return 0;
+}
+
 int run_prepare(const struct run_options *options, struct run **out, struct metron_error *error)
 {
     struct run *run = calloc(1, sizeof(*run));
@@ -244,22 +322,34 @@ int run_prepare(const struct run_options *options, struct run **out, struct metr
     run->launched.pid = run->launched.stdout_fd = run->launched.stderr_fd = -1;
     for (size_t i = 0; i < RUN_FILE_COUNT; i++)
         run->folder.fds[i] = -1;
+    (void)signal(SIGPIPE, SIG_IGN); /* whoever reads our messages may leave before we do */
     raise_descriptor_limit(run);
     int code = open_folder(run, error);
-    if (code < 0) {
-        run_free(run);
-        return code;
-    }
+    if (code < 0)
+        goto fail;
     code = make_environment(run);
     if (code == 0)
         code = describe_run(run);
     if (code < 0) {
-        run_folder_remove(&run->folder);
-        run_free(run);
-        return error_set(error, code, "no memory for a run");
+        (void)error_set(error, code, "no memory for a run");
+        goto fail;
+    }
+    code = start_measuring(run, error);
+    if (code < 0)
+        goto fail;
+    /* From the start there is a whole info.json; a disk that cannot hold it is told before the command runs.
+     */
+    code = run_folder_write_info(&run->folder, &run->info);
+    if (code < 0) {
+        (void)error_set(error, code, "cannot write '%s': %s", run->folder.paths[RUN_INFO], strerror(-code));
+        goto fail;
     }
     *out = run;
     return 0;
+fail:
+    run_folder_remove(&run->folder);
+    run_free(run);
+    return code;
 }
 
 void run_free(struct run *run)
@@ -285,17 +375,6 @@ const struct run_info *run_get_info(const struct run *run)
 bool run_was_discarded(const struct run *run)
 {
     return run->discarded;
-}
-
-void run_describe_method(struct run *run)
-{
-    static const char *const methods[] = {
-        [TREE_CONNECTOR] = "connector", [TREE_LISTINGS] = "listings", [TREE_SCAN] = "scan"};
-
-    run->info.tier = "plain";
-    run->info.tier_reason = "this version makes no cgroup of its own and loads no BPF";
-    run->info.processes_seen_by = methods[tree_method(run->tree)];
-    run->info.processes_seen_reason = tree_method_reason(run->tree);
 }
 
 void run_set_outcome(struct run *run)

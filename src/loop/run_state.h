@@ -55,8 +55,8 @@ struct run {
     bool discarded;
 };
 
-/* Tier and method in force, for the info. */
-void run_describe_method(struct run *run);
+/* Says once per file that it cannot be written; `code` 0 is no failure. */
+void run_warn_write(struct run *run, enum run_file which, int code);
 /* Exit code, signal and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
 /* Members that are still alive at the end. */

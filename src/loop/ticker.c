@@ -1,6 +1,6 @@
 #include "loop/ticker.h"
 
-#define EARLY_SHARE 16
+#define EARLY_SHARE 10
 #define EARLIEST_NS 10000000ULL
 
 void ticker_init(struct ticker *ticker, uint64_t start_ns, uint64_t interval_ns)
@@ -19,10 +19,8 @@ static uint64_t deadline_after(const struct ticker *ticker, uint64_t now_ns)
 {
     uint64_t next = ticker->next_ns;
 
-    while (next <= now_ns && next < ticker->start_ns + ticker->interval_ns) {
-        uint64_t doubled = (next - ticker->start_ns) * 2;
-        next = ticker->start_ns + (doubled < ticker->interval_ns ? doubled : ticker->interval_ns);
-    }
+    if (next <= now_ns && next < ticker->start_ns + ticker->interval_ns)
+        next = ticker->start_ns + ticker->interval_ns;
     if (next <= now_ns)
         next += ((now_ns - next) / ticker->interval_ns + 1) * ticker->interval_ns;
     return next;
@@ -31,16 +29,12 @@ static uint64_t deadline_after(const struct ticker *ticker, uint64_t now_ns)
 uint64_t ticker_advance(struct ticker *ticker, uint64_t now_ns)
 {
     uint64_t served = ticker->next_ns;
-    uint64_t first_full = ticker->start_ns + ticker->interval_ns;
 
     ticker->next_ns = deadline_after(ticker, now_ns > served ? now_ns : served);
-    /* Full deadlines strictly between the one served and the next; the early ones are extra and none is owed.
-     */
-    if (served < first_full)
-        served = first_full - ticker->interval_ns;
-    return ticker->next_ns > served + ticker->interval_ns
-               ? (ticker->next_ns - served) / ticker->interval_ns - 1
-               : 0;
+    /* Full deadlines strictly between the one served and the next. The early one stands for the start. */
+    if (served < ticker->start_ns + ticker->interval_ns)
+        served = ticker->start_ns;
+    return (ticker->next_ns - served) / ticker->interval_ns - 1;
 }
 
 void ticker_resume(struct ticker *ticker, uint64_t now_ns)

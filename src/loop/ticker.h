@@ -1,7 +1,7 @@
 /*
- * When samples are due: on absolute deadlines, start + k x interval, so that nothing drifts. Within the first
- * interval samples are also due at 1/16, 1/8, 1/4 and 1/2 of it (not sooner than 10 ms), so that a short
- * command is seen at all. Arithmetic only.
+ * When samples are due: on absolute deadlines, start + k x interval, so that nothing drifts; and once early,
+ * after a tenth of the first interval (at least 10 ms), so that a command shorter than the interval is seen
+ * at all. Arithmetic only.
  */
 #ifndef METRON_LOOP_TICKER_H
 #define METRON_LOOP_TICKER_H

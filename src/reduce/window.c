@@ -1,6 +1,7 @@
 #include "reduce/window.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -201,7 +202,7 @@ static void statistic_take(const struct window *window, const struct measurement
 
     if (derived->fell)
         statistic->fell = true;
-    if (!derived->has)
+    if (!derived->has || !isfinite(number))
         return;
     if (m->ceiling == CEILING_USABLE_CORES && window->options.usable_cores > 0 &&
         number > window->options.usable_cores)

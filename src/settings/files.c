@@ -209,7 +209,16 @@ int settings_load_text(struct settings *settings, const char *text, size_t lengt
         return 0;
     if (reading.failed_line == bad_line)
         return error_set(error, failure.code, "%s", failure.message);
-    return error_set(error, -EINVAL, "%s:%d: not a line of the form 'key = value'", path, bad_line);
+
+    size_t start = 0, end = 0;
+
+    for (int line = 0; line < bad_line && end < length; line++) {
+        start = line == 0 ? 0 : end + 1;
+        for (end = start; end < length && text[end] != '\n';)
+            end++;
+    }
+    return error_set(error, -EINVAL, "%s:%d: '%.*s' is not of the form 'key = value'", path, bad_line,
+                     (int)(end - start), text + start);
 }
 
 static void notice(struct settings *settings, const char *path, const char *why)

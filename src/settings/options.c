@@ -240,8 +240,9 @@ int options_parse(const struct command_description *command, int argc, char **ar
     table_build(&table, command->command);
     *first_operand = argc;
 
+    const unsigned order = command->options_anywhere ? 0 : ARGP_IN_ORDER;
     const struct argp argp = {.options = table.options, .parser = take_key};
-    error_t result = argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_SILENT, NULL, &parsing);
+    error_t result = argp_parse(&argp, argc, argv, order | ARGP_SILENT, NULL, &parsing);
 
     if (result == 0 || parsing.result != 0)
         return parsing.result;

@@ -2,7 +2,8 @@
  * Options of a command, made from the table of settings: parsing them with argp into settings. What --help
  * prints is in options_help.h.
  *
- * Parsing stops at the first operand, so that the options of a command that metron runs stay that command's.
+ * Parsing stops at the first operand, so that the options of a command that metron runs stay that command's;
+ * unless the description lets options stand anywhere.
  * Nothing is printed and nothing exits: errors are one line in `error`.
  */
 #ifndef METRON_SETTINGS_OPTIONS_H
@@ -18,6 +19,7 @@ struct command_description {
     const char *description; /* paragraphs, separated by empty lines */
     const char *examples;    /* lines; those that begin with a blank are commands, the others text */
     enum command command;    /* which settings are its options */
+    bool options_anywhere;   /* options may follow operands; else they end at the first operand */
 };
 
 enum options_result {

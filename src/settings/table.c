@@ -266,7 +266,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "auto",
             .choices = colors,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
             .meaning = "colours in what metron itself says; auto: on a terminal and without NO_COLOR",
         },
     [SETTING_LOG_LEVEL] =
@@ -277,7 +277,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "info",
             .choices = log_levels,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
             .meaning = "which messages about metron itself are shown",
         },
     [SETTING_QUIET] =

@@ -99,15 +99,21 @@ int run_folder_open(struct run_folder *folder, const char *prefix, const bool wa
 
     for (size_t i = 0; i < RUN_FILE_COUNT && code == 0; i++) {
         char *path = NULL;
-        if (!wanted[i])
-            continue;
         if (asprintf(&path, "%s%s", prefix, file_names[i]) < 0) {
             code = -ENOMEM;
             break;
         }
-        int fd = open(path, flags, 0600);
-        if (fd < 0) {
-            code = -errno;
+        if (!wanted[i]) {
+            if (clobber)
+                (void)unlink(path); /* of the older run: it would pass for a part of this one */
+            free(path);
+            continue;
+        }
+        /* info.json comes whole or not at all, by a rename: here it is only looked for. */
+        bool there = i == RUN_INFO && !clobber && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        int fd = i == RUN_INFO ? -1 : open(path, flags, 0600);
+        if (i == RUN_INFO ? there : fd < 0) {
+            code = there ? -EEXIST : -errno;
             if (code == -EEXIST)
                 (void)error_set(error, code,
                                 "'%s' is there already; choose another --output-prefix or use --clobber",
@@ -118,10 +124,7 @@ int run_folder_open(struct run_folder *folder, const char *prefix, const bool wa
             break;
         }
         folder->paths[i] = path;
-        if (i == RUN_INFO)
-            (void)close(fd);
-        else
-            folder->fds[i] = fd;
+        folder->fds[i] = fd;
     }
     if (code == -ENOMEM)
         (void)error_set(error, code, "no memory for the output files");

@@ -44,7 +44,8 @@ int run_folder_expand(const char *pattern, const struct prefix_values *values, s
                       struct metron_error *error);
 /* Makes the leading folders and the files that `wanted` names (indexed by enum run_file). An existing one is
  * an error
- * (-EEXIST) unless `clobber`. On failure nothing that was made here is left but folders. */
+ * (-EEXIST) unless `clobber`, which also removes the older run's files that are not part of this one. On
+ * failure nothing that was made here is left but folders. */
 int run_folder_open(struct run_folder *folder, const char *prefix, const bool wanted[RUN_FILE_COUNT],
                     bool clobber, struct metron_error *error);
 /* Each writes one thing if its file is part of the run: 0 or a negative errno. */

@@ -11,7 +11,7 @@ struct tree {
     struct pid_reader reader;
     struct process **members; /* in the order found: parents first */
     size_t count, capacity;
-    struct process *by_pid; /* the living ones, hashed */
+    struct process *by_pid;    /* the living ones, hashed */
     struct process *free_list; /* ended ones, their memory used again */
     uint8_t *incarnations;     /* how often each pid was seen in this run; pages touched on demand */
     size_t pid_max;

@@ -20,7 +20,7 @@ static void add_outcome(struct strbuf *out, const struct run_info *info, bool co
     const char *color = info->exit_code == 0 ? "\033[32m" : "\033[31m";
     char wall[UNIT_TEXT_SIZE];
 
-    strbuf_addf(out, "metron: %s%s%s after %s", colors ? color : "",
+    strbuf_addf(out, "metron: %s%s%s, wall time %s", colors ? color : "",
                 info->cause ? info->cause : "did not start", colors ? "\033[0m" : "",
                 unit_human(UNIT_SECONDS, info->wall_seconds, wall));
     strbuf_addc(out, '\n');
@@ -214,7 +214,8 @@ static const struct run_field run_fields[] = {
 
 #define RUN_FIELD_COUNT (sizeof(run_fields) / sizeof(run_fields[0]))
 
-/* Walks the keys of a format: the run's own fields, then what every measurement may be called in a summary. */
+/* Walks the keys of a format: the run's own fields, then what every measurement may be called in a summary.
+ */
 struct key_walk {
     const struct registry *registry;
     char key[MEASUREMENT_KEY_SIZE];
@@ -239,7 +240,8 @@ static const char *known_key(void *context, size_t index)
         }
         if (m->reduce == REDUCE_MAX)
             return measurement_statistic_key(entry->source, m, index == 0 ? "peak" : "ave", walk->key);
-        return m->reduce == REDUCE_MIN ? measurement_statistic_key(entry->source, m, "low", walk->key) : m->key;
+        return m->reduce == REDUCE_MIN ? measurement_statistic_key(entry->source, m, "low", walk->key)
+                                       : m->key;
     }
     return NULL;
 }

@@ -144,7 +144,7 @@ def test_sigusr1_to_metron_does_not_kill_the_record(run_metron):
 @pytest.mark.parametrize("args", ["", "--pty"])
 def test_ctrl_z_stops_the_job_and_fg_goes_on(run_metron, open_terminal, args):
     """In a real shell with job control: metron and all of the command stop, and both go on."""
-    line = " ".join(run_metron.command_line(args, [run_metron.workload("manyprocs"), "-o", "pids", "3", "4"]))
+    line = " ".join(run_metron.command_line(args, [run_metron.workload("manyprocs"), "-o", "pids", "3", "2"]))
     screen = open_terminal(["bash", "--norc", "--noprofile", "-i"], run_metron.cwd,
                            run_metron.environment({"PS1": "prompt> ", "TERM": "dumb"}))
     screen.expect("prompt> ")

@@ -87,7 +87,7 @@ def test_current_session_keeps_the_command_in_it(run_metron):
 
 
 def test_threads_are_not_processes(run_metron):
-    run = run_metron("--sample-interval 0.1", [run_metron.workload("burn"), "0.5", "8"])
+    run = run_metron("--sample-interval 0.1", [run_metron.workload("burn"), "0.12", "8"])
     assert run.info["headline"]["processes"]["value"] == 1
     assert run.summary["proc_peak_processes"] == 1
 

@@ -27,7 +27,7 @@ def test_minor_faults_of_one_process_are_its_own(run_as_user):
 
 def test_states_are_tallied(run_as_user):
     run = run_as_user("--sample-interval 0.1 --report-interval 1",
-                      ["sh", "-c", f"{run_as_user.workload('burn')} 1.5 & sleep 1.6; wait"])
+                      ["sh", "-c", f"{run_as_user.workload('burn')} 1.1 & sleep 1.2; wait"])
     burning = 0
     for record in run.usage:
         for tally in record["measurements"].get("proc_stat", {}).values():
@@ -104,7 +104,7 @@ def test_written_bytes_are_in_rusage(run_metron):
 
 
 def test_threads_and_descriptors_are_counted(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 5", [run_metron.workload("burn"), "0.6", "4"])
+    run = run_metron("--sample-interval 0.1 --report-interval 5", [run_metron.workload("burn"), "0.25", "4"])
     (threads,) = per_pid(run.usage, "proc_threads").values()
     assert max(threads) == 4
     assert run.summary["proc_peak_threads_total"] == 4

@@ -3,7 +3,6 @@
 import pytest
 
 from support.records import per_pid
-from support.run import SANITIZED
 
 SPIKE = 300_000_000
 
@@ -32,12 +31,11 @@ def test_spike_of_a_command_shorter_than_a_sample_is_not_lost(run_as_user):
     assert run.info["headline"]["peak_memory_bytes"]["value"] == pytest.approx(SPIKE, rel=0.01)
 
 
-def test_small_command_is_not_charged_with_metrons_size(run_as_user):
+def test_small_command_is_not_charged_with_metrons_size(run_as_user, not_sanitized):
     """ru_maxrss starts from the spawner's size: metron must still be small when it spawns."""
     run = run_as_user("", "true")
-    limit = 64 if SANITIZED else 4
-    assert run.summary["rusage_max_rss"] < limit * 2**20
-    assert run.info["headline"]["peak_memory_bytes"]["value"] < limit * 2**20
+    assert run.summary["rusage_max_rss"] < 4 * 2**20
+    assert run.info["headline"]["peak_memory_bytes"]["value"] < 4 * 2**20
 
 
 def test_sampled_rss_follows_what_is_held(run_as_user):

@@ -40,10 +40,9 @@ static void a_spawn_tells_who_and_by_whom(void **state)
         .command = "sleep 1",
     };
 
-    assert_string_equal(json_of(event),
-                        "{" STAMP "\"event_type\":\"spawn\",\"pid\":4711,"
-                        "\"start_time\":\"2025-11-15T07:42:53.00+00:00\",\"ppid\":4700,"
-                        "\"command\":\"sleep 1\",\"seen\":\"event\"}");
+    assert_string_equal(json_of(event), "{" STAMP "\"event_type\":\"spawn\",\"pid\":4711,"
+                                        "\"start_time\":\"2025-11-15T07:42:53.00+00:00\",\"ppid\":4700,"
+                                        "\"command\":\"sleep 1\",\"seen\":\"event\"}");
 }
 
 static void what_is_unknown_is_absent(void **state)
@@ -62,8 +61,8 @@ static void an_exit_tells_its_code(void **state)
     (void)state;
     struct event event = {.type = EVENT_EXIT, .seen = SEEN_REAPED, .pid = 1, .has_status = true};
 
-    assert_string_equal(json_of(event), "{" STAMP
-                                        "\"event_type\":\"exit\",\"pid\":1,\"exit_code\":0,\"seen\":\"reaped\"}");
+    assert_string_equal(json_of(event),
+                        "{" STAMP "\"event_type\":\"exit\",\"pid\":1,\"exit_code\":0,\"seen\":\"reaped\"}");
     event.wait_status = 42 << 8;
     assert_non_null(strstr(json_of(event), "\"exit_code\":42,"));
     assert_null(strstr(json_of(event), "signal_num"));
@@ -75,9 +74,8 @@ static void a_kill_tells_its_signal(void **state)
     struct event event = {
         .type = EVENT_KILL, .seen = SEEN_REAPED, .pid = 1, .has_status = true, .wait_status = SIGKILL};
 
-    assert_string_equal(
-        json_of(event),
-        "{" STAMP "\"event_type\":\"kill\",\"pid\":1,\"signal_num\":9,\"seen\":\"reaped\"}");
+    assert_string_equal(json_of(event),
+                        "{" STAMP "\"event_type\":\"kill\",\"pid\":1,\"signal_num\":9,\"seen\":\"reaped\"}");
     event.wait_status = SIGSEGV | 0x80;
     assert_non_null(strstr(json_of(event), "\"signal_num\":11,\"core_dumped\":true,"));
     assert_null(strstr(json_of(event), "exit_code"));

@@ -233,7 +233,8 @@ static void only_a_single_value_is_collapsed(void **state)
 static void a_key_belongs_to_its_source(void **state)
 {
     (void)state;
-    static const char longest[] = "t_3456789012345678901234567890123456789012345678901234567890123456789012345";
+    static const char longest[] =
+        "t_3456789012345678901234567890123456789012345678901234567890123456789012345";
 
     refused(BUT(level, m.key = NULL), "(none)");
     refused(BUT(level, m.meaning = NULL), "a key and a meaning");

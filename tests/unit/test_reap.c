@@ -70,6 +70,7 @@ static void living_child_is_not_waited_for(void **state)
 static void stopped_child_is_not_an_ended_one(void **state)
 {
     struct reaped reaped;
+    siginfo_t stopped;
     pid_t child = fork();
     (void)state;
 
@@ -77,7 +78,7 @@ static void stopped_child_is_not_an_ended_one(void **state)
         raise(SIGSTOP);
         _exit(9);
     }
-    usleep(20000);
+    assert_int_equal(waitid(P_PID, (id_t)child, &stopped, WSTOPPED | WNOWAIT), 0);
     assert_int_equal(launch_reap(-1, &reaped), 0);
     kill(child, SIGCONT);
     assert_int_equal(WEXITSTATUS(await(-1).wait_status), 9);

@@ -84,11 +84,15 @@ static void a_line_of_usage_has_its_frame(void **state)
     (void)state;
     struct record_value value = {.number = 3};
     struct record_entry entry = {.key = "t_bytes", .measurement = &bytes, .values = &value, .count = 1};
-    struct record record = {
-        .wall = {1763192573, 123456789}, .elapsed_seconds = 60.5, .num_samples = 60, .entries = &entry, .count = 1};
+    struct record record = {.wall = {1763192573, 123456789},
+                            .elapsed_seconds = 60.5,
+                            .num_samples = 60,
+                            .entries = &entry,
+                            .count = 1};
 
-    assert_string_equal(json_of(&record), "{\"timestamp\":\"2025-11-15T07:42:53.123456+00:00\",\"elapsed\":60.5,"
-                                          "\"num_samples\":60,\"measurements\":{\"t_bytes\":3}}");
+    assert_string_equal(json_of(&record),
+                        "{\"timestamp\":\"2025-11-15T07:42:53.123456+00:00\",\"elapsed\":60.5,"
+                        "\"num_samples\":60,\"measurements\":{\"t_bytes\":3}}");
 }
 
 static void a_record_without_measurements_is_valid(void **state)
@@ -124,7 +128,8 @@ static void a_tally_is_an_object_of_counts(void **state)
 static void devices_are_keyed_by_their_index(void **state)
 {
     (void)state;
-    struct record_value values[] = {{.subject = {.id = 0}, .number = 40}, {.subject = {.id = 3}, .number = 41.5}};
+    struct record_value values[] = {{.subject = {.id = 0}, .number = 40},
+                                    {.subject = {.id = 3}, .number = 41.5}};
 
     assert_string_equal(entry_of(&device, values, 2), "{\"0\":40,\"3\":41.5}");
 }

@@ -229,8 +229,7 @@ static void without_opt_in_flags_nothing_is_opt_in(void **state)
 static void groups_and_globs_skip_what_is_unavailable(void **state)
 {
     (void)state;
-    assert_string_equal(selected("default", sys_is_away),
-                        "proc_rss proc_vsz proc_hwm proc_fds proc_clock");
+    assert_string_equal(selected("default", sys_is_away), "proc_rss proc_vsz proc_hwm proc_fds proc_clock");
     assert_string_equal(selected("*_load,proc_rss", sys_is_away), "proc_rss");
     assert_string_equal(selected("s*", sys_is_away), "");
 }

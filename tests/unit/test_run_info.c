@@ -112,7 +112,8 @@ static void a_running_run_tells_who_records_it(void **state)
 
     info.metron_start_ticks = 12345;
     info.boot_id = "b-o-o-t";
-    holds(&info, "\"status\":\"running\",\"recorder\":{\"pid\":17,\"start_ticks\":12345,\"boot_id\":\"b-o-o-t\"}");
+    holds(&info,
+          "\"status\":\"running\",\"recorder\":{\"pid\":17,\"start_ticks\":12345,\"boot_id\":\"b-o-o-t\"}");
     lacks(&info, "execution_summary");
     lacks(&info, "headline");
     lacks(&info, "survivors");
@@ -150,10 +151,13 @@ static void the_machine_and_the_files_are_told(void **state)
     info.prefix = "logs/x_";
     info.stdout_path = "logs/x_stdout";
     info.info_path = "logs/x_info.json";
-    holds(&info, "\"system\":{\"hostname\":\"node1\",\"uid\":1000,\"user\":\"me\",\"kernel\":\"6.1\",\"cpu_total\":4,"
-                 "\"cpu_usable\":2,\"memory_total\":1099511627776},"
-                 "\"env\":{\"SLURM_JOB_ID\":\"7\",\"SLURM_TOKEN\":\"***\"},"
-                 "\"output_paths\":{\"prefix\":\"logs/x_\",\"stdout\":\"logs/x_stdout\",\"info\":\"logs/x_info.json\"}");
+    holds(
+        &info,
+        "\"system\":{\"hostname\":\"node1\",\"uid\":1000,\"user\":\"me\",\"kernel\":\"6.1\",\"cpu_total\":4,"
+        "\"cpu_usable\":2,\"memory_total\":1099511627776},"
+        "\"env\":{\"SLURM_JOB_ID\":\"7\",\"SLURM_TOKEN\":\"***\"},"
+        "\"output_paths\":{\"prefix\":\"logs/x_\",\"stdout\":\"logs/x_stdout\",\"info\":\"logs/"
+        "x_info.json\"}");
 }
 
 static void how_the_numbers_were_got_is_told(void **state)
@@ -172,11 +176,12 @@ static void how_the_numbers_were_got_is_told(void **state)
     info.events_lost = 3;
     info.collectors = collectors;
     info.collector_count = 2;
-    holds(&info, "\"mode\":\"new-session\",\"wait\":\"root\",\"tier\":\"plain\",\"tier_reason\":\"none higher\","
-                 "\"processes_seen_by\":\"listings\",\"processes_seen_reason\":\"not permitted\","
-                 "\"cpu_is_conserved\":true,\"spawned_is_exact\":true,\"events_lost\":3,"
-                 "\"collectors\":{\"proc\":{\"available\":true},"
-                 "\"gpu\":{\"available\":false,\"reason\":\"no driver\"}}");
+    holds(&info,
+          "\"mode\":\"new-session\",\"wait\":\"root\",\"tier\":\"plain\",\"tier_reason\":\"none higher\","
+          "\"processes_seen_by\":\"listings\",\"processes_seen_reason\":\"not permitted\","
+          "\"cpu_is_conserved\":true,\"spawned_is_exact\":true,\"events_lost\":3,"
+          "\"collectors\":{\"proc\":{\"available\":true},"
+          "\"gpu\":{\"available\":false,\"reason\":\"no driver\"}}");
 }
 
 static void only_selected_keys_are_in_the_provenance(void **state)
@@ -249,7 +254,8 @@ static void a_headline_names_its_source(void **state)
     (void)state;
     struct run_info info = ended();
 
-    info.headline.cpu_seconds = (struct headline_answer){.has = true, .value = 6.31, .source = "proc_cpu_seconds"};
+    info.headline.cpu_seconds =
+        (struct headline_answer){.has = true, .value = 6.31, .source = "proc_cpu_seconds"};
     info.headline.processes =
         (struct headline_answer){.has = true, .value = 3, .source = "proc_spawned", .note = "lower bound"};
     holds(&info, "\"headline\":{\"cpu_seconds\":{\"value\":6.31,\"source\":\"proc_cpu_seconds\"},"
@@ -266,7 +272,8 @@ static void who_outlived_the_command_is_counted_and_named(void **state)
     info.survivors = survivors;
     info.survivor_count = 2;
     info.survivors_in_all = 12;
-    holds(&info, "\"survivors\":{\"count\":12,\"processes\":[{\"pid\":44,\"command\":\"sleep 9\"},{\"pid\":45}]}");
+    holds(&info,
+          "\"survivors\":{\"count\":12,\"processes\":[{\"pid\":44,\"command\":\"sleep 9\"},{\"pid\":45}]}");
 }
 
 int main(void)

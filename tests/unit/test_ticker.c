@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#define MS 1000000ULL
+#define MS    1000000ULL
 #define START (5000 * MS)
 
 static struct ticker ticker;

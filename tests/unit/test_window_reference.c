@@ -1,9 +1,9 @@
 /*
  * Folding on arrival gives what buffering everything and reducing at the end gives.
  *
- * Random passes (births, deaths, reused pids, fields that could not be read, counters that fall, intervals too
- * short for a rate) go to a window and into a plain list. When the run is over, every record is made a second
- * time from that list, by the slowest and simplest means, and compared entry by entry.
+ * Random passes (births, deaths, reused pids, fields that could not be read, counters that fall, intervals
+ * too short for a rate) go to a window and into a plain list. When the run is over, every record is made a
+ * second time from that list, by the slowest and simplest means, and compared entry by entry.
  */
 #include "reduce/window.h"
 
@@ -75,7 +75,7 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 
 /* What one counter did up to one of its readings, given the reading it is compared with. */
 static struct derived_value counted(const struct measurement *m, size_t index, const struct reading *now,
-                            const struct reading *before)
+                                    const struct reading *before)
 {
     bool rate = m->derive == DERIVE_RATE;
 
@@ -84,7 +84,8 @@ static struct derived_value counted(const struct measurement *m, size_t index, c
         double increment = now->number - before->number;
         if (increment < 0)
             return (struct derived_value){.fell = true};
-        return (struct derived_value){.has = true, .number = rate ? increment / span : increment, .seconds = rate ? span : 0};
+        return (struct derived_value){
+            .has = true, .number = rate ? increment / span : increment, .seconds = rate ? span : 0};
     }
     if (now->serial == 0 || now->born_ns == 0)
         return (struct derived_value){0};
@@ -104,14 +105,13 @@ static void derive(enum fixture_source source, const struct measurement *m, uint
     const struct reading *before = NULL;
 
     for (size_t i = 0; i < pass_count; i++) {
-        const struct reading *now =
-            passes[i].source == source ? find(&passes[i], serial, m->field) : NULL;
+        const struct reading *now = passes[i].source == source ? find(&passes[i], serial, m->field) : NULL;
         values[i] = (struct derived_value){0};
         if (!now)
             continue;
         if (m->type == TYPE_GAUGE) {
-            values[i].has = passes[i].kind == PASS_SAMPLE ||
-                            (passes[i].kind == PASS_FINAL && m->reduce == REDUCE_LAST);
+            values[i].has =
+                passes[i].kind == PASS_SAMPLE || (passes[i].kind == PASS_FINAL && m->reduce == REDUCE_LAST);
             values[i].number = now->number;
             values[i].seconds = seconds(pass_before(i), passes[i].stamp_ns);
             continue;
@@ -127,7 +127,8 @@ static void derive(enum fixture_source source, const struct measurement *m, uint
 }
 
 /* The same for a total: over all subjects, pass by pass. */
-static void collapse(enum fixture_source source, const struct measurement *m, struct derived_value totals[PASSES_MAX])
+static void collapse(enum fixture_source source, const struct measurement *m,
+                     struct derived_value totals[PASSES_MAX])
 {
     static struct derived_value one[PASSES_MAX];
 
@@ -160,7 +161,8 @@ static bool in_window(size_t index, unsigned window)
     return window == WHOLE_RUN || passes[index].window == window;
 }
 
-static struct reduced reduce(const struct measurement *m, const struct derived_value values[PASSES_MAX], unsigned window)
+static struct reduced reduce(const struct measurement *m, const struct derived_value values[PASSES_MAX],
+                             unsigned window)
 {
     struct reduced out = {0};
     double area = 0, time = 0;
@@ -456,7 +458,8 @@ static void random_run(void)
     for (unsigned step = 0; step < STEPS; step++) {
         now_ns += below(5) == 0 ? 1000000 + below(6000000) : 10000000 + (uint64_t)below(2000) * 1000000;
         if (below(8) > 0) {
-            take_pass((enum fixture_source)(below(6) < 4 ? SOURCE_T : 1 + below(2)), PASS_SAMPLE, now_ns, window);
+            take_pass((enum fixture_source)(below(6) < 4 ? SOURCE_T : 1 + below(2)), PASS_SAMPLE, now_ns,
+                      window);
             continue;
         }
         assert_int_equal(window_report(bench.window, &records[window]), 0);

@@ -31,8 +31,8 @@ enum { LEVEL, CORES, OPS, STATE, NAME, TREE_CORES, GRAND, FREE, NOW, LOAD, BANNE
 enum { U_CORES, U_LOAD, U_FIELDS };
 enum { D_TEMPERATURE, D_ENERGY, D_FIELDS };
 
-static const char *const fixture_t_fields[T_FIELDS] = {"level", "cores", "ops", "state", "name",   "tree cores",
-                                                       "grand", "free",  "now", "load",  "banner", "mood"};
+static const char *const fixture_t_fields[T_FIELDS] = {
+    "level", "cores", "ops", "state", "name", "tree cores", "grand", "free", "now", "load", "banner", "mood"};
 static const char *const fixture_u_fields[U_FIELDS] = {"cores", "load"};
 static const char *const fixture_d_fields[D_FIELDS] = {"temperature", "energy"};
 
@@ -47,7 +47,8 @@ static const struct measurement fixture_t_table[] = {
     {"t_ops", OPS, SCOPE_PER_PID, TYPE_COUNTER, UNIT_COUNT, 0, 0, REDUCE_DELTA, 0, 0, "m"},
     {"t_ops_total", OPS, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT, 0, COLLAPSE_SUM, REDUCE_DELTA, 0, 0, "m"},
     {"t_state", STATE, SCOPE_PER_PID, TYPE_CATEGORICAL, UNIT_NONE, 0, 0, REDUCE_TALLY, 0, 0, "m"},
-    {"t_states", STATE, SCOPE_SINGLE, TYPE_CATEGORICAL, UNIT_NONE, 0, COLLAPSE_COUNT, REDUCE_TALLY, 0, 0, "m"},
+    {"t_states", STATE, SCOPE_SINGLE, TYPE_CATEGORICAL, UNIT_NONE, 0, COLLAPSE_COUNT, REDUCE_TALLY, 0, 0,
+     "m"},
     {"t_name", NAME, SCOPE_PER_PID, TYPE_LABEL, UNIT_NONE, 0, 0, REDUCE_LAST, 0, 0, "m"},
     {"t_tree_cores", TREE_CORES, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, 0, REDUCE_MAX,
      CEILING_USABLE_CORES, 0, "m"},
@@ -202,10 +203,10 @@ static inline const struct record_value *value_of(const char *key, const char *s
     return NULL;
 }
 
-#define absent(KEY)           assert_null(entry_of(KEY))
-#define absent_of(KEY, WHO)   assert_null(value_of((KEY), (WHO)))
-#define is(KEY, NUMBER)       number_is((KEY), NULL, (NUMBER), __LINE__)
-#define is_of(KEY, WHO, NUM)  number_is((KEY), (WHO), (NUM), __LINE__)
+#define absent(KEY)                assert_null(entry_of(KEY))
+#define absent_of(KEY, WHO)        assert_null(value_of((KEY), (WHO)))
+#define is(KEY, NUMBER)            number_is((KEY), NULL, (NUMBER), __LINE__)
+#define is_of(KEY, WHO, NUM)       number_is((KEY), (WHO), (NUM), __LINE__)
 #define text_is_of(KEY, WHO, TEXT) text_is((KEY), (WHO), (TEXT), __LINE__)
 
 static inline void number_is(const char *key, const char *subject, double wanted, int line)
@@ -213,7 +214,8 @@ static inline void number_is(const char *key, const char *subject, double wanted
     const struct record_value *value = value_of(key, subject);
 
     if (!value)
-        fail_msg("line %d: %s of %s is absent, not %.12g", line, key, subject ? subject : "the target", wanted);
+        fail_msg("line %d: %s of %s is absent, not %.12g", line, key, subject ? subject : "the target",
+                 wanted);
     if (fabs(value->number - wanted) > 1e-9 * (fabs(wanted) + 1))
         fail_msg("line %d: %s of %s is %.12g, not %.12g", line, key, subject ? subject : "the target",
                  value->number, wanted);

@@ -1,0 +1,523 @@
+/* The files of a run: names, permissions, whole lines whatever the disk does. */
+#include "store/run_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+static const bool everything[RUN_FILE_COUNT] = {true, true, true, true, true};
+static const struct measurement measurement = {.key = "t_text", .type = TYPE_LABEL};
+
+static char folder[64];
+static struct run_folder run;
+static struct registry registry;
+
+static int setup(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/metron-run-folder-XXXXXX");
+    run = (struct run_folder){.fds = {-1, -1, -1, -1, -1}};
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char command[128];
+
+    run_folder_close(&run);
+    (void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    return system(command) == 0 ? 0 : -1;
+}
+
+/* A path below the test's own folder. */
+static const char *at(const char *name)
+{
+    static char paths[4][256];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+
+    (void)snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+    return path;
+}
+
+static void open_run(const char *prefix, bool clobber)
+{
+    struct metron_error error = {0};
+
+    if (run_folder_open(&run, at(prefix), everything, clobber, &error) < 0)
+        fail_msg("%s", error.message);
+}
+
+static mode_t mode_of(const char *name)
+{
+    struct stat status;
+
+    assert_int_equal(stat(at(name), &status), 0);
+    return status.st_mode & 07777;
+}
+
+static bool is_there(const char *name)
+{
+    return access(at(name), F_OK) == 0;
+}
+
+static const char *content_of(const char *name)
+{
+    static struct strbuf text;
+
+    strbuf_fini(&text);
+    assert_int_equal(file_read_all(AT_FDCWD, at(name), 1 << 24, &text), 0);
+    return strbuf_text(&text);
+}
+
+static void put(const char *name, const char *text, mode_t mode)
+{
+    int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, mode), 0);
+    assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
+    (void)close(fd);
+}
+
+/* ---- the prefix ---- */
+
+static const struct prefix_values values = {
+    .wall = {1763192573, 0}, .pid = 4711, .host = "node/1", .job = "align/a b"};
+
+static const char *expanded(const char *pattern)
+{
+    static char kept[512];
+    struct strbuf out = STRBUF_INIT;
+    struct metron_error error = {0};
+
+    if (run_folder_expand(pattern, &values, &out, &error) < 0)
+        fail_msg("'%s': %s", pattern, error.message);
+    (void)snprintf(kept, sizeof(kept), "%s", strbuf_text(&out));
+    strbuf_fini(&out);
+    return kept;
+}
+
+static const char *refused(const char *pattern, const struct prefix_values *with)
+{
+    static struct metron_error error;
+    struct strbuf out = STRBUF_INIT;
+
+    error = (struct metron_error){0};
+    assert_int_equal(run_folder_expand(pattern, with, &out, &error), -EINVAL);
+    strbuf_fini(&out);
+    return error.message;
+}
+
+static void placeholders_are_filled(void **state)
+{
+    (void)state;
+    (void)setenv("METRON_TEST_RANK", "3", 1);
+    assert_string_equal(expanded(".metron/logs/{datetime}-{pid}_"), ".metron/logs/2025.11.15T07.42.53-4711_");
+    assert_string_equal(expanded("{env:METRON_TEST_RANK}{pid}{pid}"), "347114711");
+    assert_string_equal(expanded("plain/text"), "plain/text");
+    assert_string_equal(expanded(""), "");
+    assert_string_equal(expanded("{{pid}}{{{pid}}}"), "{pid}{4711}");
+}
+
+static void a_slash_in_a_value_makes_no_folder(void **state)
+{
+    (void)state;
+    (void)setenv("METRON_TEST_RANK", "../../etc/x", 1);
+    assert_string_equal(expanded("a/{host}/{job}_"), "a/node_1/align_a b_");
+    assert_string_equal(expanded("{env:METRON_TEST_RANK}"), ".._.._etc_x");
+}
+
+static void a_value_is_not_expanded_again(void **state)
+{
+    (void)state;
+    (void)setenv("METRON_TEST_RANK", "{pid}{", 1);
+    assert_string_equal(expanded("{env:METRON_TEST_RANK}"), "{pid}{");
+}
+
+static void what_cannot_be_filled_is_named(void **state)
+{
+    (void)state;
+    struct prefix_values without_job = values;
+
+    without_job.job = NULL;
+    (void)unsetenv("METRON_TEST_ABSENT");
+    assert_non_null(strstr(refused("x{jobs}", &values), "{jobs} is not known"));
+    assert_non_null(strstr(refused("x{jobs}", &values), "{datetime}, {pid}, {host}, {job}, {env:NAME}"));
+    assert_non_null(strstr(refused("{}", &values), "{} is not known"));
+    assert_non_null(strstr(refused("{job}", &without_job), "--job"));
+    assert_non_null(strstr(refused("{env:METRON_TEST_ABSENT}", &values), "METRON_TEST_ABSENT"));
+    assert_non_null(strstr(refused("{env:}", &values), "{env:}"));
+}
+
+static void braces_without_a_partner_are_found(void **state)
+{
+    (void)state;
+    char longest[300] = "a{";
+
+    assert_non_null(strstr(refused("ab{pid", &values), "'{' at position 3"));
+    assert_non_null(strstr(refused("ab}c", &values), "'}' at position 3"));
+    assert_non_null(strstr(refused("{pid}}", &values), "'}' at position 6"));
+    memset(longest + 2, 'x', sizeof(longest) - 3);
+    longest[sizeof(longest) - 2] = '}';
+    assert_non_null(strstr(refused(longest, &values), "position 2 is too long"));
+}
+
+/* ---- opening ---- */
+
+static void files_are_private_whatever_the_umask(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x_stdout", "x_stderr", "x_usage.jsonl", "x_events.jsonl",
+                                        "x_info.json"};
+    mode_t before = umask(0);
+
+    open_run("deep/er/x_", false);
+    (void)umask(before);
+    assert_int_equal(mode_of("deep"), 0700);
+    assert_int_equal(mode_of("deep/er"), 0700);
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), "deep/er/%s", names[i]);
+        assert_int_equal(mode_of(name), 0600);
+        assert_string_equal(run.paths[i], at(name));
+        if (i != RUN_INFO)
+            assert_int_equal(fcntl(run.fds[i], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    }
+    assert_int_equal(run.fds[RUN_INFO], -1);
+}
+
+static void a_prefix_that_ends_in_a_slash_is_a_folder(void **state)
+{
+    (void)state;
+    open_run("mine/", false);
+    assert_int_equal(mode_of("mine"), 0700);
+    assert_true(is_there("mine/usage.jsonl"));
+}
+
+static void only_wanted_files_are_made(void **state)
+{
+    (void)state;
+    const bool wanted[RUN_FILE_COUNT] = {[RUN_USAGE] = true};
+    const struct record record = {0};
+    const struct event event = {0};
+    const struct run_info info = {0};
+
+    assert_int_equal(run_folder_open(&run, at("x_"), wanted, false, NULL), 0);
+    assert_true(is_there("x_usage.jsonl"));
+    assert_false(is_there("x_stdout"));
+    assert_false(is_there("x_info.json"));
+    assert_null(run.paths[RUN_INFO]);
+    /* what is not part of the run is written nowhere, without error */
+    assert_int_equal(run_folder_add_event(&run, &event), 0);
+    assert_int_equal(run_folder_flush_events(&run), 0);
+    assert_int_equal(run_folder_write_info(&run, &info), 0);
+    assert_int_equal(run_folder_write_record(&run, &record), 0);
+    assert_false(is_there("x_events.jsonl"));
+}
+
+static void an_existing_file_is_an_error_that_leaves_it_alone(void **state)
+{
+    (void)state;
+    struct metron_error error = {0};
+
+    put("x_usage.jsonl", "precious\n", 0644);
+    assert_int_equal(run_folder_open(&run, at("x_"), everything, false, &error), -EEXIST);
+    assert_non_null(strstr(error.message, "x_usage.jsonl"));
+    assert_non_null(strstr(error.message, "--clobber"));
+    assert_string_equal(content_of("x_usage.jsonl"), "precious\n");
+    assert_false(is_there("x_stdout")); /* what was made before is taken back */
+    assert_false(is_there("x_stderr"));
+    run_folder_close(&run); /* safe after a failure */
+}
+
+static void clobber_empties_what_is_there(void **state)
+{
+    (void)state;
+    put("x_usage.jsonl", "old\n", 0600);
+    put("x_info.json", "old\n", 0600);
+    open_run("x_", true);
+    assert_string_equal(content_of("x_usage.jsonl"), "");
+    assert_string_equal(content_of("x_info.json"), "");
+}
+
+static void clobbered_files_become_private(void **state)
+{
+    (void)state;
+    put("x_stdout", "old\n", 0644);
+    put("x_usage.jsonl", "old\n", 0666);
+    open_run("x_", true);
+    assert_int_equal(mode_of("x_stdout"), 0600);
+    assert_int_equal(mode_of("x_usage.jsonl"), 0600);
+}
+
+static void a_prefix_that_cannot_be_made_says_why(void **state)
+{
+    (void)state;
+    struct metron_error error = {0};
+
+    put("file", "", 0600);
+    assert_int_equal(run_folder_open(&run, at("file/x_"), everything, false, &error), -ENOTDIR);
+    assert_non_null(strstr(error.message, "file"));
+    run_folder_close(&run);
+    error.message[0] = '\0';
+    assert_int_equal(mkdir(at("x_stderr"), 0700), 0);
+    assert_int_equal(run_folder_open(&run, at("x_"), everything, true, &error), -EISDIR);
+    assert_non_null(strstr(error.message, "x_stderr"));
+    assert_false(is_there("x_stdout"));
+}
+
+/* ---- writing ---- */
+
+static void write_line(const char *text, int wanted)
+{
+    struct record_value value = {.text = text};
+    struct record_entry entry = {.key = "t_text", .measurement = &measurement, .values = &value, .count = 1};
+    const struct record record = {.entries = &entry, .count = 1};
+
+    assert_int_equal(run_folder_write_record(&run, &record), wanted);
+}
+
+#define LINE(TEXT)                                                                                           \
+    "{\"timestamp\":\"1970-01-01T00:00:00.000000+00:00\",\"elapsed\":0,\"num_samples\":0,"                   \
+    "\"measurements\":{\"t_text\":\"" TEXT "\"}}\n"
+
+static void each_record_is_one_line_at_once(void **state)
+{
+    (void)state;
+    open_run("x_", false);
+    write_line("one", 0);
+    assert_string_equal(content_of("x_usage.jsonl"), LINE("one"));
+    write_line("t\nwo", 0);
+    assert_string_equal(content_of("x_usage.jsonl"), LINE("one") LINE("t\\nwo"));
+}
+
+static void events_are_gathered_and_written_at_a_flush(void **state)
+{
+    (void)state;
+    const struct event event = {.type = EVENT_SPAWN, .seen = SEEN_SAMPLED, .pid = 12};
+
+    open_run("x_", false);
+    assert_int_equal(run_folder_add_event(&run, &event), 0);
+    assert_int_equal(run_folder_add_event(&run, &event), 0);
+    assert_string_equal(content_of("x_events.jsonl"), "");
+    assert_int_equal(run_folder_flush_events(&run), 0);
+    static const char line[] =
+        "{\"timestamp\":\"1970-01-01T00:00:00.000000+00:00\",\"event_type\":\"spawn\",\"pid\":12,"
+        "\"seen\":\"sampled\"}\n";
+    char two[2 * sizeof(line)];
+    (void)snprintf(two, sizeof(two), "%s%s", line, line);
+    assert_string_equal(content_of("x_events.jsonl"), two);
+    assert_int_equal(run_folder_flush_events(&run), 0); /* nothing is written twice */
+    assert_string_equal(content_of("x_events.jsonl"), two);
+}
+
+static void many_events_do_not_pile_up_in_memory(void **state)
+{
+    (void)state;
+    const struct event event = {.type = EVENT_SPAWN, .seen = SEEN_SAMPLED, .pid = 12};
+
+    open_run("x_", false);
+    for (int i = 0; i < 5000; i++) {
+        assert_int_equal(run_folder_add_event(&run, &event), 0);
+        assert_in_range(run.events.length, 0, 64 * 1024);
+    }
+    size_t written = strlen(content_of("x_events.jsonl"));
+    assert_true(written > 100000);
+    assert_int_equal(content_of("x_events.jsonl")[written - 1], '\n');
+}
+
+static struct run_info info_with(const char *message)
+{
+    return (struct run_info){.metron_version = "1", .message = message, .registry = &registry};
+}
+
+static void info_is_replaced_as_a_whole(void **state)
+{
+    (void)state;
+    struct run_info first = info_with("a first, much longer message than the second"),
+                    second = info_with("second");
+    struct stat before, after;
+
+    open_run("x_", false);
+    assert_int_equal(run_folder_write_info(&run, &first), 0);
+    assert_non_null(strstr(content_of("x_info.json"), "a first, much longer"));
+    assert_int_equal(stat(at("x_info.json"), &before), 0);
+    assert_int_equal(run_folder_write_info(&run, &second), 0);
+    const char *text = content_of("x_info.json");
+    assert_non_null(strstr(text, "\"message\": \"second\""));
+    assert_null(strstr(text, "first"));
+    assert_string_equal(text + strlen(text) - 3, "\n}\n");
+    assert_int_equal(stat(at("x_info.json"), &after), 0);
+    assert_true(before.st_ino != after.st_ino); /* another file in its place, not the same one rewritten */
+    assert_int_equal(mode_of("x_info.json"), 0600);
+}
+
+/* ---- a full disk: no file may grow past `bytes` ---- */
+
+static struct rlimit file_limit;
+
+static void disk_has(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, file_limit.rlim_max};
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void disk_has_room_again(void)
+{
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &file_limit), 0);
+}
+
+static void a_line_cut_short_by_a_full_disk_is_taken_back(void **state)
+{
+    (void)state;
+    open_run("x_", false);
+    write_line("one", 0);
+    disk_has(strlen(LINE("one")) + 20);
+    write_line("two", -EFBIG);
+    disk_has_room_again();
+    assert_string_equal(content_of("x_usage.jsonl"), LINE("one"));
+    write_line("three", 0); /* and it goes on where the last whole line ended */
+    assert_string_equal(content_of("x_usage.jsonl"), LINE("one") LINE("three"));
+}
+
+static void events_cut_short_by_a_full_disk_are_taken_back(void **state)
+{
+    (void)state;
+    const struct event event = {.type = EVENT_EXIT, .seen = SEEN_REAPED, .pid = 1};
+
+    open_run("x_", false);
+    assert_int_equal(run_folder_add_event(&run, &event), 0);
+    assert_int_equal(run_folder_flush_events(&run), 0);
+    char whole[256];
+    (void)snprintf(whole, sizeof(whole), "%s", content_of("x_events.jsonl"));
+    disk_has(strlen(whole) + 150);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(run_folder_add_event(&run, &event), 0);
+    assert_int_equal(run_folder_flush_events(&run), -EFBIG);
+    disk_has_room_again();
+    assert_string_equal(content_of("x_events.jsonl"), whole);
+    assert_int_equal(run_folder_add_event(&run, &event), 0);
+    assert_int_equal(run_folder_flush_events(&run), 0);
+    assert_int_equal(strlen(content_of("x_events.jsonl")), 2 * strlen(whole));
+}
+
+static void info_survives_a_full_disk(void **state)
+{
+    (void)state;
+    struct run_info first = info_with("first"), second = info_with("second");
+
+    open_run("x_", false);
+    assert_int_equal(run_folder_write_info(&run, &first), 0);
+    disk_has(50);
+    assert_int_equal(run_folder_write_info(&run, &second), -EFBIG);
+    disk_has_room_again();
+    assert_non_null(strstr(content_of("x_info.json"), "\"message\": \"first\""));
+}
+
+/* ---- removing ---- */
+
+static size_t entries_of(const char *name)
+{
+    DIR *stream = opendir(at(name));
+    size_t count = 0;
+
+    assert_non_null(stream);
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        count += entry->d_name[0] != '.';
+    (void)closedir(stream);
+    return count;
+}
+
+static void removal_takes_the_files_of_this_run_alone(void **state)
+{
+    (void)state;
+    struct run_info info = info_with("x");
+
+    open_run("logs/x_", false);
+    put("logs/y_stdout", "another run's", 0600);
+    assert_int_equal(run_folder_write_info(&run, &info), 0);
+    assert_int_equal(entries_of("logs"), 6);
+    run_folder_remove(&run);
+    assert_int_equal(entries_of("logs"), 1);
+    assert_true(is_there("logs/y_stdout"));
+}
+
+static void removal_takes_the_prefixs_own_folder_when_it_is_empty(void **state)
+{
+    (void)state;
+    open_run("logs/mine/", false);
+    run_folder_remove(&run);
+    assert_false(is_there("logs/mine"));
+    assert_true(is_there("logs")); /* it may be others' too */
+    run_folder_close(&run);
+    open_run("logs/mine/", false);
+    put("logs/mine/notes", "somebody else's", 0600);
+    run_folder_remove(&run);
+    assert_int_equal(entries_of("logs/mine"), 1);
+}
+
+static void closing_twice_is_safe(void **state)
+{
+    (void)state;
+    open_run("x_", false);
+    run_folder_close(&run);
+    run_folder_close(&run);
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+        assert_int_equal(run.fds[i], -1);
+        assert_null(run.paths[i]);
+    }
+}
+
+#define WITH_FOLDER(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(placeholders_are_filled),
+        cmocka_unit_test(a_slash_in_a_value_makes_no_folder),
+        cmocka_unit_test(a_value_is_not_expanded_again),
+        cmocka_unit_test(what_cannot_be_filled_is_named),
+        cmocka_unit_test(braces_without_a_partner_are_found),
+        WITH_FOLDER(files_are_private_whatever_the_umask),
+        WITH_FOLDER(a_prefix_that_ends_in_a_slash_is_a_folder),
+        WITH_FOLDER(only_wanted_files_are_made),
+        WITH_FOLDER(an_existing_file_is_an_error_that_leaves_it_alone),
+        WITH_FOLDER(clobber_empties_what_is_there),
+        WITH_FOLDER(clobbered_files_become_private),
+        WITH_FOLDER(a_prefix_that_cannot_be_made_says_why),
+        WITH_FOLDER(each_record_is_one_line_at_once),
+        WITH_FOLDER(events_are_gathered_and_written_at_a_flush),
+        WITH_FOLDER(many_events_do_not_pile_up_in_memory),
+        WITH_FOLDER(info_is_replaced_as_a_whole),
+        WITH_FOLDER(a_line_cut_short_by_a_full_disk_is_taken_back),
+        WITH_FOLDER(events_cut_short_by_a_full_disk_are_taken_back),
+        WITH_FOLDER(info_survives_a_full_disk),
+        WITH_FOLDER(removal_takes_the_files_of_this_run_alone),
+        WITH_FOLDER(removal_takes_the_prefixs_own_folder_when_it_is_empty),
+        WITH_FOLDER(closing_twice_is_safe),
+    };
+
+    (void)setenv("TZ", "UTC", 1);
+    (void)signal(SIGXFSZ, SIG_IGN); /* so that a full disk is an error, not a signal */
+    (void)getrlimit(RLIMIT_FSIZE, &file_limit);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+/*
+ * Real processes for the tests of tree/: this process is their sub-reaper, as metron is of a command's.
+ *
+ * A test starts bodies (functions run in a child), which say() that they have come to a point and then
+ * wait_for_go(); what they share is one page of memory. Every test runs once for each way of finding members:
+ * events of the process connector (skipped where the kernel does not answer), children files, a scan of
+ * /proc.
+ */
+#ifndef METRON_TESTS_TREE_FIXTURE_H
+#define METRON_TESTS_TREE_FIXTURE_H
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../workloads/workload.h"
+#include "base/clock.h"
+#include "probe/kernel.h"
+#include "tree/tree.h"
+
+enum { SAID_MAX = 64, TOLD_MAX = 8192, PATIENCE_MS = 20000 };
+
+static struct {
+    atomic_int go;
+    atomic_int said;
+    pid_t pids[SAID_MAX];  /* who said it, in that order */
+    atomic_long counts[4]; /* for a body to count with */
+} * shared;
+
+struct told {
+    enum event_type type;
+    enum event_seen seen;
+    pid_t pid, ppid;
+    bool has_status;
+    int wait_status;
+    bool has_start;
+    char command[256];
+};
+
+static struct {
+    struct tree *tree;
+    struct kernel_facts facts;
+    struct told told[TOLD_MAX];
+    size_t told_count;
+    unsigned ended;         /* on_end was called */
+    double children_before; /* CPU seconds of all children we had waited for when the test began */
+} watch;
+
+/* ---- in the children ---- */
+
+static inline void say(void)
+{
+    int place = atomic_fetch_add(&shared->said, 1);
+
+    if (place < SAID_MAX)
+        shared->pids[place] = getpid();
+}
+
+/* Waits until the test lets go for the `step`-th time; a forgotten child ends itself. */
+static inline void wait_for_go(int step)
+{
+    for (int ms = 0; atomic_load(&shared->go) < step; ms++) {
+        if (ms > PATIENCE_MS)
+            _exit(97);
+        sleep_seconds(0.001);
+    }
+}
+
+static inline void wait_for_said(int count)
+{
+    for (int ms = 0; atomic_load(&shared->said) < count; ms++) {
+        if (ms > PATIENCE_MS)
+            _exit(96);
+        sleep_seconds(0.001);
+    }
+}
+
+/* ---- in the test ---- */
+
+static inline pid_t start(void (*body)(void))
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        body();
+        _exit(0);
+    }
+    return pid;
+}
+
+static inline void await_said(int count)
+{
+    for (int ms = 0; atomic_load(&shared->said) < count; ms++) {
+        if (ms > PATIENCE_MS)
+            fail_msg("only %d of %d said anything", atomic_load(&shared->said), count);
+        sleep_seconds(0.001);
+    }
+}
+
+static inline void let_go(int step)
+{
+    atomic_store(&shared->go, step);
+}
+
+static inline double children_cpu_seconds(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static inline void on_event(void *context, const struct event *event)
+{
+    (void)context;
+    if (watch.told_count == TOLD_MAX)
+        return;
+    struct told *told = &watch.told[watch.told_count++];
+    *told = (struct told){event->type,
+                          event->seen,
+                          event->pid,
+                          event->ppid,
+                          event->has_status,
+                          event->wait_status,
+                          event->start_time != NULL,
+                          ""};
+    if (event->command)
+        (void)snprintf(told->command, sizeof(told->command), "%s", event->command);
+}
+
+static inline void on_end(void *context, const struct process *process)
+{
+    (void)context;
+    (void)process;
+    watch.ended++;
+}
+
+static inline struct tree_options tree_options_for(enum tree_method method)
+{
+    assert_int_equal(kernel_facts_read("/proc", &watch.facts), 0);
+    if (method == TREE_SCAN)
+        watch.facts.has_children_files = false;
+    return (struct tree_options){
+        .proc_root = "/proc",
+        .facts = &watch.facts,
+        .kept_descriptors = 200,
+        .start_ns = clock_monotonic_ns(),
+        .reaps = true,
+        .connector = method == TREE_CONNECTOR,
+        .read_clock = true,
+        .read_commands = true,
+        .mask_secrets = true,
+        .on_event = on_event,
+        .on_end = on_end,
+    };
+}
+
+/* Makes the tree, or skips the test where its method is not to be had. */
+static inline void watch_with(const struct tree_options *options, enum tree_method method)
+{
+    struct metron_error error = {0};
+
+    watch.children_before = children_cpu_seconds();
+    watch.tree = tree_new(options, &error);
+    if (!watch.tree)
+        fail_msg("%s", error.message);
+    if (method == TREE_CONNECTOR && tree_method(watch.tree) != TREE_CONNECTOR) {
+        print_message("the process connector does not answer here: %s\n", tree_method_reason(watch.tree));
+        skip();
+    }
+    if (!options->session)
+        assert_int_equal(tree_method(watch.tree), method);
+}
+
+static inline enum tree_method method_of(void **state)
+{
+    return *(const enum tree_method *)*state;
+}
+
+static inline void watch_begin(void **state)
+{
+    struct tree_options options = tree_options_for(method_of(state));
+
+    watch_with(&options, method_of(state));
+}
+
+/* Starts the command: the root of the tree. */
+static inline pid_t start_root(void (*body)(void))
+{
+    pid_t pid = start(body);
+
+    assert_int_equal(tree_add_root(watch.tree, pid), 0);
+    return pid;
+}
+
+/* Reaps whoever has ended, as the loop does; returns how many. */
+static inline unsigned reap_all(void)
+{
+    struct rusage usage;
+    unsigned count = 0;
+    int status;
+
+    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0; count++)
+        tree_reap(watch.tree, pid, status, &usage);
+    return count;
+}
+
+static inline void await_reaped(unsigned count)
+{
+    unsigned reaped = 0;
+
+    for (int ms = 0; (reaped += reap_all()) < count; ms++) {
+        if (ms > PATIENCE_MS)
+            fail_msg("only %u of %u ended", reaped, count);
+        sleep_seconds(0.001);
+    }
+}
+
+static inline struct process *who(pid_t pid)
+{
+    for (size_t i = 0; i < tree_count(watch.tree); i++)
+        if (tree_process(watch.tree, i)->subject.id == pid)
+            return tree_process(watch.tree, i);
+    return NULL;
+}
+
+static inline size_t place_of(pid_t pid)
+{
+    for (size_t i = 0; i < tree_count(watch.tree); i++)
+        if (tree_process(watch.tree, i)->subject.id == pid)
+            return i;
+    fail_msg("%d is no member", (int)pid);
+    return 0;
+}
+
+static inline unsigned times_told(enum event_type type, pid_t pid)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < watch.told_count; i++)
+        count += watch.told[i].type == type && watch.told[i].pid == pid;
+    return count;
+}
+
+static inline const struct told *told_of(enum event_type type, pid_t pid)
+{
+    for (size_t i = 0; i < watch.told_count; i++)
+        if (watch.told[i].type == type && watch.told[i].pid == pid)
+            return &watch.told[i];
+    return NULL;
+}
+
+static inline double cpu_published(void)
+{
+    return tree_ledger(watch.tree)->published.cpu_seconds;
+}
+
+/* ---- set-up ---- */
+
+static inline int become_reaper(void **state)
+{
+    (void)state;
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED ? -1 : prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+static inline int watch_setup(void **state)
+{
+    (void)state;
+    memset(shared, 0, sizeof(*shared));
+    memset(&watch, 0, sizeof(watch));
+    return 0;
+}
+
+/* Ends every child that is left, whatever the test did: nobody must be seen by the next one. */
+static inline int watch_teardown(void **state)
+{
+    (void)state;
+    int said = atomic_load(&shared->said);
+
+    let_go(1000);
+    tree_free(watch.tree);
+    watch.tree = NULL;
+    for (int i = 0; i < said && i < SAID_MAX; i++)
+        if (shared->pids[i] > 0)
+            (void)kill(shared->pids[i], SIGKILL);
+    for (int ms = 0; ms < PATIENCE_MS; ms++) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid < 0 && errno == ECHILD)
+            return 0;
+        if (pid == 0)
+            sleep_seconds(0.001);
+    }
+    return -1;
+}
+
+static enum tree_method by_connector = TREE_CONNECTOR, by_listings = TREE_LISTINGS, by_scan = TREE_SCAN;
+
+#define ONE_WAY(NAME, WAY)                                                                                   \
+    {                                                                                                        \
+#NAME "_" #WAY, NAME, watch_setup, watch_teardown, &(WAY)                                            \
+    }
+/* The test, once for each way of finding members. */
+#define ALL_WAYS(NAME) ONE_WAY(NAME, by_connector), ONE_WAY(NAME, by_listings), ONE_WAY(NAME, by_scan)
+
+#endif

@@ -213,7 +213,8 @@ void json_number(struct json *json, double value)
         return;
     }
     /* Ten digits say more than was measured; a large mean of bytes still reads as a number of bytes. */
-    (void)snprintf(number, sizeof(number), fabs(value) < 1e9 ? "%.10g" : "%.0f", value);
+    (void)snprintf(number, sizeof(number), fabs(value) < 1e9 || fabs(value) > EXACT_MAX ? "%.10g" : "%.0f",
+                   value);
     force_point(number);
     before_value(json);
     strbuf_adds(json->out, number);

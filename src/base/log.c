@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -39,6 +40,13 @@ bool log_enabled(enum log_level level)
     return level != LOG_LEVEL_NONE && level <= current_level;
 }
 
+/* A terminal in raw mode (a run with --pty) does not return to the first column by itself. */
+static const char *line_end(void)
+{
+    struct termios modes;
+    return tcgetattr(STDERR_FILENO, &modes) == 0 && !(modes.c_oflag & OPOST) ? "\r\n" : "\n";
+}
+
 static void write_line(enum log_level level, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
@@ -56,7 +64,7 @@ static void write_line(enum log_level level, const char *format, va_list argumen
     if (current_colors)
         strbuf_adds(&line, "\033[0m");
     text_printable(&line, strbuf_text(&text), text.length);
-    strbuf_addc(&line, '\n');
+    strbuf_adds(&line, line_end());
 
     if (text.failed || line.failed) {
         static const char lost[] = "metron: a message was lost: out of memory\n";

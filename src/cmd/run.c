@@ -71,6 +71,7 @@ static void fill_options(struct run_options *options, const struct settings *set
         .environment_prefixes = settings_text(settings, SETTING_ENVIRONMENT),
         .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
         .connector = settings_choice(settings, SETTING_EVENTS) != CHOICE_EVENTS_OFF,
+        .connector_or_fail = settings_choice(settings, SETTING_EVENTS) == CHOICE_EVENTS_CONNECTOR,
         .kill_after = kill_after(),
         .proc_root = "/proc",
         .metron_version = METRON_VERSION,

@@ -299,7 +299,7 @@ static int proc_collect(void *state, const struct collect_context *context, stru
 
     for (size_t i = 0; i < tree_count(tree); i++) {
         struct process *process = tree_process(tree, i);
-        struct row *row = pass_row(pass, &process->subject);
+        struct row *row = process->fresh ? pass_row(pass, &process->subject) : NULL;
         if (!row)
             continue;
         row->stamp_ns = process->stat_ns;

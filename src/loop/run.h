@@ -35,8 +35,9 @@ struct run_options {
     double sample_interval, report_interval, fail_time; /* seconds */
     const char *environment_prefixes;                   /* comma-separated */
     bool mask_secrets;
-    bool connector;
-    double kill_after; /* seconds between SIGTERM and SIGKILL */
+    bool connector;         /* use the process connector where it answers */
+    bool connector_or_fail; /* and do not run without it */
+    double kill_after;      /* seconds between SIGTERM and SIGKILL */
     const char *proc_root;
     const struct kernel_facts *facts;
     const struct registry *registry; /* with its selection */

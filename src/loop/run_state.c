@@ -295,6 +295,8 @@ static int start_measuring(struct run *run, struct metron_error *error)
     run->tree = tree_new(&tree_options, error);
     if (!run->tree)
         return error ? error->code : -ENOMEM;
+    if (options->connector_or_fail && tree_method(run->tree) != TREE_CONNECTOR)
+        return error_set(error, -ENOTSUP, "--events connector: %s", tree_method_reason(run->tree));
     struct sampler_options sampler_options = {
         .registry = options->registry,
         .tree = run->tree,
@@ -409,7 +411,7 @@ void run_name_survivors(struct run *run)
     run->info.survivors_in_all = 0;
     for (size_t i = 0; i < tree_count(run->tree); i++) {
         const struct process *process = tree_process(run->tree, i);
-        if (process->stat.state == 'Z' || !process->of_command)
+        if (process_is_zombie(process) || !process->of_command)
             continue;
         run->info.survivors_in_all++;
         if (named < SURVIVORS_NAMED)

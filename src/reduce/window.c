@@ -237,6 +237,12 @@ static struct tracked *window_track(struct window *window, const struct plan *pl
     return tracked;
 }
 
+/* A state of the target as a whole counts in the window and in the run. */
+static int fold_state_twice(struct statistic *window, struct statistic *run, const char *state)
+{
+    return statistic_fold_state(window, state) < 0 || statistic_fold_state(run, state) < 0 ? -ENOMEM : 0;
+}
+
 /* The readings of one subject: per-subject values, and this subject's part of each total. */
 static int fold_row(struct window *window, const struct plan *plans, size_t count, const struct pass *pass,
                     const struct row *row, struct derived *totals)
@@ -260,10 +266,7 @@ static int fold_row(struct window *window, const struct plan *plans, size_t coun
             if (m->type == TYPE_LABEL)
                 code = statistic_fold_text(&cell->statistic, text);
             else if (m->collapse == COLLAPSE_COUNT)
-                code = statistic_fold_state(&window->cells[plan->slot].statistic, text) < 0 ||
-                               statistic_fold_state(&window->run[plan->slot], text) < 0
-                           ? -ENOMEM
-                           : 0;
+                code = fold_state_twice(&window->cells[plan->slot].statistic, &window->run[plan->slot], text);
             else
                 code = statistic_fold_state(&cell->statistic, text);
             continue;
@@ -278,6 +281,7 @@ static int fold_row(struct window *window, const struct plan *plans, size_t coun
         }
         struct derived *total = &totals[i];
         total->fell = total->fell || derived.fell;
+        total->mean_only = total->mean_only || derived.mean_only;
         if (!derived.has)
             continue;
         if (m->collapse == COLLAPSE_SUM)
@@ -302,13 +306,14 @@ static int fold_single(struct window *window, const struct plan *plan, const str
     } else {
         if (!row_has(&pass->single, m->field))
             return 0;
-        if (m->type == TYPE_LABEL)
-            return statistic_fold_text(&cell->statistic, pass->single.values[m->field].text);
-        if (m->type == TYPE_CATEGORICAL)
-            return statistic_fold_state(&cell->statistic, pass->single.values[m->field].text) < 0 ||
-                           statistic_fold_state(run, pass->single.values[m->field].text) < 0
-                       ? -ENOMEM
-                       : 0;
+        if (m->type == TYPE_LABEL || m->type == TYPE_CATEGORICAL) {
+            const char *text = pass->single.values[m->field].text;
+            if (pass->kind != PASS_SAMPLE)
+                return 0;
+            if (m->type == TYPE_LABEL)
+                return statistic_fold_text(&cell->statistic, text);
+            return fold_state_twice(&cell->statistic, run, text);
+        }
         derived = plan_derive(window, plan, pass, &pass->single, &cell->previous);
     }
     statistic_take(window, m, &derived, &cell->statistic);
@@ -392,28 +397,35 @@ static int record_mean(struct record *record, const struct plan *plan, const str
     return record_single(record, plan, "ave", &mean);
 }
 
-/* One entry with a value per subject; `run` takes the whole run's statistics (devices). */
+/* What a subject has to show for a plan, in this window or (devices) in the whole run; NULL: nothing. */
+static const struct statistic *subject_statistic(const struct tracked *tracked, const struct plan *plan,
+                                                 bool run)
+{
+    if (run && !tracked->run)
+        return NULL;
+    const struct statistic *statistic =
+        run ? &tracked->run[plan->slot] : &tracked->cells[plan->slot].statistic;
+    return statistic->has && !statistic->fell ? statistic : NULL;
+}
+
+/* One entry with a value per subject; none if no subject has one. */
 static int record_subjects(const struct window *window, struct record *record, const struct plan *plan,
-                           const char *statistic, bool run, bool mean)
+                           const char *name, bool run, bool mean)
 {
     size_t count = 0;
     struct tracked *tracked, *next;
 
     HASH_ITER (hh, window->subjects, tracked, next) {
-        count +=
-            run ? tracked->run && tracked->run[plan->slot].has : tracked->cells[plan->slot].statistic.has;
+        count += subject_statistic(tracked, plan, run) != NULL;
     }
     if (count == 0)
         return 0;
-    struct record_entry *entry = record_add(record, plan, statistic, count);
+    struct record_entry *entry = record_add(record, plan, name, count);
     if (!entry)
         return -ENOMEM;
     HASH_ITER (hh, window->subjects, tracked, next) {
-        if (run && !tracked->run)
-            continue;
-        const struct statistic *from =
-            run ? &tracked->run[plan->slot] : &tracked->cells[plan->slot].statistic;
-        if (!from->has || from->fell)
+        const struct statistic *from = subject_statistic(tracked, plan, run);
+        if (!from)
             continue;
         struct record_value *value = &entry->values[entry->count];
         value->subject = tracked->subject;

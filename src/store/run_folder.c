@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -123,6 +124,8 @@ int run_folder_open(struct run_folder *folder, const char *prefix, const bool wa
             free(path);
             break;
         }
+        if (fd >= 0 && clobber)
+            (void)fchmod(fd, 0600); /* whatever the older file let others do */
         folder->paths[i] = path;
         folder->fds[i] = fd;
     }

@@ -249,10 +249,14 @@ int member_read(struct tree *tree, struct process *process)
     /* Kept open from the second pass on: most processes are short, and never have one. */
     ssize_t length =
         pid_dir_read(&process->dir, &tree->reader, PID_FILE_STAT, process->passes > 0, text, sizeof(text));
-    if (length < 0 || pid_stat_parse(text, (size_t)length, &stat) < 0)
-        return -ESRCH;
+    process->fresh = false;
+    if (length < 0)
+        return (int)length;
+    if (pid_stat_parse(text, (size_t)length, &stat) < 0)
+        return -EBADMSG;
     if (!same_process(tree, process, &stat))
         return -ESRCH;
+    process->fresh = true;
     if (process->passes == 0 || stat.ppid != process->stat.ppid)
         (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat.ppid);
     process->stat = stat;

@@ -51,7 +51,8 @@ void discover_children(struct tree *tree, struct process *process);
 void discover_orphans(struct tree *tree);
 void discover_by_scan(struct tree *tree);
 
-/* Reads stat (and clock) of a member and settles its identity. 0, or -ESRCH: it has gone. */
+/* Reads stat (and clock) of a member and settles its identity. 0; -ESRCH: it has gone; another negative
+ * errno: it could not be read this time. */
 int member_read(struct tree *tree, struct process *process);
 
 /* Wall time of a monotonic stamp, immune to steps of the wall clock since the start. */

@@ -110,6 +110,7 @@ static void on_fork(struct tree *tree, const struct connector_event *event)
         process = members_add(tree, event->pid, event->stamp_ns);
     if (!process)
         return;
+    process->told_of_birth = true;
     const struct process *parent = members_find(tree, event->parent_tgid);
     process->of_command = tree->options.reaps || event->pid == tree->root || (parent && parent->of_command);
     announce_spawn(tree, process, event->parent_tgid, SEEN_EVENT, event->stamp_ns);
@@ -121,12 +122,12 @@ static void on_exit_event(struct tree *tree, const struct connector_event *event
 
     if (!process)
         return;
-    if (event->pid == event->tgid) {
-        process->wait_status = event->wait_status;
-        process->has_status = true;
-    }
-    /* A main thread may leave long before the others: the process ends with its last thread. */
-    if (process->event_threads > 0 && --process->event_threads == 0)
+    /* The last thread to leave takes the process's exit code with it (exit_group). */
+    process->wait_status = event->wait_status;
+    process->has_status = true;
+    /* A main thread may leave long before the others: the process ends with its last thread. Where threads
+     * may have begun before we listened, only its own stat can tell. */
+    if (process->told_of_birth && process->event_threads > 0 && --process->event_threads == 0)
         announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
 }
 
@@ -171,6 +172,11 @@ void tree_read_events(struct tree *tree)
     }
 }
 
+bool process_is_zombie(const struct process *process)
+{
+    return process->stat.state == 'Z' && process->stat.threads <= 1;
+}
+
 /* The books of a member that nobody reaps for us: kept if no other member inherits them. */
 static void settle_unreaped(struct tree *tree, const struct process *process)
 {
@@ -180,19 +186,23 @@ static void settle_unreaped(struct tree *tree, const struct process *process)
 
 static void refresh_member(struct tree *tree, struct process *process)
 {
-    if (member_read(tree, process) < 0) {
-        if (process->passes > 0) {
+    int code = member_read(tree, process);
+
+    if (code == -ESRCH) {
+        if (process->passes > 0)
             settle_unreaped(tree, process);
+        /* One that was only ever a number in a listing leaves as it came, unannounced. */
+        if (process->announced_spawn)
             announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
-        } else if (process->announced_spawn) {
-            announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
-        }
         members_end(tree, process);
         return;
     }
-    process->counted = ledger_minus(ledger_of_process(&process->stat, process->cpu_ns), process->baseline);
+    /* Unreadable this time: the ledger keeps what it held of it. */
+    if (code == 0)
+        process->counted =
+            ledger_minus(ledger_of_process(&process->stat, process->cpu_ns), process->baseline);
     ledger_add(&tree->ledger.live, process->counted);
-    if (process->stat.state == 'Z' && process->stat.threads <= 1)
+    if (process_is_zombie(process))
         tree->zombies++;
     else
         tree->living++;
@@ -263,7 +273,7 @@ unsigned tree_signal(struct tree *tree, int signal)
     tree_refresh(tree);
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];
-        if (process->of_command && process->stat.state != 'Z' && send_signal(tree, process, signal))
+        if (process->of_command && !process_is_zombie(process) && send_signal(tree, process, signal))
             reached++;
     }
     return reached;

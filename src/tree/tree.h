@@ -45,6 +45,8 @@ struct process {
     uint64_t image;             /* changes at exec: what the command line was read for */
     char *command;              /* masked, one line; owned; NULL if not read */
     unsigned passes;            /* in how many passes it was read */
+    bool fresh;                 /* it was read in the latest pass: what is said above is of now */
+    bool told_of_birth;         /* by the connector: then event_threads counts all its threads */
     unsigned event_threads;     /* threads begun and not ended, as the connector told */
     bool of_command;            /* the command or a descendant of it, not just a member of its session */
     bool ended;                 /* gone: leaves at the end of the pass */
@@ -92,6 +94,8 @@ unsigned tree_signal(struct tree *tree, int signal);
 
 size_t tree_count(const struct tree *tree); /* members, zombies included, as of the last pass */
 struct process *tree_process(const struct tree *tree, size_t index);
+/* Ended and not waited for. A process whose main thread alone has left shows as Z too, but lives on. */
+bool process_is_zombie(const struct process *process);
 unsigned tree_living(const struct tree *tree); /* members that are not zombies, as of the last pass */
 unsigned tree_zombies(const struct tree *tree);
 const struct ledger *tree_ledger(const struct tree *tree);

@@ -1,6 +1,7 @@
 """Faults, I/O, states, processes: counted once, and conserved where they can be."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -139,10 +140,14 @@ def test_metron_reports_its_own_cost(run_metron):
 
 
 def test_machine_wide_numbers_are_the_machines(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 0.8")
+    """On a machine kept busy: no more than it has, but for the kernel's tick (10 ms) per interval (100 ms)."""
+    cores = os.cpu_count()
+    with subprocess.Popen([run_metron.workload("burn"), "0.7", str(min(cores, 64))]) as busy:
+        run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 0.6")
+        busy.wait()
     with open("/proc/meminfo", encoding="utf-8") as file:
         memory = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in file}
     assert run.summary["sys_peak_mem_total"] == memory["MemTotal"]
     assert 0 < run.summary["sys_low_mem_available"] <= memory["MemTotal"]
     for key in ("sys_peak_cpu_pct", "sys_peak_iowait_pct"):
-        assert 0 <= run.summary[key] <= 100 * os.cpu_count() * 1.05
+        assert 0 <= run.summary[key] <= 100 * cores * 1.1

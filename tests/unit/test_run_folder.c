@@ -182,25 +182,32 @@ static void braces_without_a_partner_are_found(void **state)
 
 /* ---- opening ---- */
 
+static struct run_info info_with(const char *message)
+{
+    return (struct run_info){.metron_version = "1", .message = message, .registry = &registry};
+}
+
 static void files_are_private_whatever_the_umask(void **state)
 {
     (void)state;
-    static const char *const names[] = {"x_stdout", "x_stderr", "x_usage.jsonl", "x_events.jsonl",
-                                        "x_info.json"};
+    static const char *const names[] = {"x_stdout", "x_stderr", "x_usage.jsonl", "x_events.jsonl"};
+    const struct run_info info = info_with("x");
     mode_t before = umask(0);
 
     open_run("deep/er/x_", false);
+    assert_int_equal(run_folder_write_info(&run, &info), 0);
     (void)umask(before);
     assert_int_equal(mode_of("deep"), 0700);
     assert_int_equal(mode_of("deep/er"), 0700);
-    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+    assert_int_equal(mode_of("deep/er/x_info.json"), 0600);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char name[64];
         (void)snprintf(name, sizeof(name), "deep/er/%s", names[i]);
         assert_int_equal(mode_of(name), 0600);
         assert_string_equal(run.paths[i], at(name));
-        if (i != RUN_INFO)
-            assert_int_equal(fcntl(run.fds[i], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+        assert_int_equal(fcntl(run.fds[i], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     }
+    assert_string_equal(run.paths[RUN_INFO], at("deep/er/x_info.json"));
     assert_int_equal(run.fds[RUN_INFO], -1);
 }
 
@@ -255,7 +262,39 @@ static void clobber_empties_what_is_there(void **state)
     put("x_info.json", "old\n", 0600);
     open_run("x_", true);
     assert_string_equal(content_of("x_usage.jsonl"), "");
-    assert_string_equal(content_of("x_info.json"), "");
+    assert_string_equal(content_of("x_info.json"),
+                        "old\n"); /* never half: it is there until it is replaced */
+    const struct run_info info = info_with("new");
+    assert_int_equal(run_folder_write_info(&run, &info), 0);
+    assert_non_null(strstr(content_of("x_info.json"), "new"));
+}
+
+static void clobber_removes_what_is_not_part_of_this_run(void **state)
+{
+    (void)state;
+    const bool wanted[RUN_FILE_COUNT] = {[RUN_USAGE] = true};
+
+    put("x_stdout", "the older run's", 0600);
+    put("x_info.json", "the older run's", 0600);
+    assert_int_equal(run_folder_open(&run, at("x_"), wanted, true, NULL), 0);
+    assert_false(is_there("x_stdout"));
+    assert_false(is_there("x_info.json"));
+}
+
+static void info_is_not_there_until_it_is_whole(void **state)
+{
+    (void)state;
+    struct metron_error error = {0};
+
+    open_run("x_", false);
+    assert_false(is_there("x_info.json"));
+    run_folder_close(&run);
+    run_folder_remove(&run);
+    put("y_info.json", "precious", 0600); /* but it is looked for in time */
+    assert_int_equal(run_folder_open(&run, at("y_"), everything, false, &error), -EEXIST);
+    assert_non_null(strstr(error.message, "y_info.json"));
+    assert_string_equal(content_of("y_info.json"), "precious");
+    assert_false(is_there("y_usage.jsonl"));
 }
 
 static void clobbered_files_become_private(void **state)
@@ -342,11 +381,6 @@ static void many_events_do_not_pile_up_in_memory(void **state)
     size_t written = strlen(content_of("x_events.jsonl"));
     assert_true(written > 100000);
     assert_int_equal(content_of("x_events.jsonl")[written - 1], '\n');
-}
-
-static struct run_info info_with(const char *message)
-{
-    return (struct run_info){.metron_version = "1", .message = message, .registry = &registry};
 }
 
 static void info_is_replaced_as_a_whole(void **state)
@@ -502,6 +536,8 @@ int main(void)
         WITH_FOLDER(only_wanted_files_are_made),
         WITH_FOLDER(an_existing_file_is_an_error_that_leaves_it_alone),
         WITH_FOLDER(clobber_empties_what_is_there),
+        WITH_FOLDER(clobber_removes_what_is_not_part_of_this_run),
+        WITH_FOLDER(info_is_not_there_until_it_is_whole),
         WITH_FOLDER(clobbered_files_become_private),
         WITH_FOLDER(a_prefix_that_cannot_be_made_says_why),
         WITH_FOLDER(each_record_is_one_line_at_once),

@@ -460,15 +460,15 @@ static void mistakes_name_file_line_and_key(void **state)
     check_refusal("\n[runn]\njob = b\n",
                   "a.conf:3: key 'job' is in the unknown section [runn]; keys stand in no "
                   "section or in [run]");
-    check_refusal("job = a\njust words\n", "a.conf:2: not a line of the form 'key = value'");
-    check_refusal("[run\njob = a\n", "a.conf:1: not a line of the form 'key = value'");
+    check_refusal("job = a\njust words\n", "a.conf:2: 'just words' is not of the form 'key = value'");
+    check_refusal("[run\njob = a\n", "a.conf:1: '[run' is not of the form 'key = value'");
     assert_int_equal(load("json = yes\n"), -EINVAL); /* an option, not a setting to keep */
 }
 
 static void the_first_mistake_is_told(void **state)
 {
     (void)state;
-    check_refusal("a line\nwait = never\n", "a.conf:1: not a line of the form 'key = value'");
+    check_refusal("a line\nwait = never\n", "a.conf:1: 'a line' is not of the form 'key = value'");
     check_refusal("wait = never\na line\n", "a.conf:1: wait: 'never' is not one of: root, tree");
 }
 

@@ -419,6 +419,19 @@ static void a_key_is_present_if_and_only_if_it_was_measured(void **state)
     assert_int_equal(bench.record.count, 0);
 }
 
+static void what_is_no_number_is_no_value(void **state)
+{
+    (void)state;
+    fold_single_number(SOURCE_T, PASS_SAMPLE, 1, LOAD, (double)NAN);
+    fold_single_number(SOURCE_T, PASS_SAMPLE, 2, FREE, (double)INFINITY);
+    report();
+    assert_int_equal(bench.record.count, 0); /* JSON has no word for them */
+    fold_single_number(SOURCE_T, PASS_SAMPLE, 3, LOAD, 2);
+    report();
+    is("t_load", 2);
+    is("t_ave_load", 2);
+}
+
 static void what_nobody_selected_is_not_recorded(void **state)
 {
     (void)state;
@@ -758,6 +771,7 @@ int main(void)
         RULE(a_process_born_while_we_watch_did_everything_here),
         RULE(percent_is_made_at_the_edge),
         RULE(a_key_is_present_if_and_only_if_it_was_measured),
+        RULE(what_is_no_number_is_no_value),
         RULE(what_nobody_selected_is_not_recorded),
         RULE(means_are_weighted_by_time),
         RULE(the_mean_of_a_rate_is_weighted_by_its_own_interval),

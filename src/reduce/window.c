@@ -84,9 +84,9 @@ struct window *window_new(const struct registry *registry, const struct window_o
     return window;
 }
 
-static void tracked_free(struct window *window, struct tracked *tracked)
+/* The subject must be out of the window's map. */
+static void tracked_free(const struct window *window, struct tracked *tracked)
 {
-    HASH_DEL(window->subjects, tracked);
     for (size_t i = 0; i < window->plan_count; i++) {
         enum type type = window->plans[i].measurement->type;
         statistic_fini(&tracked->cells[i].statistic, type);
@@ -101,8 +101,10 @@ void window_free(struct window *window)
 {
     if (!window)
         return;
-    struct tracked *tracked, *next;
-    HASH_ITER (hh, window->subjects, tracked, next) {
+    struct tracked *tracked = window->subjects, *next;
+    HASH_CLEAR(hh, window->subjects); /* the map; the chain of subjects is still there to walk */
+    for (; tracked; tracked = next) {
+        next = tracked->hh.next;
         tracked_free(window, tracked);
     }
     for (size_t i = 0; i < window->plan_count; i++) {
@@ -455,6 +457,7 @@ static void window_begin_next(struct window *window)
         statistic_reset(&window->cells[i].statistic, window->plans[i].measurement->type);
     HASH_ITER (hh, window->subjects, tracked, next) {
         if (tracked->ended && !tracked->run) {
+            HASH_DEL(window->subjects, tracked);
             tracked_free(window, tracked);
             continue;
         }

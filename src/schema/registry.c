@@ -9,16 +9,17 @@
 #include "base/text.h"
 
 /* No key occurs twice, and no key is what a statistic of another would be called (proc_ave_rss_total). */
-static int registry_check_unique(const struct registry *registry, size_t index, struct metron_error *error)
+static int check_unique(const struct registry_entry *entries, size_t count, size_t index,
+                        struct metron_error *error)
 {
-    const struct registry_entry *entry = &registry->entries[index];
+    const struct registry_entry *entry = &entries[index];
     char peak[MEASUREMENT_KEY_SIZE], ave[MEASUREMENT_KEY_SIZE], low[MEASUREMENT_KEY_SIZE];
 
     measurement_statistic_key(entry->source, entry->measurement, "peak", peak);
     measurement_statistic_key(entry->source, entry->measurement, "ave", ave);
     measurement_statistic_key(entry->source, entry->measurement, "low", low);
-    for (size_t i = 0; i < registry->count; i++) {
-        const char *other = registry->entries[i].measurement->key;
+    for (size_t i = 0; i < count; i++) {
+        const char *other = entries[i].measurement->key;
         if (i != index && strcmp(other, entry->measurement->key) == 0)
             return error_set(error, -EINVAL, "measurement '%s' is defined twice", other);
         if (strcmp(other, peak) == 0 || strcmp(other, ave) == 0 || strcmp(other, low) == 0)
@@ -31,7 +32,7 @@ static int registry_check_unique(const struct registry *registry, size_t index, 
 int registry_init(struct registry *registry, const struct source *const *sources, size_t source_count,
                   struct metron_error *error)
 {
-    size_t total = 0;
+    size_t total = 0, count = 0;
 
     *registry = (struct registry){.sources = sources, .source_count = source_count};
     for (size_t i = 0; i < source_count; i++)
@@ -48,12 +49,13 @@ int registry_init(struct registry *registry, const struct source *const *sources
                 registry_fini(registry);
                 return code;
             }
-            registry->entries[registry->count++] = (struct registry_entry){
+            registry->entries[count++] = (struct registry_entry){
                 .source = source, .measurement = &source->measurements[j], .source_index = i};
         }
     }
-    for (size_t i = 0; i < registry->count; i++) {
-        int code = registry_check_unique(registry, i, error);
+    registry->count = count;
+    for (size_t i = 0; i < count; i++) {
+        int code = check_unique(registry->entries, count, i, error);
         if (code < 0) {
             registry_fini(registry);
             return code;

@@ -147,7 +147,7 @@ void measurements_markdown(struct strbuf *out, const struct registry *registry)
                      "|---|---|---|---|---|---|---|---|---|\n");
         }
         strbuf_addf(out, "| `%s` | %s | %s | %s | %s | %s | ", m->key, scope_name(m->scope),
-                    type_name(m->type), unit_name(m->unit), source->fields[m->field], how(m));
+                    type_name(m->type), unit_name(m->unit), entry->source->fields[m->field], how(m));
         markdown_names(out, entry);
         strbuf_addf(out, " | %s | %s |\n", cost_text(m->cost, cost), m->meaning);
     }

@@ -101,10 +101,9 @@ def test_children_of_threads_are_found(run_metron):
 def test_exec_keeps_the_process_and_renews_its_command(run_metron):
     run = run_metron("--sample-interval 0.1 --report-interval 0.4",
                      ["sh", "-c", "sleep 0.5; exec sleep 0.6"])
-    root = str(run.events[0]["pid"])
-    commands = per_pid(run.usage, "proc_cmd")[root]
+    commands = per_pid(run.usage, "proc_cmd")[run.root]
     assert commands[0].startswith("sh") and commands[-1].startswith("sleep")
-    exits = [event for event in run.events if event["event_type"] == "exit" and str(event["pid"]) == root]
+    exits = [event for event in run.events if event["event_type"] == "exit" and str(event["pid"]) == run.root]
     assert len(exits) == 1
 
 

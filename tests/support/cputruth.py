@@ -60,7 +60,7 @@ class CpuTruth:
                 attempt(uid)
                 return
             except OSError as error:
-                reasons.append(str(error))
+                reasons.append(error.strerror or str(error))
                 self.remove()
         raise NoTruth("no writable cpuacct (v1) or cgroup v2 group: " + "; ".join(reasons))
 

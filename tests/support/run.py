@@ -57,6 +57,11 @@ class Run:
         return records.strict_lines(self.bytes("events.jsonl"))
 
     @property
+    def root(self):
+        """The pid of the command itself, as keys of a record have it: it is the first to be born."""
+        return str(self.events[0]["pid"])
+
+    @property
     def message(self):
         """What metron (and the command) said on stderr, as text."""
         return self.stderr.decode("utf-8", "replace")

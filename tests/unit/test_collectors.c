@@ -449,8 +449,8 @@ static void proc_reads_a_process_as_it_is(void **state)
     assert_true(number(row, "proc_pdcpu") >= 0.05 && number(row, "proc_pdcpu") < 5);
     assert_true(number(row, "proc_etime") >= 0.05 && number(row, "proc_etime") < 20);
     assert_true(number(row, "proc_minor_faults") >= (double)HELD_BYTES / (2 << 20));
-    assert_true(number(row, "proc_ctx_voluntary") > 10); /* of the waiting threads too */
-    assert_string_equal(text(row, "proc_stat"), "S");
+    assert_true(number(row, "proc_ctx_voluntary") > 10);    /* of the waiting threads too */
+    assert_non_null(strstr("S R", text(row, "proc_stat"))); /* it looks up now and then */
     assert_non_null(strstr(text(row, "proc_cmd"), "test_collectors"));
     assert_int_equal(strtol(text(row, "proc_ppid"), NULL, 10), getpid());
     assert_string_equal(text(row, "proc_start_time"), who(root_pid)->start_time);

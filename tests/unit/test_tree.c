@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 static void body_generations(void)
 {
@@ -522,6 +523,98 @@ static void a_main_thread_that_left_is_not_the_end_of_its_process(void **state)
     assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, root)->wait_status), 7);
 }
 
+/* A /proc of our own with one process in it. */
+static char root[64];
+
+static void put_stat(const char *format, unsigned user_ticks, unsigned start_ticks)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/4711/stat", root);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    (void)fprintf(file, format, user_ticks, start_ticks);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define STAT_LINE                                                                                            \
+    "4711 (made up) S 1 4711 4711 0 -1 4194560 10 20 0 0 %u 0 0 0 20 0 1 0 %u 4096 1 18446744073709551615 "  \
+    "1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+
+static void watch_recorded(void)
+{
+    struct tree_options options = tree_options_for(TREE_LISTINGS);
+    char path[128];
+
+    (void)snprintf(root, sizeof(root), "/tmp/metron-tree-XXXXXX");
+    assert_non_null(mkdtemp(root));
+    (void)snprintf(path, sizeof(path), "%s/4711", root);
+    assert_int_equal(mkdir(path, 0700), 0);
+    watch.facts.live = false;
+    options.proc_root = root;
+    options.kept_descriptors = 0; /* a file of ours, once open, would never say that the process is gone */
+    options.start_ns = 0;         /* all that it used counts */
+    options.reaps = options.read_clock = false;
+    watch_with(&options, TREE_LISTINGS);
+    assert_int_equal(tree_add_root(watch.tree, 4711), 0);
+}
+
+static void forget_recorded(void)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/4711/stat", root);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/4711", root);
+    (void)rmdir(path);
+    (void)rmdir(root);
+}
+
+static void a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more(void **state)
+{
+    (void)state;
+    watch_recorded();
+    put_stat(STAT_LINE, 500, 1000);
+    tree_refresh(watch.tree);
+    double used = 500.0 / (double)clock_ticks_per_second();
+    assert_true(who(4711)->fresh);
+    assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
+    put_stat("not what the kernel writes %u %u", 0, 0);
+    tree_refresh(watch.tree);
+    assert_non_null(who(4711)); /* not dead: nothing says so */
+    assert_false(who(4711)->fresh);
+    assert_int_equal(tree_living(watch.tree), 1);
+    assert_int_equal(tree_exited(watch.tree), 0);
+    assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
+    put_stat(STAT_LINE, 700, 1000);
+    tree_refresh(watch.tree);
+    assert_true(who(4711)->fresh);
+    assert_true(tree_ledger(watch.tree)->live.cpu_seconds > used);
+    forget_recorded();
+    tree_refresh(watch.tree);
+    assert_null(who(4711));
+    assert_int_equal(tree_exited(watch.tree), 1);
+}
+
+static void another_start_time_is_another_process(void **state)
+{
+    (void)state;
+    watch_recorded();
+    put_stat(STAT_LINE, 500, 1000);
+    tree_refresh(watch.tree);
+    const uint64_t serial = who(4711)->subject.serial;
+    put_stat(STAT_LINE, 3, 1001);
+    tree_refresh(watch.tree);
+    assert_null(who(4711)); /* the one we knew is gone, whoever has its number */
+    assert_int_equal(tree_exited(watch.tree), 1);
+    assert_int_equal(tree_add_root(watch.tree, 4711), 0);
+    tree_refresh(watch.tree);
+    assert_true(who(4711)->subject.serial != serial);
+    assert_int_equal(who(4711)->subject.incarnation, 2);
+    assert_true(tree_ledger(watch.tree)->gone.cpu_seconds > 0); /* and what it did is kept */
+    forget_recorded();
+}
+
 static void descriptors_may_run_out(void **state)
 {
     struct tree_options options = tree_options_for(method_of(state));
@@ -580,6 +673,8 @@ int main(void)
         ALL_WAYS(the_ledger_never_falls_and_conserves_a_fork_storm),
         ALL_WAYS(a_reused_pid_is_another_process),
         ALL_WAYS(a_main_thread_that_left_is_not_the_end_of_its_process),
+        ONE_WAY(a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more, by_listings),
+        ONE_WAY(another_start_time_is_another_process, by_listings),
         ALL_WAYS(descriptors_may_run_out),
         ONE_WAY(a_tree_without_a_root_folder_says_so, by_listings),
         ONE_WAY(the_reason_for_a_lesser_method_is_told, by_listings),

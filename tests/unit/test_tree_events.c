@@ -412,6 +412,45 @@ static void lost_events_are_counted_and_healed_by_a_listing(void **state)
         assert_non_null(who(shared->pids[i]));
 }
 
+static void body_with_late_threads(void)
+{
+    say();
+    while (atomic_load(&shared->counts[0]) == 0)
+        sleep_seconds(0.001);
+    body_with_threads();
+}
+
+static void threads_whose_beginning_was_lost_may_end(void **state)
+{
+    watch_begin(state);
+    int least = 0, much = 1 << 20;
+    pid_t root = start_root(body_with_late_threads);
+    await_said(1);
+    tree_refresh(watch.tree); /* its own beginning was told */
+    assert_int_equal(setsockopt(tree_events_fd(watch.tree), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+    pid_t storm = start(body_storm); /* fills what room there is */
+    int status;
+    struct rusage usage;
+    assert_int_equal(wait4(storm, &status, 0, &usage), storm);
+    atomic_store(&shared->counts[0], 1);
+    await_said(2);
+    tree_reap(watch.tree, storm, status, &usage);
+    assert_true(tree_events_lost(watch.tree) > 0);
+    assert_int_equal(setsockopt(tree_events_fd(watch.tree), SOL_SOCKET, SO_RCVBUF, &much, sizeof(much)), 0);
+    let_go(1);
+    await_said(3);
+    tree_refresh(watch.tree);
+    assert_non_null(who(root));
+    assert_int_equal(times_told(EVENT_EXIT, root), 0);
+    let_go(2);
+    for (int ms = 0; times_told(EVENT_EXIT, root) == 0 && ms < PATIENCE_MS; ms++) {
+        (void)reap_all();
+        tree_refresh(watch.tree);
+        sleep_seconds(0.001);
+    }
+    assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, root)->wait_status), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +474,7 @@ int main(void)
         ONE_WAY(threads_begun_before_we_looked_may_end, by_connector),
         ONE_WAY(threads_begun_before_we_looked_may_end, by_scan),
         ONE_WAY(lost_events_are_counted_and_healed_by_a_listing, by_connector),
+        ONE_WAY(threads_whose_beginning_was_lost_may_end, by_connector),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

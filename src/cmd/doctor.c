@@ -35,7 +35,8 @@ struct report {
 };
 
 static void __attribute__((format(printf, 5, 6)))
-add(struct report *report, const char *group, const char *name, bool works, const char *format, ...)
+add(struct report *report, const char *group, const char *name, enum doctor_verdict verdict,
+    const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -46,20 +47,21 @@ add(struct report *report, const char *group, const char *name, bool works, cons
     (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     const char *detail = arena_strdup(&report->arena, text);
-    report->findings[report->count++] =
-        (struct doctor_finding){.group = group, .name = name, .works = works, .detail = detail ? detail : ""};
+    report->findings[report->count++] = (struct doctor_finding){
+        .group = group, .name = name, .verdict = verdict, .detail = detail ? detail : ""};
 }
 
 static void look_at_machine(struct report *report, const struct kernel_facts *facts)
 {
     char memory[UNIT_TEXT_SIZE];
 
-    add(report, "machine", "kernel", true, "Linux %s on %s", facts->release, facts->hostname);
-    add(report, "machine", "CPUs", true, "%u usable of %u online", facts->usable_cpus, facts->online_cpus);
-    add(report, "machine", "memory", facts->memory_bytes > 0, "%s",
+    add(report, "machine", "kernel", DOCTOR_FACT, "Linux %s on %s", facts->release, facts->hostname);
+    add(report, "machine", "CPUs", DOCTOR_FACT, "%u usable of %u online", facts->usable_cpus,
+        facts->online_cpus);
+    add(report, "machine", "memory", DOCTOR_FACT, "%s",
         unit_human(UNIT_BYTES, (double)facts->memory_bytes, memory));
-    add(report, "machine", "clock tick", true, "%ld per second: rates are resolved to one tick per interval",
-        facts->ticks_per_second);
+    add(report, "machine", "clock tick", DOCTOR_FACT,
+        "%ld per second: rates are resolved to one tick per interval", facts->ticks_per_second);
 }
 
 static void look_at_processes(struct report *report, const struct kernel_facts *facts)
@@ -70,31 +72,32 @@ static void look_at_processes(struct report *report, const struct kernel_facts *
 
     if (fd >= 0) {
         connector_close(fd);
-        add(report, "processes", "process connector", true,
+        add(report, "processes", "process connector", DOCTOR_WORKS,
             "the kernel tells every fork, exec and exit: none is missed, however short");
     } else {
-        add(report, "processes", "process connector", false,
-            "%s; processes that live between two samples are counted "
-            "in CPU and memory totals, but not listed",
+        add(report, "processes", "process connector", DOCTOR_FAILS,
+            "%s; the CPU of processes that live between two samples is still counted, but they are not "
+            "listed",
             error.message);
     }
-    add(report, "processes", "children listings", facts->has_children_files,
+    add(report, "processes", "children listings", facts->has_children_files ? DOCTOR_WORKS : DOCTOR_FAILS,
         facts->has_children_files
             ? "following a tree costs what the tree costs"
             : "the kernel lacks CONFIG_PROC_CHILDREN: without the connector all of /proc is scanned");
-    add(report, "processes", "descriptor counts", true,
+    add(report, "processes", "descriptor counts", DOCTOR_WORKS,
         facts->fd_count_in_size ? "in one call per process (Linux 6.2 and later)"
                                 : "by listing each fd folder");
     (void)getrlimit(RLIMIT_NOFILE, &limit);
-    add(report, "processes", "open files", true, "up to %llu: files of about %llu processes can be kept open",
-        (unsigned long long)limit.rlim_max, (unsigned long long)(limit.rlim_max / 5));
+    add(report, "processes", "open files", DOCTOR_FACT,
+        "up to %llu: files of about %llu processes can be kept open", (unsigned long long)limit.rlim_max,
+        (unsigned long long)(limit.rlim_max / 5));
 }
 
 static void look_at_tiers(struct report *report)
 {
-    add(report, "tiers", "plain", true, "/proc, wait4, sub-reaper: no privilege needed");
-    add(report, "tiers", "own cgroup", false, "this version makes none");
-    add(report, "tiers", "kernel events", false,
+    add(report, "tiers", "plain", DOCTOR_WORKS, "/proc, wait4, sub-reaper: no privilege needed");
+    add(report, "tiers", "own cgroup", DOCTOR_FAILS, "this version makes none");
+    add(report, "tiers", "kernel events", DOCTOR_FAILS,
         "this version loads no BPF; see the process connector above");
 }
 
@@ -103,7 +106,7 @@ static void look_at_settings(struct report *report, const struct settings *setti
     for (int id = 0; id < SETTING_COUNT; id++)
         if (settings_origin(settings, (enum setting_id)id) > SETTING_ORIGIN_DEFAULT &&
             settings_origin(settings, (enum setting_id)id) < SETTING_ORIGIN_COMMAND_LINE)
-            add(report, "settings", settings_table[id].name, true, "%s (%s)",
+            add(report, "settings", settings_table[id].name, DOCTOR_FACT, "%s (%s)",
                 settings_text(settings, (enum setting_id)id),
                 settings_origin_text(settings, (enum setting_id)id));
 }
@@ -128,7 +131,7 @@ static int doctor_main(int argc, char **argv)
     look_at_machine(&report, &facts);
     for (size_t i = 0; i < availability.registry.source_count; i++) {
         const char *reason = availability.sources[i].reason;
-        add(&report, "sources", availability.sources[i].name, reason == NULL, "%s",
+        add(&report, "sources", availability.sources[i].name, reason ? DOCTOR_FAILS : DOCTOR_WORKS, "%s",
             reason ? reason : availability.registry.sources[i]->title);
     }
     look_at_processes(&report, &facts);

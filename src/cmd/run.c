@@ -25,7 +25,7 @@ static const struct command_description description = {
                    "\n"
                    "Ctrl-C goes to the command. A second one, or SIGTERM or SIGHUP to metron, ends the whole "
                    "tree (SIGTERM, "
-                   "after 10 seconds SIGKILL); the record is still written.",
+                   "after 10 seconds SIGKILL: --kill-after); the record is still written.",
     .examples =
         "  metron run -- make -j8\n"
         "  metron run --sample-interval 0.1 -p results/ -m 'with the new solver' ./simulate input.dat\n"
@@ -37,14 +37,6 @@ static void streams_chosen(size_t choice, bool *for_stdout, bool *for_stderr)
 {
     *for_stdout = choice == CHOICE_STREAMS_ALL || choice == CHOICE_STREAMS_STDOUT;
     *for_stderr = choice == CHOICE_STREAMS_ALL || choice == CHOICE_STREAMS_STDERR;
-}
-
-/* Seconds between SIGTERM and SIGKILL; tests shorten them. */
-static double kill_after(void)
-{
-    const char *text = getenv("METRON_TEST_KILL_AFTER");
-    double seconds = text ? strtod(text, NULL) : 0;
-    return seconds > 0 && seconds < 10 ? seconds : 10;
 }
 
 static void fill_options(struct run_options *options, const struct settings *settings, char **argv)
@@ -72,7 +64,7 @@ static void fill_options(struct run_options *options, const struct settings *set
         .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
         .connector = settings_choice(settings, SETTING_EVENTS) != CHOICE_EVENTS_OFF,
         .connector_or_fail = settings_choice(settings, SETTING_EVENTS) == CHOICE_EVENTS_CONNECTOR,
-        .kill_after = kill_after(),
+        .kill_after = settings_real(settings, SETTING_KILL_AFTER),
         .proc_root = "/proc",
         .metron_version = METRON_VERSION,
     };

@@ -255,6 +255,15 @@ static void read_stat(const struct proc_state *proc, struct process *process, st
     row_number(row, THREADS, (double)stat->threads);
 }
 
+/* The sum over living threads falls when one ends: what was seen of it stays counted. */
+static double switches(struct switches *seen, uint64_t sum)
+{
+    if (sum < seen->last)
+        seen->ended += seen->last - sum;
+    seen->last = sum;
+    return (double)(seen->ended + sum);
+}
+
 static void read_files(const struct proc_state *proc, struct tree *tree, struct process *process,
                        struct row *row)
 {
@@ -278,9 +287,12 @@ static void read_files(const struct proc_state *proc, struct tree *tree, struct 
                 tree_note_hwm(tree, status.hwm_bytes);
             }
             if (status.has_switches) {
-                row_number(row, CTX_VOLUNTARY, (double)status.voluntary_switches);
-                row_number(row, CTX_INVOLUNTARY, (double)status.involuntary_switches);
+                row_number(row, CTX_VOLUNTARY, switches(&process->voluntary, status.voluntary_switches));
+                row_number(row, CTX_INVOLUNTARY,
+                           switches(&process->involuntary, status.involuntary_switches));
             }
+            if (status.ignores_sigchld && process->has_children)
+                tree_note_dropped_children(tree);
         }
     }
     if ((proc->cost & COST_FD) && pid_dir_count_fds(&process->dir, reader, keep, &count) == 0)

@@ -43,7 +43,7 @@ static const char *const fields[FIELD_COUNT] = {
 #define SYSTEM_RATE(KEY, FIELD, MEANING)                                                                     \
     {                                                                                                        \
         .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT, .derive = DERIVE_RATE,   \
-        .reduce = REDUCE_MAX, .cost = COST_SYSTEM, .meaning = (MEANING)                                      \
+        .reduce = REDUCE_MAX, .ceiling = CEILING_ONLINE_CORES, .cost = COST_SYSTEM, .meaning = (MEANING)     \
     }
 
 static const struct measurement measurements[] = {

@@ -274,7 +274,8 @@ static void run_finish(struct run *run)
     info->wall_seconds = (double)(run->end_ns - run->launched.start_ns) / (double)NS_PER_SECOND;
     info->events_lost = tree_events_lost(run->tree);
     info->spawned_is_exact = tree_counts_all(run->tree);
-    info->headline = headline_of(&run->summary, info->cpu_is_conserved, info->spawned_is_exact);
+    info->cpu_is_conserved = tree_cpu_missing(run->tree) == NULL;
+    info->headline = headline_of(&run->summary, tree_cpu_missing(run->tree), info->spawned_is_exact);
     run_set_outcome(run);
     info->ended = true;
     run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));

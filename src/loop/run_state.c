@@ -202,7 +202,6 @@ static int describe_run(struct run *run)
         .report_interval = options->report_interval,
         .mode = options->new_session ? "new-session" : "current-session",
         .wait = options->wait == RUN_WAIT_TREE ? "tree" : "root",
-        .cpu_is_conserved = options->new_session,
         .collectors = options->collectors,
         .collector_count = options->collector_count,
         .registry = options->registry,
@@ -303,6 +302,7 @@ static int start_measuring(struct run *run, struct metron_error *error)
         .proc_root = options->proc_root,
         .start_ns = run->start_ns,
         .usable_cores = options->facts->usable_cpus,
+        .online_cores = options->facts->online_cpus,
     };
     run->sampler = sampler_new(&sampler_options, error);
     if (!run->sampler)
@@ -429,7 +429,8 @@ void run_settle_files(struct run *run, int code)
     bool failed = code < 0 || run->info.exit_code != 0;
     bool soon = options->fail_time < 0 || run->info.wall_seconds < options->fail_time;
 
-    run->discarded = failed && soon && options->fail_time != 0;
+    /* A command that was told to end did not fail: its record is wanted. */
+    run->discarded = failed && soon && options->fail_time != 0 && !run->ending;
     if (run->discarded)
         run_folder_remove(&run->folder);
 }

@@ -33,6 +33,7 @@ struct sampler *sampler_new(const struct sampler_options *options, struct metron
         .start_ns = options->start_ns,
         .tick_ns = NS_PER_SECOND / (uint64_t)clock_ticks_per_second(),
         .usable_cores = options->usable_cores,
+        .online_cores = options->online_cores,
     };
 
     if (!sampler)

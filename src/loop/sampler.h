@@ -21,7 +21,7 @@ struct sampler_options {
     struct tree *tree;               /* borrowed */
     const char *proc_root;
     uint64_t start_ns;
-    double usable_cores;
+    double usable_cores, online_cores;
 };
 
 /* Opens the collectors that something was selected of. One that fails to open costs its own keys; its reason

@@ -242,22 +242,20 @@ static bool in_namespace(const char *path, ino_t initial)
 static int refusal(int code, const char *what, struct metron_error *error)
 {
     if (code == -EPERM || code == -EACCES)
-        return error_set(error, code,
-                         "process connector: not permitted on this kernel without CAP_NET_ADMIN (%s)", what);
+        return error_set(error, code, "not permitted on this kernel without CAP_NET_ADMIN (%s)", what);
     if (code == -EPROTONOSUPPORT)
-        return error_set(error, code, "process connector: this kernel has none (CONFIG_CONNECTOR)");
+        return error_set(error, code, "this kernel has none (CONFIG_CONNECTOR)");
     if (code == -ECONNREFUSED)
         return error_set(error, code,
-                         "process connector: nobody answers in this network namespace, only in the initial "
+                         "nobody answers in this network namespace, only in the initial "
                          "one (or the kernel lacks CONFIG_CONNECTOR)");
     if (code == -ENOMSG && !in_namespace("/proc/self/ns/pid", INITIAL_PID_NAMESPACE))
-        return error_set(error, code, "process connector: no answer outside the initial pid namespace");
+        return error_set(error, code, "no answer outside the initial pid namespace");
     if (code == -ENOMSG && !in_namespace("/proc/self/ns/user", INITIAL_USER_NAMESPACE))
-        return error_set(error, code, "process connector: no answer outside the initial user namespace");
+        return error_set(error, code, "no answer outside the initial user namespace");
     if (code == -ENOMSG)
-        return error_set(error, code,
-                         "process connector: no answer from the kernel (is CONFIG_PROC_EVENTS off?)");
-    return error_set(error, code, "process connector: %s: %s", what, strerror(-code));
+        return error_set(error, code, "no answer from the kernel (is CONFIG_PROC_EVENTS off?)");
+    return error_set(error, code, "%s: %s", what, strerror(-code));
 }
 
 int connector_open(struct metron_error *error)

@@ -77,6 +77,10 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out)
             out->has_hwm = line_number(line + 6, line_end, &out->hwm_bytes);
             if (__builtin_mul_overflow(out->hwm_bytes, 1024U, &out->hwm_bytes))
                 out->hwm_bytes = UINT64_MAX;
+        } else if (*line == 'S' && LINE_IS(line, line_end, "SigIgn:") && line_end - line >= 12) {
+            /* A mask in hexadecimal; SIGCHLD is 17, the lowest bit of the fifth digit from the right. */
+            char digit = line_end[-5];
+            out->ignores_sigchld = (digit <= '9' ? digit - '0' : digit - 'a' + 10) & 1;
         } else if (*line == 'v' && LINE_IS(line, line_end, "voluntary_ctxt_switches:")) {
             has_voluntary = line_number(line + 24, line_end, &out->voluntary_switches);
         } else if (*line == 'n' && LINE_IS(line, line_end, "nonvoluntary_ctxt_switches:")) {

@@ -13,20 +13,18 @@ static void larger(struct headline_answer *best, struct headline_answer candidat
         *best = candidate;
 }
 
-struct headline headline_of(const struct record *summary, bool cpu_is_conserved, bool spawned_is_exact)
+struct headline headline_of(const struct record *summary, const char *cpu_note, bool spawned_is_exact)
 {
     struct headline headline = {0};
 
-    headline.cpu_seconds =
-        answer(summary, "proc_cpu_seconds",
-               cpu_is_conserved ? NULL : "not conserved: what ended unseen and was not inherited is missing");
+    headline.cpu_seconds = answer(summary, "proc_cpu_seconds", cpu_note);
     /* No own cgroup and no PSS here: the larger of the sampled sum, which counts shared pages once per
      * process, and what the kernel kept as the largest single process, of the sampled ones and of the reaped.
      */
     larger(&headline.peak_memory_bytes,
-           answer(summary, "proc_hwm_max", "largest single process, from its high-water mark"));
+           answer(summary, "proc_hwm_max", "largest single process; several may have held more at once"));
     larger(&headline.peak_memory_bytes,
-           answer(summary, "rusage_max_rss", "largest single process, from wait4"));
+           answer(summary, "rusage_max_rss", "largest single process; several may have held more at once"));
     larger(&headline.peak_memory_bytes,
            answer(summary, "proc_peak_rss_total", "upper bound: shared pages are counted once per process"));
     headline.processes = answer(summary, "proc_spawned", spawned_is_exact ? NULL : "lower bound");

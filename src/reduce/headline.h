@@ -8,7 +8,8 @@
 #include "schema/record.h"
 #include "schema/run_info.h"
 
-/* `cpu_is_conserved`: the ledger saw every exit; `spawned_is_exact`: every spawn was told. */
-struct headline headline_of(const struct record *summary, bool cpu_is_conserved, bool spawned_is_exact);
+/* `cpu_note`: what is missing in the ledger's CPU, NULL if nothing is known to be; `spawned_is_exact`: every
+ * spawn was told. */
+struct headline headline_of(const struct record *summary, const char *cpu_note, bool spawned_is_exact);
 
 #endif

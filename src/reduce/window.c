@@ -197,6 +197,20 @@ static struct derived plan_derive(const struct window *window, const struct plan
     return derive_increment(window, pass, row, number, previous);
 }
 
+/* 0: there is none, or it is not known. */
+static double ceiling_of(const struct window *window, const struct measurement *m)
+{
+    switch (m->ceiling) {
+    case CEILING_USABLE_CORES:
+        return window->options.usable_cores;
+    case CEILING_ONLINE_CORES:
+        return window->options.online_cores;
+    case CEILING_NONE:
+        break;
+    }
+    return 0;
+}
+
 static void statistic_take(const struct window *window, const struct measurement *m,
                            const struct derived *derived, struct statistic *statistic)
 {
@@ -206,9 +220,9 @@ static void statistic_take(const struct window *window, const struct measurement
         statistic->fell = true;
     if (!derived->has || !isfinite(number))
         return;
-    if (m->ceiling == CEILING_USABLE_CORES && window->options.usable_cores > 0 &&
-        number > window->options.usable_cores)
-        number = window->options.usable_cores;
+    double ceiling = ceiling_of(window, m);
+    if (ceiling > 0 && number > ceiling)
+        number = ceiling;
     if (!derived->mean_only)
         statistic_fold(statistic, m->reduce, number, 0);
     /* The mean takes what was really counted: the part above the ceiling belongs to an earlier interval. */
@@ -457,6 +471,7 @@ static void window_begin_next(struct window *window)
         statistic_reset(&window->cells[i].statistic, window->plans[i].measurement->type);
     HASH_ITER (hh, window->subjects, tracked, next) {
         if (tracked->ended && !tracked->run) {
+            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): HASH_ITER took `next` before this one goes */
             HASH_DEL(window->subjects, tracked);
             tracked_free(window, tracked);
             continue;

@@ -30,7 +30,8 @@ struct window;
 struct window_options {
     uint64_t start_ns;   /* monotonic: when the target began to be followed */
     uint64_t tick_ns;    /* a kernel tick */
-    double usable_cores; /* 0: unknown, nothing is cut */
+    double usable_cores; /* by the target; 0: unknown, nothing is cut */
+    double online_cores; /* of the machine; likewise */
 };
 
 /* For the selected measurements of `registry`, which must outlive the window. NULL for want of memory. */

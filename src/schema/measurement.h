@@ -18,7 +18,7 @@ enum derive { DERIVE_NONE, DERIVE_RATE };
 enum collapse { COLLAPSE_NONE, COLLAPSE_SUM, COLLAPSE_MAX, COLLAPSE_COUNT };
 enum reduce { REDUCE_MAX, REDUCE_MIN, REDUCE_LAST, REDUCE_DELTA, REDUCE_TALLY };
 /* What a rate can never truly exceed: a higher reading is a late one, and is cut. */
-enum ceiling { CEILING_NONE, CEILING_USABLE_CORES };
+enum ceiling { CEILING_NONE, CEILING_USABLE_CORES, CEILING_ONLINE_CORES };
 
 /* What a measurement makes us read, so that what nobody selected is not read. A bit set. */
 enum cost {

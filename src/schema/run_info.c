@@ -85,8 +85,10 @@ static void provenance_json(struct json *json, const struct run_info *info)
     json_key_string(json, "tier_reason", info->tier_reason);
     json_key_string(json, "processes_seen_by", info->processes_seen_by);
     json_key_string(json, "processes_seen_reason", info->processes_seen_reason);
-    json_key_boolean(json, "cpu_is_conserved", info->cpu_is_conserved);
-    json_key_boolean(json, "spawned_is_exact", info->spawned_is_exact);
+    if (info->ended) { /* before, it is not known */
+        json_key_boolean(json, "cpu_is_conserved", info->cpu_is_conserved);
+        json_key_boolean(json, "spawned_is_exact", info->spawned_is_exact);
+    }
     if (info->events_lost)
         json_key_integer(json, "events_lost", (int64_t)info->events_lost);
     json_key(json, "collectors");

@@ -187,6 +187,18 @@ const struct setting settings_table[SETTING_COUNT] = {
                 "give the command a terminal: progress bars and colours stay live and are recorded, in "
                 "stdout",
         },
+    [SETTING_KILL_AFTER] =
+        {
+            .name = "kill-after",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_COMMAND,
+            .initial = "10",
+            .placeholder = "S",
+            .lowest = 0,
+            .highest = 86400,
+            .commands = COMMAND_RUN,
+            .meaning = "seconds between SIGTERM and SIGKILL when metron is told to end the whole tree",
+        },
     [SETTING_CGROUP] =
         {
             .name = "cgroup",

@@ -41,6 +41,14 @@ static uint32_t next_incarnation(struct tree *tree, pid_t pid)
     return tree->incarnations[pid];
 }
 
+void members_set_birth(const struct tree *tree, struct process *process, uint64_t born_ns)
+{
+    if (!born_ns || process->subject.born_ns)
+        return;
+    process->subject.born_ns = born_ns;
+    clock_iso8601(tree_wall(tree, born_ns), 2, process->start_time);
+}
+
 struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
 {
     if (tree->count == tree->capacity) {
@@ -59,14 +67,10 @@ struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
     if (!process)
         return NULL;
     *process = (struct process){
-        .subject = {.serial = ++tree->next_serial,
-                    .id = pid,
-                    .incarnation = next_incarnation(tree, pid),
-                    .born_ns = born_ns},
+        .subject = {.serial = ++tree->next_serial, .id = pid, .incarnation = next_incarnation(tree, pid)},
         .event_threads = 1,
     };
-    if (born_ns)
-        clock_iso8601(tree_wall(tree, born_ns), 2, process->start_time);
+    members_set_birth(tree, process, born_ns);
     pid_dir_init(&process->dir, pid);
     HASH_ADD(hh, tree->by_pid, subject.id, sizeof(pid), process);
     tree->members[tree->count++] = process;
@@ -175,13 +179,10 @@ static void set_start(const struct tree *tree, struct process *process, uint64_t
     uint64_t start_ns = start_ticks * tick_ns - (uint64_t)tree->suspended_ns;
 
     process->start_ticks = start_ticks;
-    if (process->subject.born_ns)
-        return; /* the connector told it before, and what was said once stays said */
-    clock_iso8601(tree_wall(tree, start_ns), 2, process->start_time);
     /* stat cuts the start down to a tick: a child of ours cannot be older than the run. */
     if (tree->options.reaps && start_ns <= tree->options.start_ns)
         start_ns = tree->options.start_ns + 1;
-    process->subject.born_ns = start_ns;
+    members_set_birth(tree, process, start_ns);
 }
 
 /* A hash of what exec changes; where stat hides the stack (another user's process), the name alone. */
@@ -266,8 +267,11 @@ int member_read(struct tree *tree, struct process *process)
         process->baseline = ledger_of_process(&stat, cpu_ns);
     if (tree->options.read_commands && process->image != image_of(&stat) && stat.state != 'Z')
         read_command(tree, process);
+    struct process *parent =
+        process->passes == 1 || !process->of_command ? members_find(tree, stat.ppid) : NULL;
+    if (parent)
+        parent->has_children = true;
     if (!process->of_command) {
-        const struct process *parent = members_find(tree, stat.ppid);
         process->of_command = tree->options.reaps || pid == tree->root || (parent && parent->of_command);
     }
     announce_spawn(tree, process, stat.ppid, SEEN_SAMPLED, process->subject.born_ns);

@@ -23,6 +23,7 @@ struct tree {
     char connector_reason[sizeof(((struct metron_error *)0)->message)];
     enum tree_method method;
     struct ledger ledger;
+    bool dropped_children; /* a parent that ignores SIGCHLD was seen */
     uint64_t spawned, exited;
     unsigned living, zombies;
     struct timespec wall_at_start; /* these two name the same instant */
@@ -36,6 +37,8 @@ struct process *members_find(const struct tree *tree, pid_t pid);
 /* Adds a member; its identity is settled when stat is read. `born_ns` 0: not known yet. NULL for want of
  * memory. */
 struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns);
+/* When it was born, as an event told; what is known already stays. */
+void members_set_birth(const struct tree *tree, struct process *process, uint64_t born_ns);
 /* The member has gone: out of the pid map at once, out of the list when members_sweep is called. */
 void members_end(struct tree *tree, struct process *process);
 void members_sweep(struct tree *tree);

@@ -110,8 +110,11 @@ static void on_fork(struct tree *tree, const struct connector_event *event)
         process = members_add(tree, event->pid, event->stamp_ns);
     if (!process)
         return;
+    members_set_birth(tree, process, event->stamp_ns);
     process->told_of_birth = true;
-    const struct process *parent = members_find(tree, event->parent_tgid);
+    struct process *parent = members_find(tree, event->parent_tgid);
+    if (parent)
+        parent->has_children = true;
     process->of_command = tree->options.reaps || event->pid == tree->root || (parent && parent->of_command);
     announce_spawn(tree, process, event->parent_tgid, SEEN_EVENT, event->stamp_ns);
 }
@@ -165,6 +168,8 @@ void tree_read_events(struct tree *tree)
         if (code == -ENOBUFS) {
             tree->events_lost++;
             tree->list_once = true;
+            for (size_t i = 0; i < tree->count; i++)
+                tree->members[i]->told_of_birth = false; /* threads may have begun untold */
             continue;
         }
         if (code <= 0)
@@ -308,6 +313,20 @@ void tree_note_hwm(struct tree *tree, uint64_t bytes)
 {
     if (bytes > tree->ledger.hwm_bytes)
         tree->ledger.hwm_bytes = bytes;
+}
+
+void tree_note_dropped_children(struct tree *tree)
+{
+    tree->dropped_children = true;
+}
+
+const char *tree_cpu_missing(const struct tree *tree)
+{
+    if (!tree->options.reaps)
+        return "not conserved: what ended unseen and was not inherited is missing";
+    if (tree->dropped_children)
+        return "not conserved: a process ignored SIGCHLD, and the kernel drops the CPU of its children";
+    return NULL;
 }
 
 uint64_t tree_spawned(const struct tree *tree)

@@ -45,11 +45,15 @@ struct process {
     uint64_t image;             /* changes at exec: what the command line was read for */
     char *command;              /* masked, one line; owned; NULL if not read */
     unsigned passes;            /* in how many passes it was read */
-    bool fresh;                 /* it was read in the latest pass: what is said above is of now */
-    bool told_of_birth;         /* by the connector: then event_threads counts all its threads */
-    unsigned event_threads;     /* threads begun and not ended, as the connector told */
-    bool of_command;            /* the command or a descendant of it, not just a member of its session */
-    bool ended;                 /* gone: leaves at the end of the pass */
+    bool has_children;          /* it was seen to be a parent */
+    struct switches {           /* context switches: a thread that ends takes its own count with it */
+        uint64_t last, ended;
+    } voluntary, involuntary;
+    bool fresh;             /* it was read in the latest pass: what is said above is of now */
+    bool told_of_birth;     /* by the connector: then event_threads counts all its threads */
+    unsigned event_threads; /* threads begun and not ended, as the connector told */
+    bool of_command;        /* the command or a descendant of it, not just a member of its session */
+    bool ended;             /* gone: leaves at the end of the pass */
     bool announced_spawn, announced_exit;
     int wait_status;
     bool has_status;
@@ -100,6 +104,10 @@ unsigned tree_living(const struct tree *tree); /* members that are not zombies, 
 unsigned tree_zombies(const struct tree *tree);
 const struct ledger *tree_ledger(const struct tree *tree);
 void tree_note_hwm(struct tree *tree, uint64_t bytes); /* a high-water mark was read */
+/* A parent was seen that ignores SIGCHLD: the kernel drops its children's times. */
+void tree_note_dropped_children(struct tree *tree);
+/* What the ledger is known to miss; NULL: nothing. Static. */
+const char *tree_cpu_missing(const struct tree *tree);
 uint64_t tree_spawned(const struct tree *tree);
 uint64_t tree_exited(const struct tree *tree);
 uint64_t tree_events_lost(const struct tree *tree); /* times the kernel dropped events for us */

@@ -5,6 +5,10 @@
 #include "base/json.h"
 #include "base/text.h"
 
+static const char *const verdict_text[] = {[DOCTOR_FACT] = "", [DOCTOR_WORKS] = "yes", [DOCTOR_FAILS] = "no"};
+static const char *const verdict_color[] = {
+    [DOCTOR_FACT] = "", [DOCTOR_WORKS] = "\033[32m", [DOCTOR_FAILS] = "\033[33m"};
+
 void doctor_text(struct strbuf *out, const struct doctor_finding *findings, size_t count, bool colors)
 {
     const char *group = "";
@@ -15,8 +19,8 @@ void doctor_text(struct strbuf *out, const struct doctor_finding *findings, size
             strbuf_addf(out, "%s%s\n", i ? "\n" : "", finding->group);
             group = finding->group;
         }
-        strbuf_addf(out, "  %s%-3s%s %-22s ", colors ? (finding->works ? "\033[32m" : "\033[33m") : "",
-                    finding->works ? "yes" : "no", colors ? "\033[0m" : "", finding->name);
+        strbuf_addf(out, "  %s%-3s%s %-22s ", colors ? verdict_color[finding->verdict] : "",
+                    verdict_text[finding->verdict], colors ? "\033[0m" : "", finding->name);
         text_printable(out, finding->detail, strlen(finding->detail));
         strbuf_addc(out, '\n');
     }
@@ -32,7 +36,8 @@ void doctor_json(struct strbuf *out, const struct doctor_finding *findings, size
         json_object_begin(&json);
         json_key_string(&json, "group", findings[i].group);
         json_key_string(&json, "name", findings[i].name);
-        json_key_boolean(&json, "works", findings[i].works);
+        if (findings[i].verdict != DOCTOR_FACT)
+            json_key_boolean(&json, "works", findings[i].verdict == DOCTOR_WORKS);
         json_key_string(&json, "detail", findings[i].detail);
         json_object_end(&json);
     }

@@ -9,11 +9,17 @@
 
 #include "base/strbuf.h"
 
+enum doctor_verdict {
+    DOCTOR_FACT, /* neither good nor bad: a setting, something about the machine */
+    DOCTOR_WORKS,
+    DOCTOR_FAILS,
+};
+
 /* One thing that was looked at. Texts are borrowed while the report is written. */
 struct doctor_finding {
     const char *group; /* "sources", "processes": findings of one group stand together */
     const char *name;
-    bool works;
+    enum doctor_verdict verdict;
     const char *detail; /* what was found, or why not and what would help */
 };
 

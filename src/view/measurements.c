@@ -1,5 +1,6 @@
 #include "view/measurements.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -47,30 +48,32 @@ void measurements_table(struct strbuf *out, const struct registry *registry,
         COST_WIDTH = 14
     };
     const size_t columns = 2 + KEY_WIDTH + SCOPE_WIDTH + TYPE_WIDTH + UNIT_WIDTH + HOW_WIDTH + COST_WIDTH;
+    const bool wide = width >= columns + 30;
     const struct source *source = NULL;
     char cost[COST_TEXT_SIZE];
 
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
         const struct measurement *m = entry->measurement;
-        if (entry->source != source) {
+        if (i == 0 || entry->source != source) {
             const char *reason = sources[entry->source_index].reason;
             source = entry->source;
             strbuf_addf(out, "%s%s: %s", i ? "\n" : "", source->name, source->title);
             strbuf_addf(out, reason ? " (not available: %s)\n" : "\n", reason ? reason : "");
             strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s%-*s%s\n", KEY_WIDTH, "KEY", SCOPE_WIDTH, "SCOPE",
-                        TYPE_WIDTH, "TYPE", UNIT_WIDTH, "UNIT", HOW_WIDTH, "REDUCED BY", COST_WIDTH, "READS",
-                        width >= columns + 30 ? "MEANING" : "");
+                        TYPE_WIDTH, "TYPE", UNIT_WIDTH, "UNIT", HOW_WIDTH, "REDUCED BY",
+                        wide ? COST_WIDTH : 0, wide ? "READS" : "", wide ? "MEANING" : "");
         }
         strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s", KEY_WIDTH, m->key, SCOPE_WIDTH, scope_name(m->scope),
                     TYPE_WIDTH, type_name(m->type), UNIT_WIDTH, unit_name(m->unit), HOW_WIDTH, how(m));
-        if (width >= columns + 30) {
-            strbuf_addf(out, "%-*s", COST_WIDTH, cost_text(m->cost, cost));
-            add_wrapped(out, m->meaning, columns, width);
-        } else {
-            strbuf_addf(out, "%s\n%6s", cost_text(m->cost, cost), "");
-            add_wrapped(out, m->meaning, 6, width);
-        }
+        (void)cost_text(m->cost, cost);
+        if (wide)
+            strbuf_addf(out, "%-*s", COST_WIDTH, cost);
+        else
+            strbuf_addf(out, "\n%6s", "");
+        add_wrapped(out, m->meaning, wide ? columns : 6, width);
+        if (!wide && m->cost)
+            strbuf_addf(out, "%6s(reads %s)\n", "", cost);
     }
 }
 
@@ -139,7 +142,7 @@ void measurements_markdown(struct strbuf *out, const struct registry *registry)
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
         const struct measurement *m = entry->measurement;
-        if (entry->source != source) {
+        if (i == 0 || entry->source != source) {
             source = entry->source;
             strbuf_addf(out, "\n## %s\n\n%s\n\n", source->name, source->title);
             strbuf_adds(

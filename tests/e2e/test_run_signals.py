@@ -92,7 +92,7 @@ def test_sigterm_and_sighup_to_metron_end_the_whole_tree(run_metron, number):
 
 
 def test_stubborn_command_is_killed_in_the_end(run_metron):
-    run, _ = start_noting(run_metron, "", "-i", "TERM", seconds="60", env={"METRON_TEST_KILL_AFTER": "0.5"})
+    run, _ = start_noting(run_metron, "", "-i", "TERM", seconds="60", env={"METRON_KILL_AFTER": "0.5"})
     started = time.monotonic()
     run.signal(signal.SIGTERM)
     done = run.finish(timeout=9)
@@ -123,6 +123,27 @@ def test_sigint_to_metron_alone_is_passed_on(run_metron):
     run.signal(signal.SIGINT)
     assert run.finish(timeout=9).returncode == 6
     assert file_lines(notes) == ["ready", "INT"]
+
+
+def test_two_sigints_to_metron_end_the_tree(run_metron):
+    run, notes = start_noting(run_metron, "", "-d", "TERM")
+    run.signal(signal.SIGINT)
+    wait_until(lambda: "INT" in file_lines(notes), what="the first SIGINT")
+    run.signal(signal.SIGINT)
+    assert run.finish(timeout=9).returncode == 143
+
+
+def test_stopped_metron_goes_on_where_it_was(run_metron):
+    """SIGSTOP cannot be passed on: the command runs meanwhile, nothing is counted twice or as missed samples."""
+    run = run_metron.start("--sample-interval 0.1 --report-interval 0.2", [run_metron.workload("burn"), "1.2"])
+    wait_until(lambda: run.path("usage.jsonl").exists() and run.path("usage.jsonl").read_bytes(), what="a record")
+    run.signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    run.signal(signal.SIGCONT)
+    done = run.finish()
+    assert done.returncode == 0
+    assert done.summary["proc_cpu_seconds"] == pytest.approx(1.2, abs=0.03)
+    assert done.summary["proc_peak_pdcpu_total"] <= 115
 
 
 def test_sigquit_goes_to_the_command(run_metron, open_terminal):

@@ -111,7 +111,7 @@ def test_exec_keeps_the_process_and_renews_its_command(run_metron):
 def test_every_way_of_learning_about_children_works(run_as_user, events):
     run = run_as_user(f"--events {events} --sample-interval 0.1",
                       ["sh", "-c", "for i in 1 2 3; do sleep 0.3 & done; wait"], check=False)
-    if run.returncode == 2 and events == "connector":
+    if run.returncode in (1, 2) and events == "connector" and "connector" in run.message:
         pytest.skip("the process connector does not answer an ordinary user here")
     run.check()
     assert run.returncode == 0

@@ -150,6 +150,11 @@ def test_wrong_value_in_the_environment_is_named(run_metron, marker):
     assert not path.exists()
 
 
+def test_unknown_variable_is_not_ours(run_metron):
+    """Another program may call its variables METRON_… too; only files are held to the table."""
+    assert run_metron("", "true", env={"METRON_OF_SOMEBODY_ELSE": "1"}).returncode == 0
+
+
 def test_unreadable_file_is_told(run_as_user):
     if os.getuid() != 0:
         pytest.skip("only root can make a file that this user may not read")

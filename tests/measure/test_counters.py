@@ -49,7 +49,7 @@ def test_states_are_tallied(run_as_user):
 def test_every_short_child_is_seen_where_the_connector_answers(run_as_user):
     run = run_as_user("--sample-interval 1 --events connector", [run_as_user.workload("forkstorm"), "500", "1"],
                       check=False)
-    if run.returncode == 2:
+    if run.returncode in (1, 2) and "connector" in run.message:
         pytest.skip(f"the process connector does not answer here: {run.message.strip()}")
     run.check()
     assert run.info["headline"]["processes"]["value"] == 501

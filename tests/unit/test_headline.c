@@ -30,7 +30,7 @@ static struct headline headline_from(const struct known *known, size_t count, bo
         entries[i] = (struct record_entry){
             .key = known[i].key, .measurement = &number, .values = &values[i], .count = 1};
     }
-    return headline_of(&summary, conserved, exact);
+    return headline_of(&summary, conserved ? NULL : "not conserved", exact);
 }
 
 static void what_was_not_measured_has_no_answer(void **state)
@@ -72,8 +72,8 @@ static void peak_memory_is_the_largest_with_its_method(void **state)
         const char *source, *note;
     } cases[] = {
         {30, 20, 10, "proc_peak_rss_total", "upper bound"},
-        {10, 30, 20, "proc_hwm_max", "high-water mark"},
-        {10, 20, 30, "rusage_max_rss", "wait4"},
+        {10, 30, 20, "proc_hwm_max", "largest single process"},
+        {10, 20, 30, "rusage_max_rss", "largest single process"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -97,8 +97,8 @@ static void what_is_unknown_is_absent(void **state)
         "{\"schema_version\":\"1.0\",\"metron_version\":\"9.9\",\"status\":\"running\","
         "\"recorder\":{\"pid\":17},\"arguments\":[],\"start_time\":\"2025-11-15T07:42:53.000000+00:00\","
         "\"system\":{\"uid\":1000,\"cpu_total\":4,\"cpu_usable\":2},\"env\":{},\"output_paths\":{},"
-        "\"provenance\":{\"sample_interval\":1,\"report_interval\":60,\"cpu_is_conserved\":false,"
-        "\"spawned_is_exact\":false,\"collectors\":{},\"measurements\":{"
+        "\"provenance\":{\"sample_interval\":1,\"report_interval\":60,"
+        "\"collectors\":{},\"measurements\":{"
         "\"t_rss\":{\"source\":\"t\",\"field\":\"the field\",\"unit\":\"bytes\",\"scope\":\"single\","
         "\"type\":\"gauge\",\"reduce\":\"max\"},"
         "\"t_cpu\":{\"source\":\"t\",\"field\":\"the field\",\"unit\":\"percent\",\"scope\":\"single\","
@@ -172,7 +172,7 @@ static void how_the_numbers_were_got_is_told(void **state)
     info.tier_reason = "none higher";
     info.processes_seen_by = "listings";
     info.processes_seen_reason = "not permitted";
-    info.spawned_is_exact = info.cpu_is_conserved = true;
+    info.ended = info.spawned_is_exact = info.cpu_is_conserved = true;
     info.events_lost = 3;
     info.collectors = collectors;
     info.collector_count = 2;

@@ -58,6 +58,7 @@ def test_fine_sampling_of_a_fork_storm_changes_nothing(run_as_user, cpu_truth):
 
 @pytest.mark.parametrize("events", ["connector", "off"])
 def test_cpu_is_conserved_with_and_without_kernel_events(run_as_user, cpu_truth, events):
+    run_as_user.need_events(events)
     truth = cpu_truth()
     run, seconds = measured(run_as_user, truth, f"--sample-interval 0.2 --events {events}", "forkstorm",
                             "400", "4")

@@ -90,6 +90,7 @@ def test_bystanders_cost_no_system_calls(run_metron, events):
     room_for_processes(PROCESSES)
     if shutil.which("strace") is None:
         pytest.skip("strace is missing")
+    run_metron.need_events(events)
     alone, names_alone = calls_per_sample(run_metron, f"--events {events}")
     crowd = subprocess.Popen([run_metron.workload("manyprocs"), str(PROCESSES), "30"],
                              stdout=subprocess.PIPE)

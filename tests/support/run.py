@@ -7,6 +7,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from support import records
 
 SANITIZED = os.environ.get("METRON_SANITIZED") == "1"
@@ -156,6 +158,16 @@ class Runner:
         if data is not None:
             kwargs["stdin"] = subprocess.PIPE
         return self.start(args, cmd, **kwargs).finish(timeout=timeout, check=check, data=data)
+
+    def need_events(self, events):
+        """Skips where `--events connector` cannot be had: no connector, or not for this user."""
+        if events != "connector":
+            return
+        probe = self("-q --events connector", "true", prefix="probe_", check=False)
+        if probe.returncode != 0 and "connector" in probe.message:
+            pytest.skip(f"no process connector here: {probe.message.strip()}")
+        for path in self.cwd.glob("probe_*"):
+            path.unlink()
 
     def metron(self, args, *, env=None, cwd=None, timeout=30):
         """Any other invocation: `metron doctor`, a wrong one, …"""

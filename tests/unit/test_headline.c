@@ -113,6 +113,15 @@ static void processes_are_a_lower_bound_unless_every_spawn_was_told(void **state
     assert_string_equal(bound.processes.note, "lower bound");
 }
 
+static void one_process_in_all_needs_no_warning(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_peak_rss_total", 20}, {"proc_spawned", 1}};
+
+    assert_null(headline_from(known, 2, true, true).peak_memory_bytes.note);
+    assert_non_null(headline_from(known, 2, true, false).peak_memory_bytes.note); /* at least one */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +130,7 @@ int main(void)
         cmocka_unit_test(cpu_that_is_not_conserved_is_said_to_be_so),
         cmocka_unit_test(peak_memory_is_the_largest_with_its_method),
         cmocka_unit_test(a_single_process_is_not_called_an_upper_bound),
+        cmocka_unit_test(one_process_in_all_needs_no_warning),
         cmocka_unit_test(processes_are_a_lower_bound_unless_every_spawn_was_told),
     };
 

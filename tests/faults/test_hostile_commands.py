@@ -177,3 +177,12 @@ def test_command_that_kills_its_own_process_group(run_metron):
     run = run_metron("--sample-interval 0.1", ["sh", "-c", "sleep 0.3; kill -TERM 0; sleep 5"])
     assert run.returncode == 143, "metron is not in the command's process group"
     assert run.has("info.json")
+
+
+@pytest.mark.parametrize("capture", ["all", "none"])
+def test_command_that_has_ended_before_we_look(run_metron, capture):
+    """Over and over, because it is a race: the end may come before the first turn of the loop."""
+    for i in range(25):
+        run = run_metron(f"-q --capture-outputs {capture}", "true", prefix=f"run{i}_")
+        assert run.returncode == 0, run
+        assert run.info["status"] != "running"

@@ -11,6 +11,7 @@ static void body_generations(void)
 {
     say();
     for (int i = 0; i < 2; i++) {
+        sleep_seconds(0.02); /* another tick: another start time */
         pid_t pid = fork();
         if (pid != 0)
             break;
@@ -69,7 +70,7 @@ static void body_escape(void)
     if (middle == 0) {
         (void)setsid();
         if (fork() == 0) {
-            while (getppid() != shared->pids[0])
+            while (getppid() != shared->pids[0] && !is_over())
                 sleep_seconds(0.001);
             say();
             wait_for_go(1);
@@ -408,20 +409,20 @@ static int ask_for_pid(pid_t pid)
 /* Two processes with one pid, one after the other; pids[2] is 0 if that could not be had. */
 static void body_reuse(void)
 {
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20 && !is_over(); i++) {
         pid_t first = fork();
         if (first == 0) {
             burn_process(0.02);
             shared->pids[1] = getpid();
             atomic_store(&shared->counts[0], 1);
-            while (atomic_load(&shared->counts[0]) == 1)
+            while (atomic_load(&shared->counts[0]) == 1 && !is_over())
                 sleep_seconds(0.001);
             _exit(0);
         }
-        while (atomic_load(&shared->counts[0]) != 2)
+        while (atomic_load(&shared->counts[0]) != 2 && !is_over())
             sleep_seconds(0.001);
         (void)wait_checked(first);
-        sleep_seconds(0.03); /* another tick: another start time */
+        sleep_seconds(0.03);
         pid_t second = ask_for_pid(first) == 0 ? fork() : -1;
         if (second == 0) {
             wait_for_go(1);

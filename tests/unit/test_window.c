@@ -33,8 +33,8 @@ static void a_rate_divides_by_the_difference_of_its_own_rows_stamps(void **state
     report();
     (void)begin(SOURCE_T, PASS_SAMPLE, 2);
     row = process(1, 0.1);
-    row->stamp_ns = at_ns(2.0);
-    row_number(row, CORES, 1.3);
+    row->stamp_ns = at_ns(2.3);
+    row_number(row, CORES, 1.6);
     fold(SOURCE_T);
     report();
     is_of("t_cores", "101", 1.0);

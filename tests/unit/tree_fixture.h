@@ -34,7 +34,7 @@
 #include "probe/kernel.h"
 #include "tree/tree.h"
 
-enum { SAID_MAX = 64, TOLD_MAX = 8192, PATIENCE_MS = 20000 };
+enum { SAID_MAX = 64, TOLD_MAX = 8192, PATIENCE_MS = 20000, OVER = 1000 };
 
 static struct {
     atomic_int go;
@@ -80,6 +80,12 @@ static inline void wait_for_go(int step)
             _exit(97);
         sleep_seconds(0.001);
     }
+}
+
+/* The test has ended, well or not: nobody shall wait for it any more. */
+static inline bool is_over(void)
+{
+    return atomic_load(&shared->go) >= OVER;
 }
 
 static inline void wait_for_said(int count)
@@ -296,7 +302,7 @@ static inline int watch_teardown(void **state)
     (void)state;
     int said = atomic_load(&shared->said);
 
-    let_go(1000);
+    let_go(OVER);
     tree_free(watch.tree);
     watch.tree = NULL;
     for (int i = 0; i < said && i < SAID_MAX; i++)

@@ -6,6 +6,7 @@
  */
 #include "collect/collector.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -210,6 +211,13 @@ struct proc_state {
     double page_bytes;
 };
 
+static const char *proc_unavailable(const struct collect_context *context)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/self/stat", context->proc_root);
+    return access(path, R_OK) == 0 ? NULL : "/proc is not mounted";
+}
+
 static int proc_open(const struct collect_context *context, unsigned cost, void **state)
 {
     struct proc_state *proc = malloc(sizeof(*proc));
@@ -339,6 +347,7 @@ const struct collector collector_proc = {
                .field_count = FIELD_COUNT,
                .measurements = measurements,
                .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .unavailable = proc_unavailable,
     .open = proc_open,
     .collect = proc_collect,
     .close = free,

@@ -421,7 +421,8 @@ static void stop_loop(struct run *run)
     run->keyboard = NULL;
     if (run->loop_open) {
         uv_walk(&run->loop, close_handle, NULL);
-        (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+        while (uv_run(&run->loop, UV_RUN_DEFAULT) != 0)
+            ; /* a uv_stop from before uv_run ends only the first round */
         (void)uv_loop_close(&run->loop);
         run->loop_open = false;
     }

@@ -58,11 +58,10 @@ static int make_environment(struct run *run)
         if (!replaced)
             run->environment[kept++] = environ[i];
     }
-    if (options->job && (run->environment[kept] = arena_printf(&run->arena, "METRON_JOB=%s", options->job)))
-        kept++;
-    if (options->has_sheet &&
-        (run->environment[kept] = arena_printf(&run->arena, "METRON_SHEET=%lld", (long long)options->sheet)))
-        kept++;
+    if (options->job)
+        run->environment[kept++] = arena_printf(&run->arena, "METRON_JOB=%s", options->job);
+    if (options->has_sheet)
+        run->environment[kept] = arena_printf(&run->arena, "METRON_SHEET=%lld", (long long)options->sheet);
     return 0;
 }
 
@@ -117,10 +116,12 @@ static const char *user_name(struct run *run)
 {
     const char *name = NULL;
     FILE *file = fopen("/etc/passwd", "re");
+    struct passwd entry = {0}, *found = NULL;
+    char text[1024];
 
-    for (struct passwd *entry; file && (entry = fgetpwent(file)) != NULL;)
-        if (entry->pw_uid == getuid()) {
-            name = arena_strdup(&run->arena, entry->pw_name);
+    while (file && fgetpwent_r(file, &entry, text, sizeof(text), &found) == 0)
+        if (entry.pw_uid == getuid()) {
+            name = arena_strdup(&run->arena, entry.pw_name);
             break;
         }
     if (file)

@@ -144,7 +144,7 @@ static struct pid_scratch scratch_borrow(struct pid_reader *reader)
     return scratch;
 }
 
-static void scratch_return(struct pid_reader *reader, struct pid_scratch *scratch)
+static void scratch_return(struct pid_reader *reader, const struct pid_scratch *scratch)
 {
     free(reader->scratch.text);
     free(reader->scratch.tids);

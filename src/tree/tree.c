@@ -14,6 +14,8 @@
 
 /* Linux' own upper bound on pids (PID_MAX_LIMIT): a byte for each is virtual until a pid is seen. */
 #define PID_LIMIT ((size_t)4 * 1024 * 1024)
+/* Events are read within a fraction of a second. */
+#define EVENT_AGE_LIMIT_NS (60 * NS_PER_SECOND)
 
 static void tree_choose_method(struct tree *tree)
 {
@@ -47,9 +49,10 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
     tree->wall_at_start = clock_wall();
     tree->monotonic_at_start_ns = clock_monotonic_ns();
     tree->suspended_ns = clock_suspended_ns();
-    void *memory =
+    tree->incarnations =
         mmap(NULL, PID_LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    tree->incarnations = memory == MAP_FAILED ? NULL : memory;
+    if (tree->incarnations == MAP_FAILED)
+        tree->incarnations = NULL;
     int code = pid_reader_init(&tree->reader, options->proc_root, options->facts, options->kept_descriptors);
     if (!tree->incarnations || code < 0) {
         code = code < 0 ? code : -ENOMEM;
@@ -134,9 +137,16 @@ static void on_exit_event(struct tree *tree, const struct connector_event *event
         announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
 }
 
-static void visit_event(void *context, const struct connector_event *event)
+static void visit_event(void *context, const struct connector_event *told)
 {
     struct tree *tree = context;
+    struct connector_event copy = *told;
+    const struct connector_event *event = &copy;
+    uint64_t now_ns = clock_monotonic_ns();
+
+    /* The kernel's stamp is of the initial time namespace; in another one our clock is not that one. */
+    if (copy.stamp_ns > now_ns || now_ns - copy.stamp_ns > EVENT_AGE_LIMIT_NS)
+        copy.stamp_ns = now_ns;
 
     switch (event->what) {
     case CONNECTOR_FORK:

@@ -79,6 +79,8 @@ def test_coloured_conversions(run_metron, template, command, colour, text):
     ("--colors never", {}, False),
     ("--colors auto", {}, False),
     ("", {"METRON_COLORS": "always"}, True),
+    ("", {"METRON_COLORS": "always", "NO_COLOR": "1"}, False),
+    ("--colors always", {"NO_COLOR": "1"}, True),
     ("", {"NO_COLOR": "1"}, False),
 ])
 def test_colour_only_where_wanted(run_metron, args, env, expected):
@@ -125,6 +127,8 @@ def test_summary_is_of_level_info(run_metron, level, shown):
     run = run_metron(["--log-level", level], "true")
     assert ("cpu" in run.message) == shown
     assert shown or run.stderr == b""
+    run = run_metron(["--log-level", level, "--summary-format", "by-format", "--clobber"], "true")
+    assert ("by-format" in run.message) == shown
 
 
 def test_debug_tells_the_tier_and_why_not_a_higher_one(run_metron):

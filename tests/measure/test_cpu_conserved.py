@@ -115,6 +115,8 @@ def test_children_of_a_parent_that_ignores_sigchld_are_never_overcounted(run_as_
                             "-i", "300", "5")
     assert run.summary["proc_cpu_seconds"] <= seconds * (1 + TOLERANCE)
     assert run.info["headline"]["cpu_seconds"]["value"] <= seconds * (1 + TOLERANCE)
+    assert run.info["provenance"]["cpu_is_conserved"] is False, "the record says so"
+    assert "SIGCHLD" in run.info["headline"]["cpu_seconds"]["note"]
 
 
 def test_ledger_parts_add_up(run_as_user, cpu_truth):

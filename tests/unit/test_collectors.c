@@ -535,6 +535,83 @@ static void the_largest_high_water_mark_outlives_its_process(void **state)
     number_is("proc_exited", 1);
 }
 
+static void *thread_of_many_waits(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 200; i++)
+        sleep_seconds(0.0001);
+    say();
+    wait_for_go(1);
+    return NULL;
+}
+
+static void body_thread_ends(void)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, thread_of_many_waits, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        _exit(1);
+    say();
+    (void)pause(); /* no more switches than these */
+}
+
+static void context_switches_do_not_fall_when_a_thread_ends(void **state)
+{
+    watch_tree(state);
+    pid_t root_pid = start_root(body_thread_ends);
+    await_said(1);
+    tree_refresh(watch.tree);
+    collect("proc", ~0U);
+    double before = number(row_of(root_pid), "proc_ctx_voluntary");
+    assert_true(before >= 200);
+    let_go(1);
+    await_said(2);
+    tree_refresh(watch.tree);
+    assert_int_equal(who(root_pid)->stat.threads, 1);
+    collect("proc", ~0U);
+    assert_true(number(row_of(root_pid), "proc_ctx_voluntary") >= before);
+}
+
+static void body_ignores_its_children(void)
+{
+    (void)signal(SIGCHLD, SIG_IGN);
+    if (fork() == 0) {
+        say();
+        wait_for_go(1);
+        _exit(0);
+    }
+    say();
+    wait_for_go(1);
+}
+
+static void a_parent_that_ignores_its_children_makes_cpu_not_conserved(void **state)
+{
+    watch_tree(state);
+    assert_null(tree_cpu_missing(watch.tree));
+    (void)start_root(body_ignores_its_children);
+    await_said(2);
+    tree_refresh(watch.tree);
+    collect("proc", ~0U);
+    assert_non_null(strstr(tree_cpu_missing(watch.tree), "SIGCHLD"));
+}
+
+static void body_ignores_nobody(void)
+{
+    (void)signal(SIGCHLD, SIG_IGN);
+    say();
+    wait_for_go(1);
+}
+
+static void ignoring_children_without_having_any_loses_nothing(void **state)
+{
+    watch_tree(state);
+    (void)start_root(body_ignores_nobody);
+    await_said(1);
+    tree_refresh(watch.tree);
+    collect("proc", ~0U);
+    assert_null(tree_cpu_missing(watch.tree));
+}
+
 #define READS(NAME)                                                                                          \
     {                                                                                                        \
 #NAME, NAME, readings_setup, readings_teardown, &by_listings                                         \
@@ -556,6 +633,9 @@ int main(void)
         READS(what_nobody_selected_is_not_read),
         READS(a_zombie_has_no_memory_but_a_state),
         READS(the_largest_high_water_mark_outlives_its_process),
+        READS(context_switches_do_not_fall_when_a_thread_ends),
+        READS(a_parent_that_ignores_its_children_makes_cpu_not_conserved),
+        READS(ignoring_children_without_having_any_loses_nothing),
     };
 
     (void)by_connector;

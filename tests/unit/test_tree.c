@@ -85,8 +85,7 @@ static void body_escape(void)
 static void a_child_that_escapes_by_setsid_and_double_fork_is_found(void **state)
 {
     watch_begin(state);
-    shared->pids[0] = getpid(); /* whom the daemon waits to have as its parent */
-    atomic_store(&shared->said, 1);
+    say(); /* pids[0]: whom the daemon waits to have as its parent */
     (void)start_root(body_escape);
     await_said(3);
     pid_t daemon_pid = 0;
@@ -292,6 +291,7 @@ static void what_was_reaped_moves_from_the_living_to_the_gone(void **state)
     assert_true(fabs(ledger->live.cpu_seconds - before) < 1e-9);
     let_go(1);
     await_reaped(1);
+    assert_int_equal(tree_count(watch.tree), 0); /* at once: its pid may be somebody else's by now */
     tree_refresh(watch.tree);
     assert_true(ledger->live.cpu_seconds <= 0);
     assert_true(ledger->gone.cpu_seconds >= 0.12);
@@ -382,7 +382,7 @@ static void the_ledger_never_falls_and_conserves_a_fork_storm(void **state)
         sleep_seconds(0.004);
     }
     double truth = children_cpu_seconds() - watch.children_before;
-    assert_true(passes > 10);
+    assert_true(passes > 2);
     assert_true(truth > 0.2);
     if (fabs(cpu_published() - truth) > 0.01 * truth)
         fail_msg("the ledger has %.6f s, the kernel %.6f s", cpu_published(), truth);

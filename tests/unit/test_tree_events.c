@@ -313,8 +313,22 @@ static void a_session_is_followed_as_it_stands(void **state)
     assert_int_equal(tree_living(watch.tree), 4);
     for (int i = 0; i < 4; i++)
         assert_non_null(who(shared->pids[i]));
-    assert_null(who(getpid())); /* we are never part of it */
     assert_false(tree_counts_all(watch.tree));
+    assert_non_null(strstr(tree_cpu_missing(watch.tree), "not conserved"));
+}
+
+static void we_are_never_part_of_the_target(void **state)
+{
+    struct tree_options options = tree_options_for(method_of(state));
+
+    options.reaps = false;
+    options.session = getsid(0); /* our own, as a batch job's shell has us in its own */
+    watch_with(&options, method_of(state));
+    pid_t root = start_root(body_wait);
+    await_said(1);
+    tree_refresh(watch.tree);
+    assert_non_null(who(root));
+    assert_null(who(getpid()));
 }
 
 static void what_a_session_used_before_is_not_counted(void **state)
@@ -465,6 +479,8 @@ int main(void)
         ALL_WAYS(a_zombie_is_not_reached_by_a_signal),
         ONE_WAY(a_session_is_followed_as_it_stands, by_connector),
         ONE_WAY(a_session_is_followed_as_it_stands, by_scan),
+        ONE_WAY(we_are_never_part_of_the_target, by_connector),
+        ONE_WAY(we_are_never_part_of_the_target, by_scan),
         ONE_WAY(what_a_session_used_before_is_not_counted, by_connector),
         ONE_WAY(what_a_session_used_before_is_not_counted, by_scan),
         ONE_WAY(a_session_member_that_ends_keeps_what_it_used, by_connector),

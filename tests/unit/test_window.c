@@ -597,6 +597,11 @@ static void a_rate_above_the_usable_cores_is_cut_in_the_peak_but_not_in_the_mean
     fold_single_number(SOURCE_U, PASS_SAMPLE, 1, U_CORES, 8);
     report();
     is("u_cores", 8); /* without a ceiling nothing is cut */
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 2, U_MACHINE, 0);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 3, U_MACHINE, 8);
+    report();
+    is("u_machine", FIXTURE_ONLINE); /* a rate of the whole machine has the machine's cores */
+    is("u_ave_machine", 8);
     summarise();
     is("t_peak_tree_cores", FIXTURE_CORES);
     is("t_ave_tree_cores", 4);

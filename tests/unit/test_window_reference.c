@@ -164,6 +164,7 @@ static bool in_window(size_t index, unsigned window)
 static struct reduced reduce(const struct measurement *m, const struct derived_value values[PASSES_MAX],
                              unsigned window)
 {
+    static const double ceilings[] = {INFINITY, FIXTURE_CORES, FIXTURE_ONLINE};
     struct reduced out = {0};
     double area = 0, time = 0;
 
@@ -174,7 +175,7 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
             return (struct reduced){0};
         if (!values[i].has)
             continue;
-        double number = m->ceiling != CEILING_NONE ? fmin(values[i].number, FIXTURE_CORES) : values[i].number;
+        double number = fmin(values[i].number, ceilings[m->ceiling]);
         if (m->reduce == REDUCE_DELTA)
             out.value += number;
         else if (!out.has || m->reduce == REDUCE_LAST)
@@ -327,7 +328,7 @@ struct actor {
 
 static struct actor actors[PROCESSES];
 static uint32_t incarnations[PROCESSES];
-static double grand, tree_cores, u_cores, energy[2];
+static double grand, tree_cores, u_cores, machine, energy[2];
 static const char *const state_texts[] = {"R", "S", "D"};
 
 /* Puts one reading into the row and into the list; now and then it could not be read. */
@@ -423,7 +424,9 @@ static void take_pass(enum fixture_source source, enum pass_kind kind, uint64_t 
         }
     } else if (source == SOURCE_U) {
         u_cores += below(3000) / 1024.0;
+        machine += below(9000) / 1024.0;
         read_field(single, true, U_CORES, u_cores, NULL);
+        read_field(single, true, U_MACHINE, machine, NULL);
         read_field(single, true, U_LOAD, below(500), NULL);
     } else {
         for (int32_t index = 0; index < 2; index++) {
@@ -450,7 +453,7 @@ static void random_run(void)
     serial_count = 0;
     memset(actors, 0, sizeof(actors));
     memset(incarnations, 0, sizeof(incarnations));
-    grand = tree_cores = u_cores = energy[0] = energy[1] = 0;
+    grand = tree_cores = u_cores = machine = energy[0] = energy[1] = 0;
     (void)new_serial(0, 1); /* the two devices */
     (void)new_serial(1, 1);
     for (size_t source = 0; source < SOURCE_COUNT; source++)

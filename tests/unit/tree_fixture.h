@@ -38,6 +38,7 @@ enum { SAID_MAX = 64, TOLD_MAX = 8192, PATIENCE_MS = 20000, OVER = 1000 };
 
 static struct {
     atomic_int go;
+    atomic_int places; /* taken in `pids` */
     atomic_int said;
     pid_t pids[SAID_MAX];  /* who said it, in that order */
     atomic_long counts[4]; /* for a body to count with */
@@ -66,10 +67,11 @@ static struct {
 
 static inline void say(void)
 {
-    int place = atomic_fetch_add(&shared->said, 1);
+    int place = atomic_fetch_add(&shared->places, 1);
 
     if (place < SAID_MAX)
         shared->pids[place] = getpid();
+    (void)atomic_fetch_add(&shared->said, 1); /* only now: whoever counts it may look */
 }
 
 /* Waits until the test lets go for the `step`-th time; a forgotten child ends itself. */
@@ -300,12 +302,12 @@ static inline int watch_setup(void **state)
 static inline int watch_teardown(void **state)
 {
     (void)state;
-    int said = atomic_load(&shared->said);
+    int places = atomic_load(&shared->places);
 
     let_go(OVER);
     tree_free(watch.tree);
     watch.tree = NULL;
-    for (int i = 0; i < said && i < SAID_MAX; i++)
+    for (int i = 0; i < places && i < SAID_MAX; i++)
         if (shared->pids[i] > 0)
             (void)kill(shared->pids[i], SIGKILL);
     for (int ms = 0; ms < PATIENCE_MS; ms++) {

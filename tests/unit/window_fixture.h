@@ -21,6 +21,7 @@
 
 #define FIXTURE_START_NS 987654321987ULL
 #define FIXTURE_TICK_NS  10000000ULL /* 10 ms */
+#define FIXTURE_ONLINE   6.0
 #define FIXTURE_CORES    4.0
 #define BORN_UNKNOWN     (-1.0)
 
@@ -28,12 +29,12 @@ enum fixture_source { SOURCE_T, SOURCE_U, SOURCE_D, SOURCE_COUNT };
 
 /* Fields of t: of each process, then of the target. */
 enum { LEVEL, CORES, OPS, STATE, NAME, TREE_CORES, GRAND, FREE, NOW, LOAD, BANNER, MOOD, T_FIELDS };
-enum { U_CORES, U_LOAD, U_FIELDS };
+enum { U_CORES, U_LOAD, U_MACHINE, U_FIELDS };
 enum { D_TEMPERATURE, D_ENERGY, D_FIELDS };
 
 static const char *const fixture_t_fields[T_FIELDS] = {
     "level", "cores", "ops", "state", "name", "tree cores", "grand", "free", "now", "load", "banner", "mood"};
-static const char *const fixture_u_fields[U_FIELDS] = {"cores", "load"};
+static const char *const fixture_u_fields[U_FIELDS] = {"cores", "load", "machine"};
 static const char *const fixture_d_fields[D_FIELDS] = {"temperature", "energy"};
 
 static const struct measurement fixture_t_table[] = {
@@ -62,6 +63,8 @@ static const struct measurement fixture_t_table[] = {
 static const struct measurement fixture_u_table[] = {
     {"u_cores", U_CORES, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, 0, REDUCE_MAX, 0, 0, "m"},
     {"u_load", U_LOAD, SCOPE_SINGLE, TYPE_GAUGE, UNIT_NONE, 0, 0, REDUCE_MAX, 0, 0, "m"},
+    {"u_machine", U_MACHINE, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, 0, REDUCE_MAX,
+     CEILING_ONLINE_CORES, 0, "m"},
 };
 static const struct measurement fixture_d_table[] = {
     {"d_temperature", D_TEMPERATURE, SCOPE_PER_DEVICE, TYPE_GAUGE, UNIT_CELSIUS, 0, 0, REDUCE_MAX, 0, 0, "m"},
@@ -92,8 +95,10 @@ static inline uint64_t at_ns(double seconds)
 
 static inline void bench_select(const char *list)
 {
-    const struct window_options options = {
-        .start_ns = FIXTURE_START_NS, .tick_ns = FIXTURE_TICK_NS, .usable_cores = FIXTURE_CORES};
+    const struct window_options options = {.start_ns = FIXTURE_START_NS,
+                                           .tick_ns = FIXTURE_TICK_NS,
+                                           .usable_cores = FIXTURE_CORES,
+                                           .online_cores = FIXTURE_ONLINE};
 
     window_free(bench.window);
     assert_int_equal(registry_select(&bench.registry, list, NULL, NULL, NULL, NULL), 0);

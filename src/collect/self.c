@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include "base/file.h"
 
 enum { CPU_SECONDS, SAMPLES, MISSED_TICKS, RSS, SAMPLE_SECONDS, FIELD_COUNT };
 
@@ -53,15 +51,40 @@ static const struct measurement measurements[] = {
      .meaning = "wall time that taking one sample took"},
 };
 
+/* The descriptor of our own statm, kept open; ourselves, whatever tree the context's proc_root may be. */
+struct self_state {
+    int statm;
+};
+
+static int open_state(const struct collect_context *context, unsigned cost, void **state)
+{
+    struct self_state *self = malloc(sizeof(*self));
+    (void)context;
+    (void)cost;
+    if (!self)
+        return -ENOMEM;
+    self->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    *state = self;
+    return 0;
+}
+
+static void close_state(void *state)
+{
+    struct self_state *self = state;
+    if (self->statm >= 0)
+        (void)close(self->statm);
+    free(self);
+}
+
 static int collect(void *state, const struct collect_context *context, struct pass *pass)
 {
+    const struct self_state *self = state;
     const struct loop_figures *figures = context->figures;
     struct rusage usage;
     struct row *row = &pass->single;
     char text[128];
     struct pid_statm statm;
 
-    (void)state;
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         row_number(row, CPU_SECONDS,
                    (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
@@ -70,8 +93,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
     row_number(row, MISSED_TICKS, (double)figures->missed_ticks);
     if (figures->samples > 0)
         row_number(row, SAMPLE_SECONDS, figures->sample_seconds);
-    /* ourselves, in whatever namespace: never the recorded tree that proc_root may be */
-    ssize_t length = file_read(AT_FDCWD, "/proc/self/statm", text, sizeof(text));
+    ssize_t length = self->statm >= 0 ? pread(self->statm, text, sizeof(text), 0) : -1;
     if (length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0)
         row_number(row, RSS, (double)statm.resident_pages * (double)sysconf(_SC_PAGESIZE));
     return 0;
@@ -85,5 +107,7 @@ const struct collector collector_self = {
                .field_count = FIELD_COUNT,
                .measurements = measurements,
                .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .open = open_state,
     .collect = collect,
+    .close = close_state,
 };

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "probe/system_files.h"
 
 enum {
@@ -110,7 +109,7 @@ static void read_memory(int fd, struct row *row)
 {
     char text[8192];
     struct meminfo memory;
-    ssize_t length = file_read_fd(fd, text, sizeof(text));
+    ssize_t length = pread(fd, text, sizeof(text), 0); /* the kernel gives it whole */
 
     if (length <= 0 || meminfo_parse(text, (size_t)length, &memory) < 0)
         return;
@@ -126,7 +125,7 @@ static void read_load(int fd, struct row *row)
 {
     char text[128];
     struct loadavg load;
-    ssize_t length = file_read_fd(fd, text, sizeof(text));
+    ssize_t length = pread(fd, text, sizeof(text), 0); /* the kernel gives it whole */
 
     if (length <= 0 || loadavg_parse(text, (size_t)length, &load) < 0)
         return;

@@ -96,8 +96,8 @@ static void registry_nearest(const struct registry *registry, const char *word, 
             strbuf_addf(out, "%s'%s'", found++ ? ", " : "", registry->entries[i].measurement->key);
 }
 
-/* What the "minimal" group may make us read: the cheapest files of each process. */
-#define COST_MINIMAL ((unsigned)(COST_STAT | COST_CLOCK | COST_STATM))
+/* What the "minimal" group may make us read of each process: what the ledger needs anyway. */
+#define COST_MINIMAL ((unsigned)(COST_STAT | COST_CLOCK))
 
 struct selector {
     struct registry *registry;

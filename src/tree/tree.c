@@ -91,6 +91,13 @@ int tree_add_root(struct tree *tree, pid_t pid)
     return root ? 0 : -ENOMEM;
 }
 
+/* The member that forked, or NULL: one that has ended forks no more, its pid is somebody else's by now. */
+static struct process *forking_member(const struct tree *tree, pid_t pid)
+{
+    struct process *process = members_find(tree, pid);
+    return process && !process->announced_exit ? process : NULL;
+}
+
 static void on_fork(struct tree *tree, const struct connector_event *event)
 {
     struct process *process = members_find(tree, event->tgid);
@@ -100,22 +107,21 @@ static void on_fork(struct tree *tree, const struct connector_event *event)
             process->event_threads++;
         return;
     }
-    /* Our own child is the command, or a process it cloned as our child (CLONE_PARENT): both belong. */
-    bool ours = event->parent_tgid == tree->self ? tree->options.reaps || event->pid == tree->root
-                                                 : members_find(tree, event->parent_tgid) != NULL;
-    if (!ours)
-        return;
     if (process && process->announced_exit) {
-        members_end(tree, process); /* the pid is in use again */
+        members_end(tree, process); /* the pid is in use again, whoever has it */
         process = NULL;
     }
+    struct process *parent = forking_member(tree, event->parent_tgid);
+    /* Our own child is the command, or a process it cloned as our child (CLONE_PARENT): both belong. */
+    bool of_us = event->parent_tgid == tree->self && (tree->options.reaps || event->pid == tree->root);
+    if (!parent && !of_us)
+        return;
     if (!process)
         process = members_add(tree, event->pid, event->stamp_ns);
     if (!process)
         return;
     members_set_birth(tree, process, event->stamp_ns);
     process->told_of_birth = true;
-    struct process *parent = members_find(tree, event->parent_tgid);
     if (parent)
         parent->has_children = true;
     process->of_command = tree->options.reaps || event->pid == tree->root || (parent && parent->of_command);

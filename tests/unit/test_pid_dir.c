@@ -374,6 +374,7 @@ static void child_of_a_thread_is_found(void **state)
 
     if (!reader.has_children_files) {
         pid_reader_fini(&reader);
+        print_message("skip %s: the kernel lacks CONFIG_PROC_CHILDREN\n", __func__);
         skip();
     }
     pthread_barrier_init(&barrier, NULL, 2);
@@ -409,6 +410,7 @@ static void listing_longer_than_a_page_is_read_whole(void **state)
 
     if (!reader.has_children_files) {
         pid_reader_fini(&reader);
+        print_message("skip %s: the kernel lacks CONFIG_PROC_CHILDREN\n", __func__);
         skip();
     }
     for (int i = 0; i < CHILDREN; i++)

@@ -6,6 +6,7 @@
  */
 #include "collect/collector.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ enum {
     VSZ,
     HWM,
     CPU_SECONDS,
-    ETIME,
+    ELAPSED,
     STATE,
     COMMAND,
     PPID,
@@ -45,7 +46,7 @@ static const char *const fields[FIELD_COUNT] = {
     [VSZ] = "stat.vsize",
     [HWM] = "status.VmHWM",
     [CPU_SECONDS] = "process CPU clock",
-    [ETIME] = "now - stat.starttime",
+    [ELAPSED] = "now - stat.starttime",
     [STATE] = "stat.state",
     [COMMAND] = "cmdline",
     [PPID] = "stat.ppid",
@@ -133,7 +134,7 @@ static const struct measurement measurements[] = {
         "proc_cpu_seconds", TREE_CPU_SECONDS, UNIT_SECONDS, COST_STAT | COST_CLOCK,
         "CPU seconds of the whole tree from the ledger: living + reaped, nothing lost when a process ends"),
     {.key = "proc_etime",
-     .field = ETIME,
+     .field = ELAPSED,
      .scope = SCOPE_PER_PID,
      .type = TYPE_GAUGE,
      .unit = UNIT_SECONDS,
@@ -223,7 +224,7 @@ static int proc_open(const struct collect_context *context, unsigned cost, void 
     struct proc_state *proc = malloc(sizeof(*proc));
     (void)context;
     if (!proc)
-        return -1;
+        return -ENOMEM;
     *proc = (struct proc_state){.cost = cost, .page_bytes = (double)sysconf(_SC_PAGESIZE)};
     *state = proc;
     return 0;
@@ -248,7 +249,7 @@ static void read_stat(const struct proc_state *proc, struct process *process, st
         double ticks = (double)(stat->user_ticks + stat->system_ticks);
         row_number(row, CPU_SECONDS, ticks / (double)clock_ticks_per_second());
     }
-    row_number(row, ETIME,
+    row_number(row, ELAPSED,
                (double)(int64_t)(process->stat_ns - process->subject.born_ns) / (double)NS_PER_SECOND);
     row_text(row, STATE, state_text(stat->state));
     row_text(row, PPID, process->ppid_text);

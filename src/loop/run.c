@@ -108,9 +108,13 @@ static bool run_is_over(const struct run *run, bool no_children)
 {
     if (!run->root_ended)
         return false;
-    if (run->ending || run->options.wait == RUN_WAIT_TREE)
-        return no_children || !run->options.new_session;
-    return true;
+    if (!run->ending && run->options.wait == RUN_WAIT_ROOT)
+        return true;
+    /* Every descendant is our child in the end: without children there are none. Where we do not adopt, or
+     * have children of another origin, they are looked for. */
+    if (run->options.new_session && !tree_has_strangers(run->tree))
+        return no_children;
+    return tree_command_alive(run->tree) == 0;
 }
 
 static void reap_children(struct run *run)
@@ -139,6 +143,9 @@ static void on_kill_round(uv_timer_t *timer)
 
     if (run->phase != RUN_RUNNING)
         return;
+    reap_children(run);
+    if (run->phase != RUN_RUNNING || clock_monotonic_ns() < run->kill_ns)
+        return;
     unsigned reached = tree_signal(run->tree, SIGKILL);
     if (run->kill_rounds++ == 0 && reached > 0)
         log_warning("%u process%s did not end at SIGTERM: sending SIGKILL", reached,
@@ -155,18 +162,24 @@ static void end_tree(struct run *run, const char *why)
     if (run->ending || run->phase != RUN_RUNNING)
         return;
     run->ending = true;
-    uint64_t after_ms = (uint64_t)(run->options.kill_after * 1000);
+    run->kill_ns = clock_monotonic_ns() + (uint64_t)(run->options.kill_after * (double)NS_PER_SECOND);
     log_info("%s: ending the command and all its processes", why);
     (void)tree_signal(run->tree, SIGTERM);
     (void)tree_signal(run->tree, SIGCONT); /* a stopped process ends only once it goes on */
-    (void)uv_timer_start(&run->kill_timer, on_kill_round, after_ms, KILL_ROUND_MS);
+    (void)uv_timer_start(&run->kill_timer, on_kill_round, KILL_ROUND_MS, KILL_ROUND_MS);
     reap_children(run); /* the command itself may have ended before */
 }
 
 static void suspend(struct run *run, int signal)
 {
     keyboard_suspend(run->keyboard);
-    (void)relay_signal(run->launched.pid, run->options.new_session, signal);
+    if (run->root_ended) { /* its group may be gone, or a stranger's */
+        (void)tree_signal(run->tree, SIGSTOP);
+        (void)raise(SIGSTOP);
+        (void)tree_signal(run->tree, SIGCONT);
+    } else {
+        (void)relay_signal(run->launched.pid, run->options.new_session, signal);
+    }
     keyboard_resume(run->keyboard);
     ticker_resume(&run->ticker, clock_monotonic_ns());
     arm_ticker(run);
@@ -180,10 +193,12 @@ static void on_interrupt(struct run *run)
                 capture_abandon_screen(run->captures[i]);
         return;
     }
-    if (run->interrupts++ == 0)
-        (void)relay_signal(run->launched.pid, run->options.new_session, SIGINT);
-    else
+    if (run->interrupts++ > 0)
         end_tree(run, "interrupted twice");
+    else if (run->root_ended)
+        (void)tree_signal(run->tree, SIGINT); /* its group may be gone, or a stranger's */
+    else
+        (void)relay_signal(run->launched.pid, run->options.new_session, SIGINT);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -356,9 +371,11 @@ static int start_capture(struct run *run, size_t index, int source_fd, int show_
         log_warning("%s", error.message);
         return code;
     }
-    run->captures_open++;
-    return start_poll(run, &run->capture_polls[index], capture_ended_fd(run->captures[index]),
-                      on_capture_ended);
+    code =
+        start_poll(run, &run->capture_polls[index], capture_ended_fd(run->captures[index]), on_capture_ended);
+    if (code == 0)
+        run->captures_open++;
+    return code;
 }
 
 static void start_streams(struct run *run)
@@ -401,7 +418,7 @@ static int start_command(struct run *run, struct metron_error *error)
         return code;
     if (run->launched.stdin_withheld)
         log_info("started in the background of a terminal: the command reads from /dev/null");
-    sampler_set_spawner_maxrss(run->sampler, run->launched.inherited_rss_bytes);
+    sampler_begin(run->sampler, run->launched.start_ns, run->launched.inherited_rss_bytes);
     run->info.start_wall = run->launched.start_wall;
     if (tree_add_root(run->tree, run->launched.pid) < 0)
         log_warning("no memory to follow the command");
@@ -444,7 +461,7 @@ int run_execute(struct run *run, struct metron_error *error)
     }
     code = start_command(run, error);
     if (code < 0) {
-        run->info.exit_code = launch_failure_exit_code(code);
+        run_never_started(run, code, error);
         goto out;
     }
     start_streams(run);

@@ -380,6 +380,18 @@ bool run_was_discarded(const struct run *run)
     return run->discarded;
 }
 
+void run_never_started(struct run *run, int code, const struct metron_error *error)
+{
+    struct run_info *info = &run->info;
+
+    info->exit_code = launch_failure_exit_code(code);
+    info->cause =
+        arena_printf(&run->arena, "could not be started: %s", error ? error->message : strerror(-code));
+    info->end_wall = clock_wall();
+    info->ended = true;
+    run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
+}
+
 void run_set_outcome(struct run *run)
 {
     struct run_info *info = &run->info;
@@ -430,8 +442,8 @@ void run_settle_files(struct run *run, int code)
     bool failed = code < 0 || run->info.exit_code != 0;
     bool soon = options->fail_time < 0 || run->info.wall_seconds < options->fail_time;
 
-    /* A command that was told to end did not fail: its record is wanted. */
-    run->discarded = failed && soon && options->fail_time != 0 && !run->ending;
+    /* A command that was ended early on demand did not fail early: its record is wanted. */
+    run->discarded = failed && soon && options->fail_time != 0 && !(run->ending && options->fail_time > 0);
     if (run->discarded)
         run_folder_remove(&run->folder);
 }

@@ -48,6 +48,7 @@ struct run {
     int root_status;
     bool ending; /* asked to end the whole tree */
     unsigned interrupts, kill_rounds;
+    uint64_t kill_ns; /* monotonic: SIGTERM has had its time */
 
     struct record record, summary;
     struct run_info info;
@@ -57,6 +58,8 @@ struct run {
 
 /* Says once per file that it cannot be written; `code` 0 is no failure. */
 void run_warn_write(struct run *run, enum run_file which, int code);
+/* The command could not be started: the record says so. */
+void run_never_started(struct run *run, int code, const struct metron_error *error);
 /* Exit code, signal and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
 /* Members that are still alive at the end. */

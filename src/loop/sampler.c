@@ -22,6 +22,7 @@ struct sampler {
     struct sampler_options options;
     struct collect_context context;
     struct loop_figures figures;
+    uint64_t begin_ns; /* when the command was started */
     struct window *window;
     struct opened *opened; /* [collector_count] */
 };
@@ -39,6 +40,7 @@ struct sampler *sampler_new(const struct sampler_options *options, struct metron
     if (!sampler)
         goto fail;
     sampler->options = *options;
+    sampler->begin_ns = options->start_ns;
     sampler->context = (struct collect_context){
         .proc_root = options->proc_root, .tree = options->tree, .figures = &sampler->figures};
     sampler->opened = calloc(collector_count, sizeof(*sampler->opened));
@@ -143,8 +145,7 @@ int sampler_report(struct sampler *sampler, struct record *record)
     for (size_t i = 0; i < collector_count; i++)
         take_pass(sampler, i, collectors[i]->read, PASS_SAMPLE, clock_monotonic_ns());
     record->wall = clock_wall();
-    record->elapsed_seconds =
-        (double)(clock_monotonic_ns() - sampler->options.start_ns) / (double)NS_PER_SECOND;
+    record->elapsed_seconds = (double)(clock_monotonic_ns() - sampler->begin_ns) / (double)NS_PER_SECOND;
     return window_report(sampler->window, record);
 }
 
@@ -153,9 +154,10 @@ int sampler_summarise(struct sampler *sampler, struct record *record)
     return window_summarise(sampler->window, record);
 }
 
-void sampler_set_spawner_maxrss(struct sampler *sampler, uint64_t bytes)
+void sampler_begin(struct sampler *sampler, uint64_t start_ns, uint64_t inherited_rss_bytes)
 {
-    sampler->context.spawner_maxrss_bytes = bytes;
+    sampler->begin_ns = start_ns;
+    sampler->context.spawner_maxrss_bytes = inherited_rss_bytes;
 }
 
 void sampler_count_missed(struct sampler *sampler, uint64_t ticks)

@@ -39,8 +39,9 @@ void sampler_finish(struct sampler *sampler);
 int sampler_report(struct sampler *sampler, struct record *record);
 int sampler_summarise(struct sampler *sampler, struct record *record);
 
-/* What a child of ours inherits as its ru_maxrss (struct collect_context). */
-void sampler_set_spawner_maxrss(struct sampler *sampler, uint64_t bytes);
+/* The command was started: records count from here; `inherited_rss_bytes` is what its ru_maxrss began with.
+ */
+void sampler_begin(struct sampler *sampler, uint64_t start_ns, uint64_t inherited_rss_bytes);
 void sampler_count_missed(struct sampler *sampler, uint64_t ticks);
 void sampler_end_process(struct sampler *sampler, uint64_t serial);
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
 #include <uthash.h>
 
 #include "base/clock.h"
@@ -216,7 +217,8 @@ static void statistic_take(const struct window *window, const struct measurement
 {
     double number = derived->number;
 
-    if (derived->fell)
+    /* A rate misses one interval; a sum of increments is not the sum any more. */
+    if (derived->fell && m->derive == DERIVE_NONE)
         statistic->fell = true;
     if (!derived->has || !isfinite(number))
         return;
@@ -250,6 +252,11 @@ static struct tracked *window_track(struct window *window, const struct plan *pl
     tracked->serial = subject->serial;
     tracked->subject = *subject;
     HASH_ADD(hh, window->subjects, serial, sizeof(tracked->serial), tracked);
+    if (!tracked->hh.tbl) { /* no memory for the map */
+        free(tracked->run);
+        free(tracked);
+        return NULL;
+    }
     return tracked;
 }
 

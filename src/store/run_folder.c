@@ -96,6 +96,8 @@ int run_folder_open(struct run_folder *folder, const char *prefix, const bool wa
     for (size_t i = 0; i < RUN_FILE_COUNT; i++)
         folder->fds[i] = -1;
     folder->prefix = strdup(prefix);
+    size_t length = strlen(prefix);
+    folder->made_folder = length > 1 && prefix[length - 1] == '/' && access(prefix, F_OK) != 0;
     code = folder->prefix ? file_make_folders(prefix, error) : -ENOMEM;
 
     for (size_t i = 0; i < RUN_FILE_COUNT && code == 0; i++) {
@@ -209,8 +211,7 @@ void run_folder_remove(struct run_folder *folder)
     for (size_t i = 0; i < RUN_FILE_COUNT; i++)
         if (folder->paths[i])
             (void)unlink(folder->paths[i]);
-    size_t length = folder->prefix ? strlen(folder->prefix) : 0;
-    if (length > 1 && folder->prefix[length - 1] == '/')
+    if (folder->made_folder)
         (void)rmdir(folder->prefix);
 }
 

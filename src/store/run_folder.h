@@ -25,6 +25,7 @@ struct run_folder {
     char *paths[RUN_FILE_COUNT];   /* owned; NULL: not part of this run */
     int fds[RUN_FILE_COUNT];       /* -1 where there is none (info.json is written by name) */
     off_t lengths[RUN_FILE_COUNT]; /* of whole lines, for the two line files */
+    bool made_folder;              /* the prefix is a folder, and it was made here */
     struct strbuf text;            /* scratch */
     struct strbuf events;          /* lines not written yet */
 };
@@ -54,7 +55,7 @@ int run_folder_write_info(struct run_folder *folder, const struct run_info *info
 /* Events are gathered and written when there are many or at a flush. */
 int run_folder_add_event(struct run_folder *folder, const struct event *event);
 int run_folder_flush_events(struct run_folder *folder);
-/* Removes the files of this run, and the prefix's own folder if it is empty then. */
+/* Removes the files of this run, and the prefix's own folder if it was made here and is empty then. */
 void run_folder_remove(struct run_folder *folder);
 void run_folder_close(struct run_folder *folder);
 

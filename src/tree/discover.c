@@ -15,7 +15,7 @@
 static void visit_child(void *context, pid_t pid)
 {
     struct tree *tree = context;
-    if (pid != tree->self && !members_find(tree, pid))
+    if (pid != tree->self && !is_stranger(tree, pid) && !members_find(tree, pid))
         (void)members_add(tree, pid, 0);
 }
 
@@ -23,6 +23,44 @@ void discover_children(struct tree *tree, struct process *process)
 {
     (void)pid_dir_children(&process->dir, &tree->reader, process->stat.threads, process->passes > 1,
                            visit_child, tree);
+}
+
+static void visit_stranger(void *context, pid_t pid)
+{
+    struct tree *tree = context;
+    pid_t *strangers = reallocarray(tree->strangers, tree->stranger_count + 1, sizeof(*strangers));
+
+    if (!strangers)
+        return;
+    strangers[tree->stranger_count++] = pid;
+    tree->strangers = strangers;
+}
+
+/* A shell that runs `exec metron run X > >(tee log)` leaves us a child that is not the command's. */
+void discover_strangers(struct tree *tree)
+{
+    struct pid_dir self;
+    pid_dir_init(&self, tree->self);
+    (void)pid_dir_children(&self, &tree->reader, UINT32_MAX, false, visit_stranger, tree);
+    pid_dir_close(&self, &tree->reader);
+}
+
+bool is_stranger(const struct tree *tree, pid_t pid)
+{
+    for (size_t i = 0; i < tree->stranger_count; i++)
+        if (tree->strangers[i] == pid)
+            return true;
+    return false;
+}
+
+bool forget_stranger(struct tree *tree, pid_t pid)
+{
+    for (size_t i = 0; i < tree->stranger_count; i++)
+        if (tree->strangers[i] == pid) {
+            tree->strangers[i] = tree->strangers[--tree->stranger_count];
+            return true;
+        }
+    return false;
 }
 
 void discover_orphans(struct tree *tree)
@@ -54,7 +92,7 @@ static void visit_scanned(void *context, pid_t pid)
     struct pid_stat stat;
     struct pid_dir dir;
 
-    if (pid == tree->self)
+    if (pid == tree->self || is_stranger(tree, pid))
         return;
     pid_dir_init(&dir, pid);
     ssize_t length = pid_dir_read(&dir, &tree->reader, PID_FILE_STAT, false, text, sizeof(text));

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <uthash.h>
 
 #include "base/text.h"
 #include "probe/process_clock.h"
@@ -13,7 +12,9 @@
 
 struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns)
 {
-    int64_t offset_ns = (int64_t)(stamp_ns - tree->monotonic_at_start_ns);
+    /* The monotonic clock stands still while the machine is suspended, the wall clock does not. */
+    int64_t offset_ns =
+        (int64_t)(stamp_ns - tree->monotonic_at_start_ns) + tree->suspended_ns - tree->suspended_at_start_ns;
     int64_t total_ns = (int64_t)tree->wall_at_start.tv_nsec + offset_ns;
     int64_t second = (int64_t)NS_PER_SECOND;
     int64_t seconds = total_ns / second;
@@ -36,7 +37,7 @@ static uint32_t next_incarnation(struct tree *tree, pid_t pid)
 {
     if (pid < 0 || (size_t)pid >= tree->pid_max)
         return 1;
-    if (tree->incarnations[pid] < UINT8_MAX)
+    if (tree->incarnations[pid] < UINT16_MAX)
         tree->incarnations[pid]++;
     return tree->incarnations[pid];
 }
@@ -73,6 +74,11 @@ struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
     members_set_birth(tree, process, born_ns);
     pid_dir_init(&process->dir, pid);
     HASH_ADD(hh, tree->by_pid, subject.id, sizeof(pid), process);
+    if (!process->hh.tbl) { /* no memory for the map */
+        process->next_free = tree->free_list;
+        tree->free_list = process;
+        return NULL;
+    }
     tree->members[tree->count++] = process;
     return process;
 }
@@ -179,8 +185,8 @@ static void set_start(const struct tree *tree, struct process *process, uint64_t
     uint64_t start_ns = start_ticks * tick_ns - (uint64_t)tree->suspended_ns;
 
     process->start_ticks = start_ticks;
-    /* stat cuts the start down to a tick: a child of ours cannot be older than the run. */
-    if (tree->options.reaps && start_ns <= tree->options.start_ns)
+    /* stat cuts the start down to a tick: who was not there before is not older than the run. */
+    if (!process->was_there && start_ns <= tree->options.start_ns)
         start_ns = tree->options.start_ns + 1;
     members_set_birth(tree, process, start_ns);
 }
@@ -263,12 +269,12 @@ int member_read(struct tree *tree, struct process *process)
     process->stat = stat;
     process->stat_ns = stamp_ns;
     process->cpu_ns = cpu_ns;
-    if (process->passes++ == 0 && process->subject.born_ns < tree->options.start_ns)
+    if (process->passes++ == 0 && process->was_there)
         process->baseline = ledger_of_process(&stat, cpu_ns);
     if (tree->options.read_commands && process->image != image_of(&stat) && stat.state != 'Z')
         read_command(tree, process);
-    struct process *parent =
-        process->passes == 1 || !process->of_command ? members_find(tree, stat.ppid) : NULL;
+    struct process *parent = members_find(tree, stat.ppid);
+    process->has_heir = parent != NULL;
     if (parent)
         parent->has_children = true;
     if (!process->of_command) {

@@ -13,13 +13,15 @@ struct tree {
     size_t count, capacity;
     struct process *by_pid;    /* the living ones, hashed */
     struct process *free_list; /* ended ones, their memory used again */
-    uint8_t *incarnations;     /* how often each pid was seen in this run; pages touched on demand */
+    uint16_t *incarnations;    /* how often each pid was seen in this run; pages touched on demand */
+    pid_t *strangers;          /* children that we had before the command */
+    size_t stranger_count;
     size_t pid_max;
     uint64_t next_serial;
     pid_t self, root;
     int connector_fd; /* -1: not in force */
     uint64_t events_lost;
-    bool list_once; /* events were lost: the next pass lists everybody */
+    bool scan_once; /* events were lost: the next pass scans /proc */
     char connector_reason[sizeof(((struct metron_error *)0)->message)];
     enum tree_method method;
     struct ledger ledger;
@@ -28,7 +30,7 @@ struct tree {
     unsigned living, zombies;
     struct timespec wall_at_start; /* these two name the same instant */
     uint64_t monotonic_at_start_ns;
-    int64_t suspended_ns;
+    int64_t suspended_ns, suspended_at_start_ns;
     struct strbuf line; /* scratch */
 };
 
@@ -48,6 +50,12 @@ void members_free(struct tree *tree);
 void announce_spawn(struct tree *tree, struct process *process, pid_t parent, enum event_seen seen,
                     uint64_t stamp_ns);
 void announce_exit(struct tree *tree, struct process *process, enum event_seen seen, uint64_t stamp_ns);
+
+/* Remembers the children that we have now as none of the target's. */
+void discover_strangers(struct tree *tree);
+bool is_stranger(const struct tree *tree, pid_t pid);
+/* It has ended, and its pid may be anybody's: true if it was one. */
+bool forget_stranger(struct tree *tree, pid_t pid);
 
 /* Finds members that are not known yet: children of `process`, of ourselves, of everybody (a scan). */
 void discover_children(struct tree *tree, struct process *process);

@@ -12,7 +12,7 @@
 #include "probe/connector.h"
 #include "tree/members.h"
 
-/* Linux' own upper bound on pids (PID_MAX_LIMIT): a byte for each is virtual until a pid is seen. */
+/* Linux' own upper bound on pids (PID_MAX_LIMIT): a count for each is virtual until a pid is seen. */
 #define PID_LIMIT ((size_t)4 * 1024 * 1024)
 /* Events are read within a fraction of a second. */
 #define EVENT_AGE_LIMIT_NS (60 * NS_PER_SECOND)
@@ -48,9 +48,9 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
     tree->pid_max = PID_LIMIT;
     tree->wall_at_start = clock_wall();
     tree->monotonic_at_start_ns = clock_monotonic_ns();
-    tree->suspended_ns = clock_suspended_ns();
-    tree->incarnations =
-        mmap(NULL, PID_LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    tree->suspended_ns = tree->suspended_at_start_ns = clock_suspended_ns();
+    tree->incarnations = mmap(NULL, PID_LIMIT * sizeof(*tree->incarnations), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (tree->incarnations == MAP_FAILED)
         tree->incarnations = NULL;
     int code = pid_reader_init(&tree->reader, options->proc_root, options->facts, options->kept_descriptors);
@@ -63,8 +63,14 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
     }
     tree->options.facts = NULL;
     tree_choose_method(tree);
+    if (options->reaps)
+        discover_strangers(tree);
     if (options->session)
         discover_by_scan(tree);
+    for (size_t i = 0; i < tree->count; i++) {
+        tree->members[i]->was_there = true;
+        tree->members[i]->announced_spawn = true; /* it began before, and not here */
+    }
     return tree;
 }
 
@@ -76,7 +82,8 @@ void tree_free(struct tree *tree)
     if (tree->connector_fd >= 0)
         connector_close(tree->connector_fd);
     if (tree->incarnations)
-        (void)munmap(tree->incarnations, PID_LIMIT);
+        (void)munmap(tree->incarnations, PID_LIMIT * sizeof(*tree->incarnations));
+    free(tree->strangers);
     pid_reader_fini(&tree->reader);
     strbuf_fini(&tree->line);
     free(tree);
@@ -132,15 +139,13 @@ static void on_exit_event(struct tree *tree, const struct connector_event *event
 {
     struct process *process = members_find(tree, event->tgid);
 
-    if (!process)
+    /* A main thread may leave long before the others: the process ends with its last thread, which takes the
+     * exit code with it. Where threads may have begun before we listened, only its own stat can tell. */
+    if (!process || !process->told_of_birth || process->event_threads == 0 || --process->event_threads > 0)
         return;
-    /* The last thread to leave takes the process's exit code with it (exit_group). */
     process->wait_status = event->wait_status;
     process->has_status = true;
-    /* A main thread may leave long before the others: the process ends with its last thread. Where threads
-     * may have begun before we listened, only its own stat can tell. */
-    if (process->told_of_birth && process->event_threads > 0 && --process->event_threads == 0)
-        announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
+    announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
 }
 
 static void visit_event(void *context, const struct connector_event *told)
@@ -177,20 +182,25 @@ int tree_events_fd(const struct tree *tree)
 
 void tree_read_events(struct tree *tree)
 {
+    bool lost = false;
+    int code;
+
     if (tree->connector_fd < 0)
         return;
-    for (;;) {
-        int code = connector_read(tree->connector_fd, visit_event, tree);
+    do {
+        code = connector_read(tree->connector_fd, visit_event, tree);
         if (code == -ENOBUFS) {
             tree->events_lost++;
-            tree->list_once = true;
-            for (size_t i = 0; i < tree->count; i++)
-                tree->members[i]->told_of_birth = false; /* threads may have begun untold */
-            continue;
+            lost = true;
         }
-        if (code <= 0)
-            return;
-    }
+    } while (code > 0 || code == -ENOBUFS);
+    if (!lost)
+        return;
+    /* The loss is told before what had been queued: only now is nothing known any more of who has which
+     * threads. */
+    tree->scan_once = true;
+    for (size_t i = 0; i < tree->count; i++)
+        tree->members[i]->told_of_birth = false;
 }
 
 bool process_is_zombie(const struct process *process)
@@ -201,7 +211,7 @@ bool process_is_zombie(const struct process *process)
 /* The books of a member that nobody reaps for us: kept if no other member inherits them. */
 static void settle_unreaped(struct tree *tree, const struct process *process)
 {
-    if (!tree->options.reaps && !members_find(tree, process->stat.ppid))
+    if (!tree->options.reaps && !process->has_heir)
         ledger_add(&tree->ledger.gone, process->counted);
 }
 
@@ -231,14 +241,14 @@ static void refresh_member(struct tree *tree, struct process *process)
 
 void tree_refresh(struct tree *tree)
 {
+    tree->suspended_ns = clock_suspended_ns();
     tree_read_events(tree);
-    bool list = tree->method == TREE_LISTINGS || (tree->method == TREE_CONNECTOR && tree->list_once);
-
-    tree->list_once = false;
+    bool list = tree->method == TREE_LISTINGS;
+    if (tree->method == TREE_SCAN || tree->scan_once)
+        discover_by_scan(tree);
+    tree->scan_once = false;
     tree->living = tree->zombies = 0;
     tree->ledger.live = (struct ledger_sum){0};
-    if (tree->method == TREE_SCAN || (list && tree->options.session))
-        discover_by_scan(tree);
     /* The list grows while it is walked: children come after their parents, and are read after them. */
     for (size_t i = 0;; i++) {
         if (i == tree->count && list && tree->options.reaps)
@@ -255,10 +265,27 @@ void tree_refresh(struct tree *tree)
     members_sweep(tree);
 }
 
+unsigned tree_command_alive(struct tree *tree)
+{
+    unsigned alive = 0;
+
+    tree_refresh(tree);
+    for (size_t i = 0; i < tree->count; i++)
+        alive += tree->members[i]->of_command && !process_is_zombie(tree->members[i]);
+    return alive;
+}
+
+bool tree_has_strangers(const struct tree *tree)
+{
+    return tree->stranger_count > 0;
+}
+
 void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
+    if (forget_stranger(tree, pid))
+        return;
     tree_read_events(tree); /* the dead one's own events come first */
     struct process *process = members_find(tree, pid);
     if (!process)

@@ -20,6 +20,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <time.h>
+
+#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
 #include <uthash.h>
 
 #include "base/clock.h"
@@ -40,6 +42,8 @@ struct process {
     struct pid_stat stat;       /* as of the last pass */
     uint64_t stat_ns;           /* monotonic, when the clock was read (or stat, without clock) */
     uint64_t cpu_ns;            /* its CPU clock; 0: not read */
+    bool was_there;             /* it lived before we began to follow: what it had used by then is not ours */
+    bool has_heir;              /* its parent is a member and inherits its times, as of the last pass */
     struct ledger_sum baseline; /* what it had used before we began to follow; zero for those born since */
     struct ledger_sum counted;  /* what the ledger holds of it now */
     uint64_t image;             /* changes at exec: what the command line was read for */
@@ -95,6 +99,11 @@ void tree_refresh(struct tree *tree);
 void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage);
 /* Sends a signal to the command and every living descendant of it; returns how many were reached. */
 unsigned tree_signal(struct tree *tree, int signal);
+
+/* Looks again: how many of the command and its descendants are alive. 0: the command's tree is empty. */
+unsigned tree_command_alive(struct tree *tree);
+/* Whether this process had children before the command: they are nobody's business here. */
+bool tree_has_strangers(const struct tree *tree);
 
 size_t tree_count(const struct tree *tree); /* members, zombies included, as of the last pass */
 struct process *tree_process(const struct tree *tree, size_t index);

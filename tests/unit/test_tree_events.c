@@ -465,6 +465,29 @@ static void threads_whose_beginning_was_lost_may_end(void **state)
     assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, root)->wait_status), 3);
 }
 
+static void the_end_of_a_thread_is_not_the_status_of_its_process(void **state)
+{
+    pid_t leader = start(body_session_with_threads);
+
+    await_said(1);
+    struct tree_options options = tree_options_for(method_of(state));
+    options.reaps = false;
+    options.session = leader;
+    watch_with(&options, method_of(state));
+    let_go(1);
+    await_said(2);
+    tree_refresh(watch.tree); /* its threads were told to end, each with status 0 */
+    int least = 0;
+    assert_int_equal(setsockopt(tree_events_fd(watch.tree), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+    assert_true(wait_checked(start(body_storm)) >= 0); /* fills what room there is */
+    let_go(2);
+    assert_int_equal(WEXITSTATUS(wait_checked(leader)), 3);
+    tree_refresh(watch.tree);
+    assert_int_equal(times_told(EVENT_EXIT, leader), 1);
+    const struct told *told = told_of(EVENT_EXIT, leader);
+    assert_true(!told->has_status || WEXITSTATUS(told->wait_status) == 3); /* unknown, but never wrong */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +514,7 @@ int main(void)
         ONE_WAY(threads_begun_before_we_looked_may_end, by_scan),
         ONE_WAY(lost_events_are_counted_and_healed_by_a_listing, by_connector),
         ONE_WAY(threads_whose_beginning_was_lost_may_end, by_connector),
+        ONE_WAY(the_end_of_a_thread_is_not_the_status_of_its_process, by_connector),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

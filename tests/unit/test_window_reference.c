@@ -171,7 +171,7 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
     for (size_t i = 0; i < pass_count; i++) {
         if (!in_window(i, window))
             continue;
-        if (values[i].fell)
+        if (values[i].fell && m->derive == DERIVE_NONE)
             return (struct reduced){0};
         if (!values[i].has)
             continue;

@@ -266,3 +266,18 @@ def test_nothing_is_left_running(run_metron):
     below = wait_until(lambda: descendants(run.pid), what="a child")
     run.finish()
     assert not any(alive(pid) for pid in below)
+
+
+def test_command_that_cannot_start_leaves_an_ended_record(run_metron):
+    run = run_metron("", "/no/such/command", check=False)
+    assert run.returncode == 127
+    assert run.info["status"] == "ended"
+    assert run.info["execution_summary"]["exit_code"] == 127
+    assert "could not be started" in run.info["execution_summary"]["cause"]
+
+
+def test_folder_that_was_there_is_not_removed(run_metron):
+    (run_metron.cwd / "there").mkdir()
+    run_metron("-q", "false", prefix="there/", fail_time=3, check=False)
+    run_metron("-q", "false", prefix="made/", fail_time=3, check=False)
+    assert (run_metron.cwd / "there").is_dir() and not (run_metron.cwd / "made").exists()

@@ -1,6 +1,7 @@
 """Whose end is the end, who outlives it, and which processes are followed."""
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -140,3 +141,43 @@ def test_survivors_do_not_hold_metron(run_metron):
     assert run.returncode == 2
     assert run.wall < 4
     assert os.path.exists(run.path("info.json"))
+
+
+def shell_with_metron(run_metron, script, args, command):
+    """Runs a shell script in a session of its own; METRON in it is the whole command line."""
+    line = shlex.join(run_metron.command_line(args, command))
+    done = subprocess.run(["setsid", "-w", "bash", "-c", script.replace("METRON", line)], cwd=run_metron.cwd,
+                          env=run_metron.environment(), capture_output=True, timeout=20, check=False)
+    return Run(done.returncode, done.stdout, done.stderr, 0, run_metron.cwd, "run_").check()
+
+
+@pytest.mark.parametrize("events", ["auto", "off"])
+def test_children_of_before_are_not_the_targets(run_metron, events):
+    """A shell that execs metron leaves it its own children: tee, for one."""
+    started = time.monotonic()
+    run = shell_with_metron(run_metron, "sleep 15 > /dev/null 2>&1 & exec METRON > >(cat)",
+                            f"--wait tree --events {events} --sample-interval 0.05", "sleep 0.4")
+    assert run.returncode == 0 and time.monotonic() - started < 10, "they are not waited for"
+    assert len(per_pid(run.usage, "proc_rss")) == 1 and run.summary["proc_spawned"] == 1
+    assert "survivors" not in run.info
+
+
+@pytest.mark.parametrize("events", ["auto", "off"])
+def test_cpu_of_a_session_is_not_counted_twice(run_metron, events):
+    """A child and the parent that waited for it end between two samples."""
+    burn = run_metron.workload("burn")
+    run = shell_with_metron(run_metron, "METRON; exit 0",
+                            f"--mode current-session --events {events} --sample-interval 0.1",
+                            ["sh", "-c", f"for i in 1 2 3 4 5; do sh -c '{burn} 0.15; :'; done"])
+    assert run.summary["proc_cpu_seconds"] == pytest.approx(0.78, abs=0.08)
+
+
+def test_ending_a_session_run_ends_a_stubborn_descendant(run_metron):
+    script = "trap : TERM; echo $$ > pid; while :; do sleep 0.1; done"
+    started = run_metron.start("-q --mode current-session --kill-after 0.5",
+                               ["sh", "-c", f"sh -c '{script}' & wait"], start_new_session=True)
+    wait_until(lambda: file_lines(started.cwd / "pid"), what="the descendant")
+    time.sleep(0.2)
+    started.signal(signal.SIGTERM)
+    assert started.finish(timeout=10).returncode == 128 + signal.SIGTERM
+    wait_until(lambda: not alive(int(file_lines(started.cwd / "pid")[0])), what="its end")

@@ -98,13 +98,6 @@ static int open_state(const struct collect_context *context, unsigned cost, void
     return 0;
 }
 
-static const char *unavailable(const struct collect_context *context)
-{
-    char path[512];
-    (void)snprintf(path, sizeof(path), "%s/meminfo", context->proc_root);
-    return access(path, R_OK) == 0 ? NULL : "/proc/meminfo cannot be read";
-}
-
 static void read_memory(int fd, struct row *row)
 {
     char text[8192];
@@ -148,6 +141,19 @@ static void read_cpu(int fd, struct row *row)
     row_number(row, CPU_SECONDS,
                (double)(stat.user + stat.nice + stat.system + stat.irq + stat.softirq + stat.steal) * tick);
     row_number(row, IOWAIT_SECONDS, (double)stat.iowait * tick);
+}
+
+static const char *unavailable(const struct collect_context *context)
+{
+    union value values[FIELD_COUNT];
+    struct row row = {.values = values};
+    int fd = open_file(context->proc_root, "meminfo");
+
+    if (fd >= 0) {
+        read_memory(fd, &row);
+        (void)close(fd);
+    }
+    return row.present ? NULL : "/proc/meminfo cannot be read";
 }
 
 static int collect(void *state, const struct collect_context *context, struct pass *pass)

@@ -1,5 +1,7 @@
 """--measurements: keys, globs, groups; what is not selected is not in the record."""
 
+import subprocess
+
 import pytest
 
 from support.records import strict_json
@@ -79,17 +81,29 @@ def test_unknown_key_is_an_error_with_the_nearest_names(run_metron, marker, wron
     assert run.files() == []
 
 
+def hidden(path):
+    """Runs a command where the kernel's `path` reads as nothing: a source that has failed."""
+    prefix = ["unshare", "--mount", "sh", "-c", f'mount --bind /dev/null {path} && exec "$@"', "sh"]
+    done = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no mount namespace here: {done.stderr.decode().strip()}")
+    return prefix
+
+
 def test_unavailable_key_named_in_full_is_an_error_with_its_reason(run_metron, marker):
-    listing = strict_json(run_metron.metron("measurements --json").stdout)
-    entries = listing if isinstance(listing, list) else listing["measurements"]
-    missing = [entry["key"] for entry in entries if entry.get("available") is False]
-    if not missing:
-        pytest.skip("every measurement of this build is available here")
     command, path = marker
-    run = run_metron(["--measurements", missing[0]], command, check=False)
+    run = run_metron("--measurements sys_load1", command, check=False, outer=hidden("/proc/meminfo"))
     assert run.returncode == 2
-    assert missing[0] in run.message
+    assert "sys_load1" in run.message and "meminfo cannot be read" in run.message
     assert not path.exists()
+
+
+def test_globs_and_groups_take_what_is_available(run_metron):
+    run = run_metron("--measurements default,sys_*", "sleep 0.3", outer=hidden("/proc/meminfo"))
+    assert not [key for key in run.summary if key.startswith("sys_")], "absent, not 0"
+    source = run.info["provenance"]["collectors"]["sys"]
+    assert source == {"available": False, "reason": "/proc/meminfo cannot be read"}
+    assert run.summary["proc_cpu_seconds"] > 0, "the others go on"
 
 
 def test_spaces_and_repetitions_in_the_list_are_harmless(run_metron):

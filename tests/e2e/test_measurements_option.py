@@ -4,7 +4,6 @@ import subprocess
 
 import pytest
 
-from support.records import strict_json
 from support.run import SANITIZED
 
 

@@ -244,15 +244,20 @@ void tree_refresh(struct tree *tree)
     tree->suspended_ns = clock_suspended_ns();
     tree_read_events(tree);
     bool list = tree->method == TREE_LISTINGS;
-    if (tree->method == TREE_SCAN || tree->scan_once)
-        discover_by_scan(tree);
+    bool scan = tree->method == TREE_SCAN || tree->scan_once;
     tree->scan_once = false;
     tree->living = tree->zombies = 0;
     tree->ledger.live = (struct ledger_sum){0};
     /* The list grows while it is walked: children come after their parents, and are read after them. */
     for (size_t i = 0;; i++) {
+        /* Only once it is known who has ended: a reused pid must lend its children to nobody. Both may add:
+         * then the walk goes on. */
+        if (i == tree->count && scan) {
+            discover_by_scan(tree);
+            scan = false;
+        }
         if (i == tree->count && list && tree->options.reaps)
-            discover_orphans(tree); /* may add: then the walk goes on */
+            discover_orphans(tree);
         if (i == tree->count)
             break;
         struct process *process = tree->members[i];

@@ -523,74 +523,80 @@ static void a_main_thread_that_left_is_not_the_end_of_its_process(void **state)
     assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, root)->wait_status), 7);
 }
 
-/* A /proc of our own with one process in it. */
+/* A /proc of our own, with processes as we write them. */
 static char root[64];
 
-static void put_stat(const char *format, unsigned user_ticks, unsigned start_ticks)
+static void put_stat(pid_t pid, const char *text)
 {
     char path[128];
 
-    (void)snprintf(path, sizeof(path), "%s/4711/stat", root);
+    (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
     FILE *file = fopen(path, "we");
     assert_non_null(file);
-    (void)fprintf(file, format, user_ticks, start_ticks);
+    (void)fputs(text, file);
     assert_int_equal(fclose(file), 0);
 }
 
-#define STAT_LINE                                                                                            \
-    "4711 (made up) S 1 4711 4711 0 -1 4194560 10 20 0 0 %u 0 0 0 20 0 1 0 %u 4096 1 18446744073709551615 "  \
-    "1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
-
-static void watch_recorded(void)
+static void put_process(pid_t pid, pid_t ppid, unsigned user_ticks, unsigned start_ticks)
 {
-    struct tree_options options = tree_options_for(TREE_LISTINGS);
+    char text[512];
+
+    (void)snprintf(text, sizeof(text),
+                   "%d (made up) S %d 1 1 0 -1 4194560 10 20 0 0 %u 0 0 0 20 0 1 0 %u 4096 1 "
+                   "18446744073709551615 1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                   (int)pid, (int)ppid, user_ticks, start_ticks);
+    put_stat(pid, text);
+}
+
+static void remove_process(pid_t pid)
+{
     char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
+    (void)rmdir(path);
+    (void)rmdir(root);
+}
+
+/* Follows process 4711 of that /proc. */
+static void watch_recorded(enum tree_method method)
+{
+    struct tree_options options = tree_options_for(method);
 
     (void)snprintf(root, sizeof(root), "/tmp/metron-tree-XXXXXX");
     assert_non_null(mkdtemp(root));
-    (void)snprintf(path, sizeof(path), "%s/4711", root);
-    assert_int_equal(mkdir(path, 0700), 0);
     watch.facts.live = false;
     options.proc_root = root;
     options.kept_descriptors = 0; /* a file of ours, once open, would never say that the process is gone */
     options.start_ns = 0;         /* all that it used counts */
     options.reaps = options.read_clock = false;
-    watch_with(&options, TREE_LISTINGS);
+    watch_with(&options, method);
     assert_int_equal(tree_add_root(watch.tree, 4711), 0);
-}
-
-static void forget_recorded(void)
-{
-    char path[128];
-
-    (void)snprintf(path, sizeof(path), "%s/4711/stat", root);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof(path), "%s/4711", root);
-    (void)rmdir(path);
-    (void)rmdir(root);
 }
 
 static void a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more(void **state)
 {
-    (void)state;
-    watch_recorded();
-    put_stat(STAT_LINE, 500, 1000);
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 500, 1000);
     tree_refresh(watch.tree);
     double used = 500.0 / (double)clock_ticks_per_second();
     assert_true(who(4711)->fresh);
     assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
-    put_stat("not what the kernel writes %u %u", 0, 0);
+    put_stat(4711, "not what the kernel writes");
     tree_refresh(watch.tree);
     assert_non_null(who(4711)); /* not dead: nothing says so */
     assert_false(who(4711)->fresh);
     assert_int_equal(tree_living(watch.tree), 1);
     assert_int_equal(tree_exited(watch.tree), 0);
     assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
-    put_stat(STAT_LINE, 700, 1000);
+    put_process(4711, 1, 700, 1000);
     tree_refresh(watch.tree);
     assert_true(who(4711)->fresh);
     assert_true(tree_ledger(watch.tree)->live.cpu_seconds > used);
-    forget_recorded();
+    remove_process(4711);
     tree_refresh(watch.tree);
     assert_null(who(4711));
     assert_int_equal(tree_exited(watch.tree), 1);
@@ -598,12 +604,11 @@ static void a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more
 
 static void another_start_time_is_another_process(void **state)
 {
-    (void)state;
-    watch_recorded();
-    put_stat(STAT_LINE, 500, 1000);
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 500, 1000);
     tree_refresh(watch.tree);
     const uint64_t serial = who(4711)->subject.serial;
-    put_stat(STAT_LINE, 3, 1001);
+    put_process(4711, 1, 3, 1001);
     tree_refresh(watch.tree);
     assert_null(who(4711)); /* the one we knew is gone, whoever has its number */
     assert_int_equal(tree_exited(watch.tree), 1);
@@ -612,7 +617,27 @@ static void another_start_time_is_another_process(void **state)
     assert_true(who(4711)->subject.serial != serial);
     assert_int_equal(who(4711)->subject.incarnation, 2);
     assert_true(tree_ledger(watch.tree)->gone.cpu_seconds > 0); /* and what it did is kept */
-    forget_recorded();
+    remove_process(4711);
+}
+
+static void children_of_whoever_has_an_ended_members_pid_are_not_ours(void **state)
+{
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 1, 1000);
+    put_process(4712, 4711, 1, 1001);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_count(watch.tree), 2);
+    put_process(4712, 1, 1, 2000); /* a stranger with the pid of our child that ended */
+    put_process(4713, 4712, 1, 2001);
+    put_process(4714, 4711, 1, 2002); /* a new child of our own */
+    tree_refresh(watch.tree);
+    tree_refresh(watch.tree);
+    assert_null(who(4712));
+    assert_null(who(4713));
+    assert_non_null(who(4714));
+    assert_int_equal(tree_count(watch.tree), 2);
+    for (pid_t pid = 4711; pid <= 4714; pid++)
+        remove_process(pid);
 }
 
 static void descriptors_may_run_out(void **state)
@@ -675,6 +700,7 @@ int main(void)
         ALL_WAYS(a_main_thread_that_left_is_not_the_end_of_its_process),
         ONE_WAY(a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more, by_listings),
         ONE_WAY(another_start_time_is_another_process, by_listings),
+        ONE_WAY(children_of_whoever_has_an_ended_members_pid_are_not_ours, by_scan),
         ALL_WAYS(descriptors_may_run_out),
         ONE_WAY(a_tree_without_a_root_folder_says_so, by_listings),
         ONE_WAY(the_reason_for_a_lesser_method_is_told, by_listings),

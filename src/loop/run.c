@@ -175,7 +175,7 @@ static void suspend(struct run *run, int signal)
     keyboard_suspend(run->keyboard);
     if (run->root_ended) { /* its group may be gone, or a stranger's */
         (void)tree_signal(run->tree, SIGSTOP);
-        (void)raise(SIGSTOP);
+        (void)kill(getpid(), SIGSTOP);
         (void)tree_signal(run->tree, SIGCONT);
     } else {
         (void)relay_signal(run->launched.pid, run->options.new_session, signal);

@@ -41,6 +41,11 @@ int64_t clock_suspended_ns(void)
     return suspended < 0 ? 0 : suspended;
 }
 
+double clock_timeval_seconds(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
 long clock_ticks_per_second(void)
 {
     static long ticks; /* every thread would store the same value */

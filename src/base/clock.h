@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/time.h>
 #include <time.h>
 
 #define NS_PER_SECOND 1000000000ULL
@@ -15,6 +16,8 @@ uint64_t clock_monotonic_ns(void);
 struct timespec clock_wall(void);
 /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: the time this machine was suspended. */
 int64_t clock_suspended_ns(void);
+/* As getrusage and wait4 give times. */
+double clock_timeval_seconds(struct timeval time);
 /* Kernel ticks (USER_HZ, what /proc counts in) per second; read once. */
 long clock_ticks_per_second(void);
 

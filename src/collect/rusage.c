@@ -48,8 +48,8 @@ static int read_reaped(void *state, const struct collect_context *context, struc
     double max_rss = (double)usage->ru_maxrss * kibibyte;
 
     (void)state;
-    row_number(row, USER, (double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6);
-    row_number(row, SYSTEM, (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6);
+    row_number(row, USER, clock_timeval_seconds(usage->ru_utime));
+    row_number(row, SYSTEM, clock_timeval_seconds(usage->ru_stime));
     row_number(row, VOLUNTARY, (double)usage->ru_nvcsw);
     row_number(row, INVOLUNTARY, (double)usage->ru_nivcsw);
     row_number(row, IN_BYTES, (double)usage->ru_inblock * block_bytes);

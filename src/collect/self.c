@@ -87,8 +87,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         row_number(row, CPU_SECONDS,
-                   (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+                   clock_timeval_seconds(usage.ru_utime) + clock_timeval_seconds(usage.ru_stime));
     row_number(row, SAMPLES, (double)figures->samples);
     row_number(row, MISSED_TICKS, (double)figures->missed_ticks);
     if (figures->samples > 0)

@@ -17,6 +17,7 @@
 #include "loop/sampler.h"
 #include "probe/pid_stat.h"
 #include "schema/secrets.h"
+#include "settings/settings.h"
 #include "tree/tree.h"
 
 /* Descriptors that metron needs beside the files it keeps open of each process. */
@@ -65,16 +66,14 @@ static int make_environment(struct run *run)
     return 0;
 }
 
-/* Whether a variable's name begins with one of the comma-separated prefixes. */
+/* Whether a variable's name begins with one of the listed prefixes. */
 static bool is_recorded(const char *variable, const char *prefixes)
 {
-    while (*prefixes) {
-        size_t length = strcspn(prefixes, ", ");
-        if (length > 0 && strncmp(variable, prefixes, length) == 0)
+    size_t length;
+
+    for (const char *prefix; (prefix = settings_list_next(&prefixes, &length)) != NULL;)
+        if (strncmp(variable, prefix, length) == 0)
             return true;
-        prefixes += length;
-        prefixes += strspn(prefixes, ", ");
-    }
     return false;
 }
 

@@ -2,11 +2,6 @@
 
 #include "base/clock.h"
 
-static double timeval_seconds(struct timeval time)
-{
-    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
-}
-
 static struct timeval timeval_add(struct timeval a, struct timeval b)
 {
     struct timeval sum = {a.tv_sec + b.tv_sec, a.tv_usec + b.tv_usec};
@@ -48,7 +43,7 @@ void ledger_add(struct ledger_sum *to, struct ledger_sum sum)
 void ledger_reap(struct ledger *ledger, const struct rusage *usage)
 {
     struct ledger_sum sum = {
-        .cpu_seconds = timeval_seconds(usage->ru_utime) + timeval_seconds(usage->ru_stime),
+        .cpu_seconds = clock_timeval_seconds(usage->ru_utime) + clock_timeval_seconds(usage->ru_stime),
         .minor_faults = (uint64_t)usage->ru_minflt,
         .major_faults = (uint64_t)usage->ru_majflt,
     };

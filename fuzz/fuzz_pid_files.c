@@ -1,4 +1,5 @@
-/* Any bytes as statm, status, limits and children: the first byte chooses, so that a seed stays one file. */
+/* Any bytes as statm, status, io, limits and children: the first byte chooses, so that a seed stays one file.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data + 1;
     struct pid_statm statm;
     struct pid_status status;
+    struct pid_io io;
     uint64_t limit;
     int visits = 0, count;
 
@@ -30,6 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 's':
         (void)pid_status_parse(text, size, &status);
+        break;
+    case 'i':
+        (void)pid_io_parse(text, size, &io);
         break;
     case 'l':
         (void)pid_limits_parse(text, size, &limit);

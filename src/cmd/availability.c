@@ -1,35 +1,62 @@
 #include "cmd/availability.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "collect/collectors.h"
 
-int availability_init(struct availability *availability, const char *proc_root, struct metron_error *error)
+static void survey_collectors(struct availability *availability)
 {
-    struct collect_context context = {.proc_root = proc_root};
-
-    *availability = (struct availability){0};
     _Static_assert(AVAILABILITY_MAX >= 16, "room for every collector");
     for (size_t i = 0; i < collector_count && i < AVAILABILITY_MAX; i++) {
         const struct collector *collector = collectors[i];
-        availability->sources[i].name = collector->source.name;
-        availability->sources[i].reason = collector->unavailable ? collector->unavailable(&context) : NULL;
+        const char *reasons[64] = {0};
+        if (collector->survey)
+            collector->survey(&availability->context, reasons);
+        registry_set_reasons(&availability->registry, i, reasons);
+        availability->sources[i] = (struct run_collector){
+            .name = collector->source.name, .reason = registry_source_reason(&availability->registry, i)};
         availability->opt_in[i] = collector->opt_in;
     }
-    return registry_init(&availability->registry, collector_sources(), collector_count, error);
+}
+
+int availability_init(struct availability *availability, const struct availability_options *options,
+                      struct metron_error *error)
+{
+    struct cgroup_place place = {0};
+
+    *availability = (struct availability){.options = *options};
+    int code = kernel_facts_read(options->proc_root, &availability->facts);
+    if (code < 0)
+        return error_set(error, code, "%s cannot be read: %s; is it mounted?", options->proc_root,
+                         strerror(-code));
+    code = registry_init(&availability->registry, collector_sources(), collector_count, error);
+    if (code < 0)
+        return code;
+    if (cgroup_place_find(options->proc_root, "", 0, &place) < 0)
+        return error_set(error, -ENOMEM, "no memory to look at control groups");
+    allowance_find(&place, &availability->facts, &availability->allowance);
+    code = cgroup_target_open(&availability->cgroup, &place, options->cgroup_mode, options->look_only, error);
+    if (code < 0)
+        return code;
+    availability->context = (struct collect_context){
+        .proc_root = options->proc_root,
+        .facts = &availability->facts,
+        .tuning = &availability->options.tuning,
+        .cgroup = &availability->cgroup,
+        .allowance = &availability->allowance,
+    };
+    survey_collectors(availability);
+    return 0;
 }
 
 void availability_fini(struct availability *availability)
 {
     registry_fini(&availability->registry);
-}
-
-static const char *unavailable(void *context, size_t source_index)
-{
-    const struct availability *availability = context;
-    return availability->sources[source_index].reason;
+    cgroup_target_close(&availability->cgroup);
 }
 
 int availability_select(struct availability *availability, const char *list, struct metron_error *error)
 {
-    return registry_select(&availability->registry, list, availability->opt_in, unavailable, availability,
-                           error);
+    return registry_select(&availability->registry, list, availability->opt_in, error);
 }

@@ -1,22 +1,40 @@
-/* What of the registry can be read on this machine: shared by every command that shows or selects
- * measurements. */
+/* What can be measured on this machine, and what the target may use of it: found out once, shared by every
+ * command that shows or selects measurements. */
 #ifndef METRON_CMD_AVAILABILITY_H
 #define METRON_CMD_AVAILABILITY_H
 
 #include "base/error.h"
+#include "collect/collector.h"
+#include "probe/allowance.h"
+#include "probe/cgroup_target.h"
+#include "probe/kernel.h"
 #include "schema/registry.h"
 #include "schema/run_info.h"
 
 enum { AVAILABILITY_MAX = 32 }; /* collectors */
 
-struct availability {
-    struct registry registry;
-    struct run_collector sources[AVAILABILITY_MAX]; /* in the registry's order */
-    bool opt_in[AVAILABILITY_MAX];
+struct availability_options {
+    const char *proc_root;
+    enum cgroup_mode cgroup_mode;
+    bool look_only; /* nothing is made or changed: only a run makes a control group */
+    struct collect_tuning tuning;
 };
 
-/* Checks the whole table of measurements and asks every collector. An illegal table is an error. */
-int availability_init(struct availability *availability, const char *proc_root, struct metron_error *error);
+struct availability {
+    struct registry registry;                       /* with the reasons of what cannot be measured */
+    struct run_collector sources[AVAILABILITY_MAX]; /* in the registry's order */
+    bool opt_in[AVAILABILITY_MAX];
+    struct kernel_facts facts;
+    struct allowance allowance;
+    struct cgroup_target cgroup;
+    struct availability_options options;
+    struct collect_context context; /* what collectors may look at; the parts above */
+};
+
+/* Looks at the machine, checks the whole table of measurements and asks every collector. */
+int availability_init(struct availability *availability, const struct availability_options *options,
+                      struct metron_error *error);
+/* Safe on a zeroed struct. Removes the control group that was made. */
 void availability_fini(struct availability *availability);
 /* Selects by `--measurements`. */
 int availability_select(struct availability *availability, const char *list, struct metron_error *error);

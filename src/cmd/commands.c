@@ -1,5 +1,6 @@
 #include "cmd/commands.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "probe/breakage.h"
 #include "settings/environment.h"
 #include "settings/files.h"
 #include "settings/options_help.h"
@@ -46,6 +48,17 @@ static int print_help(const struct command_description *description, bool whole)
     return code;
 }
 
+static int break_readers(const char *list, struct metron_error *error)
+{
+    unsigned length;
+    const char *unknown = list ? breakage_unknown(list, &length) : NULL;
+
+    if (unknown)
+        return error_set(error, -EINVAL, "--break-readers: there is no reader '%.*s'", (int)length, unknown);
+    breakage_set(list);
+    return 0;
+}
+
 bool command_begin(const struct command_description *description, int argc, char **argv,
                    struct settings *settings, int *first_operand, int *exit_code)
 {
@@ -72,6 +85,8 @@ bool command_begin(const struct command_description *description, int argc, char
         code = settings_load_environment(settings, environ, &error);
     if (code == 0)
         code = settings_check(settings, &error);
+    if (code == 0)
+        code = break_readers(settings_text(settings, SETTING_BREAK_READERS), &error);
     if (code < 0) {
         log_error("%s", error.message[0] ? error.message : strerror(-code));
         return false;

@@ -1,4 +1,5 @@
 /* metron doctor: what can be measured on this machine, by which way, and what stands in the way of more. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -26,7 +27,7 @@ static const struct command_description description = {
     .command = COMMAND_DOCTOR,
 };
 
-enum { FINDINGS_MAX = 96 };
+enum { FINDINGS_MAX = 96, KEYS_NAMED = 3 };
 
 struct report {
     struct doctor_finding findings[FINDINGS_MAX];
@@ -51,15 +52,19 @@ add(struct report *report, const char *group, const char *name, enum doctor_verd
         .group = group, .name = name, .verdict = verdict, .detail = detail ? detail : ""};
 }
 
-static void look_at_machine(struct report *report, const struct kernel_facts *facts)
+static void look_at_machine(struct report *report, const struct kernel_facts *facts,
+                            const struct allowance *allowance)
 {
     char memory[UNIT_TEXT_SIZE];
 
     add(report, "machine", "kernel", DOCTOR_FACT, "Linux %s on %s", facts->release, facts->hostname);
-    add(report, "machine", "CPUs", DOCTOR_FACT, "%u usable of %u online", facts->usable_cpus,
-        facts->online_cpus);
+    add(report, "machine", "CPUs", DOCTOR_FACT, "%g may be used (%s) of %u online", allowance->cpus,
+        allowance->cpus_by, facts->online_cpus);
     add(report, "machine", "memory", DOCTOR_FACT, "%s",
         unit_human(UNIT_BYTES, (double)facts->memory_bytes, memory));
+    add(report, "machine", "memory to use", DOCTOR_FACT, "%s (%s)%s",
+        unit_human(UNIT_BYTES, (double)allowance->memory_bytes, memory), allowance->memory_by,
+        allowance->ancestors_hidden ? "; groups above cannot be seen and may allow less" : "");
     add(report, "machine", "clock tick", DOCTOR_FACT,
         "%ld per second: rates are resolved to one tick per interval", facts->ticks_per_second);
 }
@@ -93,10 +98,74 @@ static void look_at_processes(struct report *report, const struct kernel_facts *
         (unsigned long long)(limit.rlim_max / 5));
 }
 
-static void look_at_tiers(struct report *report)
+/* The keys of a source that cannot be measured although others can: one line for each reason. */
+static void look_at_absent(struct report *report, const struct availability *availability,
+                           size_t source_index)
+{
+    const struct registry *registry = &availability->registry;
+
+    for (size_t i = 0; i < registry->count; i++) {
+        const struct registry_entry *first = &registry->entries[i];
+        struct strbuf keys = STRBUF_INIT;
+        bool told = false;
+        size_t count = 0;
+        if (first->source_index != source_index || !first->reason)
+            continue;
+        for (size_t j = 0; j < registry->count; j++) {
+            const struct registry_entry *entry = &registry->entries[j];
+            if (entry->source_index != source_index || !entry->reason ||
+                strcmp(entry->reason, first->reason) != 0)
+                continue;
+            told = told || j < i;
+            if (count++ < KEYS_NAMED)
+                strbuf_addf(&keys, "%s%s", keys.length ? ", " : "", entry->measurement->key);
+        }
+        if (count > KEYS_NAMED)
+            strbuf_addf(&keys, " and %zu more", count - KEYS_NAMED);
+        if (!told)
+            add(report, "sources", availability->sources[source_index].name, DOCTOR_FAILS, "%s: %s",
+                strbuf_text(&keys), first->reason);
+        strbuf_fini(&keys);
+    }
+}
+
+static void look_at_sources(struct report *report, const struct availability *availability)
+{
+    for (size_t i = 0; i < availability->registry.source_count; i++) {
+        const char *reason = availability->sources[i].reason;
+        add(report, "sources", availability->sources[i].name, reason ? DOCTOR_FAILS : DOCTOR_WORKS, "%s",
+            reason ? reason : availability->registry.sources[i]->title);
+        if (!reason)
+            look_at_absent(report, availability, i);
+    }
+}
+
+static void look_at_cgroups(struct report *report, const struct availability *availability)
+{
+    static const char *const names[CGROUP_CONTROLLER_COUNT] = {
+        [CGROUP_UNIFIED] = "v2 hierarchy", [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu",
+        [CGROUP_CPUACCT] = "cpuacct",      [CGROUP_PIDS] = "pids",     [CGROUP_IO] = "io"};
+
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+        const struct cgroup_spot *spot = &availability->cgroup.place.spots[i];
+        if (spot->version)
+            add(report, "control groups", names[i], DOCTOR_FACT, "v%d, in %s%s%s", spot->version, spot->path,
+                spot->is_root ? ", the root group: the whole machine" : "",
+                spot->ancestors_hidden ? "; groups above it cannot be seen" : "");
+        else
+            add(report, "control groups", names[i], DOCTOR_FACT, "%s", spot->reason);
+    }
+}
+
+static void look_at_tiers(struct report *report, const struct cgroup_target *cgroup)
 {
     add(report, "tiers", "plain", DOCTOR_WORKS, "/proc, wait4, sub-reaper: no privilege needed");
-    add(report, "tiers", "own cgroup", DOCTOR_FAILS, "this version makes none");
+    if (cgroup->scope == CGROUP_SCOPE_OWN)
+        add(report, "tiers", "own cgroup", DOCTOR_WORKS, "each run gets a group of its own%s%s",
+            cgroup->reasons[CGROUP_MEMORY] ? "; but without memory: " : "",
+            cgroup->reasons[CGROUP_MEMORY] ? cgroup->reasons[CGROUP_MEMORY] : "");
+    else
+        add(report, "tiers", "own cgroup", DOCTOR_FAILS, "%s", cgroup->why_not_own);
     add(report, "tiers", "kernel events", DOCTOR_FAILS,
         "this version loads no BPF; see the process connector above");
 }
@@ -116,7 +185,6 @@ static int doctor_main(int argc, char **argv)
     struct settings settings;
     struct availability availability = {0};
     struct metron_error error = {0};
-    struct kernel_facts facts;
     struct report report = {0};
     struct strbuf text = STRBUF_INIT;
     int first = argc, exit_code;
@@ -124,18 +192,21 @@ static int doctor_main(int argc, char **argv)
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
         goto out;
     exit_code = EXIT_TROUBLE;
-    if (availability_init(&availability, "/proc", &error) < 0 || kernel_facts_read("/proc", &facts) < 0) {
-        log_error("%s", error.code ? error.message : "/proc cannot be read; is it mounted?");
+    const struct availability_options looking = {
+        .proc_root = "/proc",
+        .cgroup_mode = (enum cgroup_mode)settings_choice(&settings, SETTING_CGROUP),
+        .look_only = true,
+        .tuning = {.smaps = settings_flag(&settings, SETTING_SMAPS)},
+    };
+    if (availability_init(&availability, &looking, &error) < 0 && error.code != -EACCES) {
+        log_error("%s", error.message);
         goto out;
     }
-    look_at_machine(&report, &facts);
-    for (size_t i = 0; i < availability.registry.source_count; i++) {
-        const char *reason = availability.sources[i].reason;
-        add(&report, "sources", availability.sources[i].name, reason ? DOCTOR_FAILS : DOCTOR_WORKS, "%s",
-            reason ? reason : availability.registry.sources[i]->title);
-    }
-    look_at_processes(&report, &facts);
-    look_at_tiers(&report);
+    look_at_machine(&report, &availability.facts, &availability.allowance);
+    look_at_sources(&report, &availability);
+    look_at_processes(&report, &availability.facts);
+    look_at_cgroups(&report, &availability);
+    look_at_tiers(&report, &availability.cgroup);
     look_at_settings(&report, &settings);
     if (settings_flag(&settings, SETTING_JSON))
         doctor_json(&text, report.findings, report.count);

@@ -1,4 +1,6 @@
 /* metron measurements: every key with source, type, unit and reduction. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -42,12 +44,23 @@ static int narrow(struct availability *availability, char **operands, struct met
 
     for (; *operands; operands++)
         strbuf_addf(&list, "%s,", *operands);
-    int code = registry_select(registry, strbuf_text(&list), availability->opt_in, NULL, NULL, error);
+    /* What cannot be read here is listed too: its reason is set aside while the choice is made. */
+    const char **reasons = calloc(registry->count + 1, sizeof(*reasons));
+    if (!reasons)
+        return error_set(error, -ENOMEM, "no memory for the list of measurements");
+    for (size_t i = 0; i < registry->count; i++) {
+        reasons[i] = registry->entries[i].reason;
+        registry->entries[i].reason = NULL;
+    }
+    int code = registry_select(registry, strbuf_text(&list), availability->opt_in, error);
     strbuf_fini(&list);
-    for (size_t i = 0; i < registry->count; i++)
+    for (size_t i = 0; i < registry->count; i++) {
+        registry->entries[i].reason = reasons[i];
         if (registry->entries[i].selected)
             registry->entries[kept++] = registry->entries[i];
+    }
     registry->count = kept;
+    free(reasons);
     return code;
 }
 
@@ -62,7 +75,9 @@ static int measurements_main(int argc, char **argv)
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
         goto out;
     exit_code = EXIT_WRONG_USAGE;
-    if (availability_init(&availability, "/proc", &error) < 0)
+    const struct availability_options looking = {
+        .proc_root = "/proc", .look_only = true, .tuning = {.smaps = true}};
+    if (availability_init(&availability, &looking, &error) < 0)
         exit_code = EXIT_TROUBLE;
     else if (first < argc)
         (void)narrow(&availability, argv + first, &error);
@@ -73,7 +88,7 @@ static int measurements_main(int argc, char **argv)
     if (settings_flag(&settings, SETTING_MARKDOWN))
         measurements_markdown(&text, &availability.registry);
     else if (settings_flag(&settings, SETTING_JSON))
-        measurements_json(&text, &availability.registry, availability.sources);
+        measurements_json(&text, &availability.registry);
     else
         measurements_table(&text, &availability.registry, availability.sources, screen_width());
     exit_code = command_print(strbuf_text(&text), text.length);

@@ -65,7 +65,6 @@ static void fill_options(struct run_options *options, const struct settings *set
         .connector = settings_choice(settings, SETTING_EVENTS) != CHOICE_EVENTS_OFF,
         .connector_or_fail = settings_choice(settings, SETTING_EVENTS) == CHOICE_EVENTS_CONNECTOR,
         .kill_after = settings_real(settings, SETTING_KILL_AFTER),
-        .proc_root = "/proc",
         .metron_version = METRON_VERSION,
     };
     streams_chosen(settings_choice(settings, SETTING_CAPTURE_OUTPUTS), &options->capture_stdout,
@@ -74,17 +73,42 @@ static void fill_options(struct run_options *options, const struct settings *set
 }
 
 /* What holds between options of this command alone. */
-static int check_options(const struct run_options *options, struct metron_error *error)
+static int check_options(const struct run_options *options, size_t cgroup, struct metron_error *error)
 {
     if (!options->argv[0])
         return error_set(error, -EINVAL, "run: no command is given; see 'metron run --help'");
     if (!options->new_session && options->wait == RUN_WAIT_TREE)
         return error_set(error, -EINVAL,
                          "run: --wait tree needs --mode new-session: a session's own shell never ends");
+    if (!options->new_session && cgroup == CHOICE_CGROUP_OWN)
+        return error_set(
+            error, -EINVAL,
+            "run: --cgroup own needs --mode new-session: a session's other processes cannot be moved");
     if (!options->new_session && options->pty)
         return error_set(error, -EINVAL,
                          "run: --pty needs --mode new-session: a terminal belongs to one session");
     return 0;
+}
+
+/* How the machine is looked at. */
+static void fill_looking(struct availability_options *looking, const struct settings *settings,
+                         const struct run_options *options)
+{
+    size_t cgroup = settings_choice(settings, SETTING_CGROUP);
+    static const double gibibyte = 1024.0 * 1024 * 1024;
+
+    *looking = (struct availability_options){
+        .proc_root = "/proc",
+        .cgroup_mode = (enum cgroup_mode)cgroup,
+        .tuning = {.sample_interval = options->sample_interval,
+                   .smaps = settings_flag(settings, SETTING_SMAPS),
+                   .smaps_interval = settings_real(settings, SETTING_SMAPS_INTERVAL),
+                   .smaps_budget = settings_real(settings, SETTING_SMAPS_BUDGET),
+                   .smaps_limit_bytes = (uint64_t)(settings_real(settings, SETTING_SMAPS_LIMIT) * gibibyte)},
+    };
+    /* A leaf holds the command's descendants; a session's other processes would stay outside. */
+    if (!options->new_session && looking->cgroup_mode == CGROUP_MODE_AUTO)
+        looking->cgroup_mode = CGROUP_MODE_INHERITED;
 }
 
 static void print_summary(const struct run *run, const struct settings *settings)
@@ -108,30 +132,25 @@ static int run_command(const struct settings *settings, char **argv, struct avai
                        struct metron_error *error)
 {
     struct run_options options;
-    struct kernel_facts facts;
+    struct availability_options looking;
     struct run *run = NULL;
     const char *format = settings_text(settings, SETTING_SUMMARY_FORMAT);
 
     fill_options(&options, settings, argv);
-    if (check_options(&options, error) < 0)
+    if (check_options(&options, settings_choice(settings, SETTING_CGROUP), error) < 0)
         return EXIT_WRONG_USAGE;
-    if (availability_init(availability, options.proc_root, error) < 0)
+    fill_looking(&looking, settings, &options);
+    if (availability_init(availability, &looking, error) < 0)
         return EXIT_TROUBLE;
     if (availability_select(availability, settings_text(settings, SETTING_MEASUREMENTS), error) < 0)
         return EXIT_WRONG_USAGE;
     if (format && run_summary_check(format, &availability->registry, error) < 0)
         return EXIT_WRONG_USAGE;
-    int code = kernel_facts_read(options.proc_root, &facts);
-    if (code < 0) {
-        (void)error_set(error, code, "%s cannot be read: %s; is it mounted?", options.proc_root,
-                        strerror(-code));
-        return EXIT_TROUBLE;
-    }
-    options.facts = &facts;
+    options.context = &availability->context;
     options.registry = &availability->registry;
     options.collectors = availability->sources;
     options.collector_count = availability->registry.source_count;
-    code = run_prepare(&options, &run, error);
+    int code = run_prepare(&options, &run, error);
     if (code < 0)
         return code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE;
     code = run_execute(run, error);

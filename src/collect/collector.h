@@ -2,8 +2,9 @@
  * A collector: one I/O pass over one source.
  *
  * It is pure: it turns what probe/ and tree/ see into raw readings and remembers nothing of the last pass but
- * open descriptors. It says whether it is available here and, if not, why. To add one: a file with one `const
- * struct collector`, a line in collectors.c and one in the build file (docs/tour.md walks through it).
+ * open descriptors. It says what of it can be read here and, if something cannot, why. To add one: a file
+ * with one `const struct collector`, a line in collectors.c and one in the build file (docs/tour.md walks
+ * through it).
  */
 #ifndef METRON_COLLECT_COLLECTOR_H
 #define METRON_COLLECT_COLLECTOR_H
@@ -12,36 +13,65 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probe/allowance.h"
 #include "schema/measurement.h"
 #include "schema/pass.h"
 #include "tree/tree.h"
 
+struct cgroup_target;
+
 /* What the loop tells of itself. */
 struct loop_figures {
     uint64_t samples, missed_ticks;
-    double sample_seconds; /* wall time of the latest sample */
+    double sample_seconds;     /* wall time of the latest sample */
+    double helper_cpu_seconds; /* CPU of programs that were run in order to measure (ps) */
+};
+
+/* What the user may set about single sources. */
+struct collect_tuning {
+    double sample_interval;     /* seconds */
+    bool smaps;                 /* read it at all */
+    double smaps_interval;      /* seconds; 0: five samples */
+    double smaps_budget;        /* seconds that a pass of smaps may take */
+    uint64_t smaps_limit_bytes; /* larger processes are passed over by smaps */
 };
 
 /* What collectors may look at; borrowed for the time of a call. */
 struct collect_context {
     const char *proc_root;
-    struct tree *tree; /* NULL where nothing is followed (doctor) */
-    const struct loop_figures *figures;
+    const struct kernel_facts *facts; /* of that root */
+    struct tree *tree;                /* NULL where nothing is followed (a survey) */
+    struct loop_figures *figures;     /* NULL likewise */
+    const struct collect_tuning *tuning;
+    const struct cgroup_target *cgroup; /* the target's control group; NULL: none is looked at */
+    const struct allowance *allowance;  /* what the target may use; NULL: not known */
+    uint64_t selected;                  /* while a collector is opened: a bit for each field that is wanted */
     uint64_t spawner_maxrss_bytes; /* the floor of ru_maxrss: what the command's parent held at the fork */
 };
+
+/* Not an error: a source that is dear has longer pauses than a sample. */
+#define COLLECT_NOT_DUE 1
 
 struct collector {
     struct source source;
     bool opt_in; /* left out of the group "default" */
-    /* NULL if it can be read here, else why not (static text). */
-    const char *(*unavailable)(const struct collect_context *context);
+    /* Looks once, at the start, whether it can be read here: sets reasons[field] (text that outlives the run)
+     * for each field that cannot, leaves NULL what can. May be NULL: everything can. */
+    void (*survey)(const struct collect_context *context, const char *reasons[]);
     /* `cost`: what the selected measurements need. State may be NULL. May itself be NULL: nothing to open. */
     int (*open)(const struct collect_context *context, unsigned cost, void **state);
     /* One of these two: `collect` at every sample, `read` at every report. Stamps are already set. A negative
-     * errno: nothing was measured this time. */
+     * errno: nothing could be measured this time; COLLECT_NOT_DUE: nothing was looked at, on purpose. */
     int (*collect)(void *state, const struct collect_context *context, struct pass *pass);
     int (*read)(void *state, const struct collect_context *context, struct pass *pass);
     void (*close)(void *state);
 };
+
+/* For a survey: the same reason for every field of a source. */
+static inline void survey_all(const struct source *source, const char *reason, const char *reasons[])
+{
+    for (unsigned field = 0; field < source->field_count; field++)
+        reasons[field] = reason;
+}
 
 #endif

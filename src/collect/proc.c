@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "probe/breakage.h"
+
 enum {
     /* of each process */
     RSS,
     VSZ,
     HWM,
+    PMEM,
     CPU_SECONDS,
     ELAPSED,
     STATE,
@@ -45,6 +48,7 @@ static const char *const fields[FIELD_COUNT] = {
     [RSS] = "statm.resident",
     [VSZ] = "stat.vsize",
     [HWM] = "status.VmHWM",
+    [PMEM] = "statm.resident / what the target may use",
     [CPU_SECONDS] = "process CPU clock",
     [ELAPSED] = "now - stat.starttime",
     [STATE] = "stat.state",
@@ -110,6 +114,12 @@ static const struct measurement measurements[] = {
      .reduce = REDUCE_LAST,
      .cost = COST_STATUS,
      .meaning = "the largest high-water mark of a single process so far, ended ones included"},
+    LEVEL(
+        "proc_pmem", PMEM, UNIT_PERCENT, COST_STATM,
+        "resident memory in percent of what the target may use: the machine's, or the lowest limit above it"),
+    LEVEL_TOTAL(
+        "proc_pmem_total", PMEM, UNIT_PERCENT, COST_STATM,
+        "sum of proc_pmem: like proc_rss_total an upper bound, since shared pages count once per process"),
     {.key = "proc_pdcpu",
      .field = CPU_SECONDS,
      .scope = SCOPE_PER_PID,
@@ -209,23 +219,58 @@ static const struct measurement measurements[] = {
 
 struct proc_state {
     unsigned cost;
-    double page_bytes;
+    uint64_t page_bytes;
+    double may_use_bytes; /* 0: not known */
 };
 
-static const char *proc_unavailable(const struct collect_context *context)
+static bool can_read(const struct collect_context *context, const char *name)
 {
     char path[512];
-    (void)snprintf(path, sizeof(path), "%s/self/stat", context->proc_root);
-    return access(path, R_OK) == 0 ? NULL : "/proc is not mounted";
+    (void)snprintf(path, sizeof(path), "%s/self/%s", context->proc_root, name);
+    return !breakage_has(name) && access(path, R_OK) == 0;
+}
+
+/* What each field is read from, by the cost of its measurements. */
+static void survey(const struct collect_context *context, const char *reasons[])
+{
+    static const struct {
+        unsigned cost;
+        const char *file, *reason;
+    } files[] = {
+        {COST_STATM, "statm", "/proc/PID/statm cannot be read"},
+        {COST_STATUS, "status", "/proc/PID/status cannot be read"},
+        {COST_TASKS, "task", "/proc/PID/task cannot be read"},
+        {COST_FD, "fd", "/proc/PID/fd cannot be read"},
+        {COST_LIMITS, "limits", "/proc/PID/limits cannot be read"},
+        {COST_CMDLINE, "cmdline", "/proc/PID/cmdline cannot be read"},
+    };
+    unsigned missing = can_read(context, "stat") ? 0 : COST_STAT;
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (!can_read(context, files[i].file))
+            missing |= files[i].cost;
+    for (size_t i = 0; i < sizeof(measurements) / sizeof(measurements[0]); i++) {
+        const struct measurement *m = &measurements[i];
+        if (m->cost & missing & COST_STAT)
+            reasons[m->field] = "/proc/PID/stat cannot be read";
+        for (size_t j = 0; j < sizeof(files) / sizeof(files[0]); j++)
+            if (m->cost & missing & files[j].cost)
+                reasons[m->field] = files[j].reason;
+    }
+    if (!context->allowance || context->allowance->memory_bytes == 0)
+        reasons[PMEM] = "it is not known how much memory the target may use";
 }
 
 static int proc_open(const struct collect_context *context, unsigned cost, void **state)
 {
     struct proc_state *proc = malloc(sizeof(*proc));
-    (void)context;
     if (!proc)
         return -ENOMEM;
-    *proc = (struct proc_state){.cost = cost, .page_bytes = (double)sysconf(_SC_PAGESIZE)};
+    *proc = (struct proc_state){
+        .cost = cost,
+        .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+        .may_use_bytes = context->allowance ? (double)context->allowance->memory_bytes : 0,
+    };
     *state = proc;
     return 0;
 }
@@ -265,50 +310,74 @@ static void read_stat(const struct proc_state *proc, struct process *process, st
 }
 
 /* The sum over living threads falls when one ends: what was seen of it stays counted. */
-static double switches(struct switches *seen, uint64_t sum)
+static uint64_t switches(struct switches *seen, uint64_t sum)
 {
     if (sum < seen->last)
         seen->ended += seen->last - sum;
     seen->last = sum;
-    return (double)(seen->ended + sum);
+    return seen->ended + sum;
 }
 
-static void read_files(const struct proc_state *proc, struct tree *tree, struct process *process,
-                       struct row *row)
+static void read_status(const struct proc_state *proc, struct tree *tree, struct process *process)
+{
+    struct process_files *files = &process->files;
+    uint32_t threads = proc->cost & COST_TASKS ? process->stat.threads : 1;
+    struct pid_status status;
+
+    if (pid_dir_status(&process->dir, tree_reader(tree), threads, process->passes > 1, &status) < 0)
+        return;
+    files->has_hwm = status.has_hwm;
+    files->hwm_bytes = status.hwm_bytes;
+    files->has_switches = status.has_switches;
+    if (status.has_switches) {
+        files->voluntary_switches = switches(&process->voluntary, status.voluntary_switches);
+        files->involuntary_switches = switches(&process->involuntary, status.involuntary_switches);
+    }
+    if (status.has_hwm)
+        tree_note_hwm(tree, status.hwm_bytes);
+}
+
+/* Its files, as far as they are wanted. */
+static void read_files(const struct proc_state *proc, struct tree *tree, struct process *process)
 {
     struct pid_reader *reader = tree_reader(tree);
+    struct process_files *files = &process->files;
     bool keep = process->passes > 1;
     char text[256];
     struct pid_statm statm;
-    struct pid_status status;
-    uint64_t count;
 
+    *files = (struct process_files){.looked_ns = process->looked_ns};
     if (proc->cost & COST_STATM) {
         ssize_t length = pid_dir_read(&process->dir, reader, PID_FILE_STATM, keep, text, sizeof(text));
-        if (length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0)
-            row_number(row, RSS, (double)statm.resident_pages * proc->page_bytes);
+        files->has_rss = length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0;
+        if (files->has_rss)
+            files->rss_bytes = statm.resident_pages * proc->page_bytes;
     }
-    if (proc->cost & (COST_STATUS | COST_TASKS)) {
-        uint32_t threads = proc->cost & COST_TASKS ? process->stat.threads : 1;
-        if (pid_dir_status(&process->dir, reader, threads, keep, &status) == 0) {
-            if (status.has_hwm) {
-                row_number(row, HWM, (double)status.hwm_bytes);
-                tree_note_hwm(tree, status.hwm_bytes);
-            }
-            if (status.has_switches) {
-                row_number(row, CTX_VOLUNTARY, switches(&process->voluntary, status.voluntary_switches));
-                row_number(row, CTX_INVOLUNTARY,
-                           switches(&process->involuntary, status.involuntary_switches));
-            }
-            if (status.ignores_sigchld && process->has_children)
-                tree_note_dropped_children(tree);
-        }
+    if (proc->cost & (COST_STATUS | COST_TASKS))
+        read_status(proc, tree, process);
+    if (proc->cost & COST_FD)
+        files->has_fds = pid_dir_count_fds(&process->dir, reader, keep, &files->fds) == 0;
+    if (proc->cost & COST_LIMITS)
+        files->has_fd_limit = pid_dir_open_file_limit(&process->dir, reader, &files->fd_limit) == 0 &&
+                              files->fd_limit != UINT64_MAX;
+}
+
+static void put_files(const struct proc_state *proc, const struct process_files *files, struct row *row)
+{
+    if (files->has_rss)
+        row_number(row, RSS, (double)files->rss_bytes);
+    if (files->has_rss && proc->may_use_bytes > 0)
+        row_number(row, PMEM, (double)files->rss_bytes / proc->may_use_bytes);
+    if (files->has_hwm)
+        row_number(row, HWM, (double)files->hwm_bytes);
+    if (files->has_switches) {
+        row_number(row, CTX_VOLUNTARY, (double)files->voluntary_switches);
+        row_number(row, CTX_INVOLUNTARY, (double)files->involuntary_switches);
     }
-    if ((proc->cost & COST_FD) && pid_dir_count_fds(&process->dir, reader, keep, &count) == 0)
-        row_number(row, FDS, (double)count);
-    if ((proc->cost & COST_LIMITS) && pid_dir_open_file_limit(&process->dir, reader, &count) == 0 &&
-        count != UINT64_MAX)
-        row_number(row, FD_LIMIT, (double)count);
+    if (files->has_fds)
+        row_number(row, FDS, (double)files->fds);
+    if (files->has_fd_limit)
+        row_number(row, FD_LIMIT, (double)files->fd_limit);
 }
 
 static int proc_collect(void *state, const struct collect_context *context, struct pass *pass)
@@ -325,14 +394,17 @@ static int proc_collect(void *state, const struct collect_context *context, stru
             continue;
         row->stamp_ns = process->stat_ns;
         read_stat(proc, process, row);
-        if (process->stat.state != 'Z')
-            read_files(proc, tree, process, row);
+        if (process->stat.state == 'Z')
+            continue; /* it has no memory and no files any more */
+        if (process->files.looked_ns != process->looked_ns)
+            read_files(proc, tree, process);
+        put_files(proc, &process->files, row);
     }
     if (ledger->hwm_bytes)
         row_number(single, HWM_MAX, (double)ledger->hwm_bytes);
     row_number(single, TREE_CPU_SECONDS, ledger->published.cpu_seconds);
-    row_number(single, TREE_MINOR_FAULTS, (double)ledger->published.minor_faults);
-    row_number(single, TREE_MAJOR_FAULTS, (double)ledger->published.major_faults);
+    row_number(single, TREE_MINOR_FAULTS, (double)ledger->published.counts[LEDGER_MINOR_FAULTS]);
+    row_number(single, TREE_MAJOR_FAULTS, (double)ledger->published.counts[LEDGER_MAJOR_FAULTS]);
     row_number(single, PROCESSES, tree_living(tree));
     row_number(single, ZOMBIES, tree_zombies(tree));
     row_number(single, SPAWNED, (double)tree_spawned(tree));
@@ -348,7 +420,7 @@ const struct collector collector_proc = {
                .field_count = FIELD_COUNT,
                .measurements = measurements,
                .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
-    .unavailable = proc_unavailable,
+    .survey = survey,
     .open = proc_open,
     .collect = proc_collect,
     .close = free,

@@ -87,7 +87,8 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         row_number(row, CPU_SECONDS,
-                   clock_timeval_seconds(usage.ru_utime) + clock_timeval_seconds(usage.ru_stime));
+                   clock_timeval_seconds(usage.ru_utime) + clock_timeval_seconds(usage.ru_stime) +
+                       figures->helper_cpu_seconds);
     row_number(row, SAMPLES, (double)figures->samples);
     row_number(row, MISSED_TICKS, (double)figures->missed_ticks);
     if (figures->samples > 0)

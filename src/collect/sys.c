@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "probe/breakage.h"
 #include "probe/system_files.h"
 
 enum {
@@ -65,9 +66,12 @@ struct sys_state {
     int meminfo, loadavg, stat;
 };
 
-static int open_file(const char *proc_root, const char *name)
+/* `reader` is what the file is called among the readers that can be broken. */
+static int open_file(const char *proc_root, const char *name, const char *reader)
 {
     char path[512];
+    if (breakage_has(reader))
+        return -1;
     if (snprintf(path, sizeof(path), "%s/%s", proc_root, name) >= (int)sizeof(path))
         return -1;
     return open(path, O_RDONLY | O_CLOEXEC);
@@ -90,9 +94,9 @@ static int open_state(const struct collect_context *context, unsigned cost, void
     if (!sys)
         return -ENOMEM;
     *sys = (struct sys_state){
-        .meminfo = open_file(context->proc_root, "meminfo"),
-        .loadavg = open_file(context->proc_root, "loadavg"),
-        .stat = open_file(context->proc_root, "stat"),
+        .meminfo = open_file(context->proc_root, "meminfo", "meminfo"),
+        .loadavg = open_file(context->proc_root, "loadavg", "loadavg"),
+        .stat = open_file(context->proc_root, "stat", "cpu"),
     };
     *state = sys;
     return 0;
@@ -143,29 +147,37 @@ static void read_cpu(int fd, struct row *row)
     row_number(row, IOWAIT_SECONDS, (double)stat.iowait * tick);
 }
 
-static const char *unavailable(const struct collect_context *context)
+static void read_files(const struct sys_state *sys, struct row *row)
+{
+    if (sys->meminfo >= 0)
+        read_memory(sys->meminfo, row);
+    if (sys->loadavg >= 0)
+        read_load(sys->loadavg, row);
+    if (sys->stat >= 0)
+        read_cpu(sys->stat, row);
+}
+
+static void survey(const struct collect_context *context, const char *reasons[])
 {
     union value values[FIELD_COUNT];
     struct row row = {.values = values};
-    int fd = open_file(context->proc_root, "meminfo");
+    void *state = NULL;
 
-    if (fd >= 0) {
-        read_memory(fd, &row);
-        (void)close(fd);
-    }
-    return row.present ? NULL : "/proc/meminfo cannot be read";
+    if (open_state(context, 0, &state) < 0)
+        return;
+    read_files(state, &row);
+    close_state(state);
+    for (unsigned field = 0; field < FIELD_COUNT; field++)
+        if (!row_has(&row, field))
+            reasons[field] = field <= SWAP_USED ? "/proc/meminfo cannot be read, or lacks it"
+                             : field <= LOAD15  ? "/proc/loadavg cannot be read"
+                                                : "/proc/stat cannot be read";
 }
 
 static int collect(void *state, const struct collect_context *context, struct pass *pass)
 {
-    const struct sys_state *sys = state;
     (void)context;
-    if (sys->meminfo >= 0)
-        read_memory(sys->meminfo, &pass->single);
-    if (sys->loadavg >= 0)
-        read_load(sys->loadavg, &pass->single);
-    if (sys->stat >= 0)
-        read_cpu(sys->stat, &pass->single);
+    read_files(state, &pass->single);
     return 0;
 }
 
@@ -177,7 +189,7 @@ const struct collector collector_sys = {
                .field_count = FIELD_COUNT,
                .measurements = measurements,
                .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
-    .unavailable = unavailable,
+    .survey = survey,
     .open = open_state,
     .collect = collect,
     .close = close_state,

@@ -11,9 +11,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +37,7 @@ struct plumbing {
     int failure_write;
 };
 
-enum step { STEP_SESSION, STEP_TERMINAL, STEP_STDIO, STEP_LIMIT, STEP_EXEC };
+enum step { STEP_CGROUP, STEP_SESSION, STEP_TERMINAL, STEP_STDIO, STEP_LIMIT, STEP_EXEC };
 
 /* What the child sends before exec, and again if it fails. Much shorter than PIPE_BUF: written at once or not
  * at all. */
@@ -114,10 +116,25 @@ static int open_input(const struct launch_options *options, struct plumbing *plu
     return 0;
 }
 
+/* In the child; `entered`: it began in the v2 group. */
+static bool enter_cgroup(const struct launch_cgroup *cgroup, bool entered)
+{
+    if (!cgroup)
+        return true;
+    if (cgroup->folder_fd >= 0 && !entered && write(cgroup->procs_fd, "0", 1) != 1)
+        return false;
+    for (size_t i = 0; i < cgroup->join_count; i++)
+        if (write(cgroup->join_fds[i], "0", 1) != 1)
+            return false;
+    return true;
+}
+
 /* In the child. Returns only on failure: the step, with errno set. */
 static enum step become_command(const struct launch_options *options, const struct plumbing *plumbing,
-                                const sigset_t *mask)
+                                const sigset_t *mask, bool entered)
 {
+    if (!enter_cgroup(options->cgroup, entered))
+        return STEP_CGROUP;
     if ((options->new_session || options->pty) && setsid() < 0)
         return STEP_SESSION;
     if (plumbing->slave >= 0 && ioctl(plumbing->slave, TIOCSCTTY, 0) != 0)
@@ -155,6 +172,7 @@ static int await_exec(const struct plumbing *plumbing, struct failure *failure)
 static int explain(const char *command, const struct failure *failure, struct metron_error *error)
 {
     static const char *const steps[] = {
+        [STEP_CGROUP] = "put it into its control group (--cgroup off does without)",
         [STEP_SESSION] = "make a session for it",
         [STEP_TERMINAL] = "give it a terminal",
         [STEP_STDIO] = "arrange its stdio",
@@ -171,6 +189,17 @@ static int explain(const char *command, const struct failure *failure, struct me
     return -failure->code;
 }
 
+/* A fork whose child begins in the given group: moving it there afterwards would take a lock that every fork
+ * of the machine waits for. The child may only do what the child of a process with threads may, as after
+ * fork; that glibc does not know of it matters only to what it never calls. */
+static pid_t fork_into(int cgroup_fd)
+{
+    struct clone_args arguments = {
+        .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (unsigned)cgroup_fd};
+
+    return (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+}
+
 static int fork_command(const struct launch_options *options, struct plumbing *plumbing, struct launched *out,
                         struct metron_error *error)
 {
@@ -185,9 +214,14 @@ static int fork_command(const struct launch_options *options, struct plumbing *p
     pthread_sigmask(SIG_SETMASK, &all, &before);
     out->start_wall = clock_wall();
     out->start_ns = clock_monotonic_ns();
-    out->pid = fork();
+    bool entered = options->cgroup && options->cgroup->folder_fd >= 0;
+    out->pid = entered ? fork_into(options->cgroup->folder_fd) : -1;
+    if (out->pid < 0) {
+        entered = false;
+        out->pid = fork();
+    }
     if (out->pid == 0) {
-        failure = (struct failure){.step = become_command(options, plumbing, &before)};
+        failure = (struct failure){.step = become_command(options, plumbing, &before, entered)};
         failure.code = errno;
         (void)!write(plumbing->failure_write, &failure, sizeof(failure));
         _exit(127);

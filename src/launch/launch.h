@@ -8,12 +8,21 @@
 #define METRON_LAUNCH_LAUNCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <time.h>
 
 #include "base/error.h"
+
+/* The control groups that the command enters before it runs. */
+struct launch_cgroup {
+    int folder_fd;       /* a v2 group's folder; -1: none */
+    int procs_fd;        /* its cgroup.procs, for kernels that cannot start a process inside (before 5.7) */
+    const int *join_fds; /* files of v1 groups to enter by writing "0" to them */
+    size_t join_count;
+};
 
 struct launch_options {
     char *const *argv;        /* NULL-terminated; argv[0] is looked up in PATH */
@@ -22,7 +31,8 @@ struct launch_options {
     bool pty;                 /* the command gets a terminal of its own (implies new_session) */
     bool pipe_stdout;         /* give us the read end; else inherited (with pty: the terminal) */
     bool pipe_stderr;
-    const struct rlimit *open_files; /* restored in the child if not NULL: metron raises its own */
+    const struct launch_cgroup *cgroup; /* where the command starts; NULL: where we are */
+    const struct rlimit *open_files;    /* restored in the child if not NULL: metron raises its own */
 };
 
 struct launched {

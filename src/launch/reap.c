@@ -13,6 +13,19 @@ int launch_become_subreaper(void)
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 ? 0 : -errno;
 }
 
+pid_t launch_ended(pid_t pid)
+{
+    siginfo_t child;
+    int code;
+
+    do {
+        child.si_pid = 0; /* stays 0 if no child has ended */
+        code = waitid(pid > 0 ? P_PID : P_ALL, pid > 0 ? (id_t)pid : 0, &child,
+                      WEXITED | WNOHANG | WNOWAIT | __WALL);
+    } while (code < 0 && errno == EINTR);
+    return code < 0 ? -errno : child.si_pid;
+}
+
 int launch_reap(pid_t pid, struct reaped *out)
 {
     pid_t found;

@@ -15,6 +15,9 @@ struct reaped {
     int wait_status;
     struct rusage usage; /* its own and its waited-for children's */
 };
+/* The pid of an ended child (`pid`, or any with -1) that is not reaped yet, and stays so; 0 if none has
+ * ended, -ECHILD if there are no children at all. */
+pid_t launch_ended(pid_t pid);
 /* Reaps one ended child (`pid`, or any with -1) without waiting: 1 if one was reaped, 0 if none has ended,
  * -ECHILD if there are no children at all (or `pid` is none of ours). */
 int launch_reap(pid_t pid, struct reaped *out);

@@ -31,6 +31,7 @@
 #include "loop/run_state.h"
 #include "loop/sampler.h"
 #include "loop/ticker.h"
+#include "probe/cgroup_target.h"
 #include "reduce/headline.h"
 
 /* Kernel events are taken in batches this far apart, as seldom as the receive buffer allows, so that a storm
@@ -124,7 +125,11 @@ static void reap_children(struct run *run)
 
     /* Only a sub-reaper may take any child: otherwise the command is the only one that is ours to wait for.
      */
-    while ((code = launch_reap(run->options.new_session ? -1 : run->launched.pid, &reaped)) == 1) {
+    pid_t ours = run->options.new_session ? -1 : run->launched.pid;
+    while ((code = launch_ended(ours)) > 0) {
+        tree_before_reap(run->tree, code);
+        if ((code = launch_reap(code, &reaped)) != 1)
+            break;
         tree_reap(run->tree, reaped.pid, reaped.wait_status, &reaped.usage);
         if (reaped.pid != run->launched.pid)
             continue;
@@ -146,6 +151,9 @@ static void on_kill_round(uv_timer_t *timer)
     reap_children(run);
     if (run->phase != RUN_RUNNING || clock_monotonic_ns() < run->kill_ns)
         return;
+    /* Everybody at once where the kernel can do it: a tree that forks faster than it is signalled never ends.
+     */
+    (void)cgroup_target_kill(run->options.context->cgroup);
     unsigned reached = tree_signal(run->tree, SIGKILL);
     if (run->kill_rounds++ == 0 && reached > 0)
         log_warning("%u process%s did not end at SIGTERM: sending SIGKILL", reached,
@@ -268,6 +276,30 @@ static void on_capture_ended(uv_poll_t *poll, int status, int events)
         uv_stop(&run->loop);
 }
 
+/* What the numbers say together: which are shown first, which disagree, which could not be had. */
+static void settle_methods(struct run *run)
+{
+    struct run_info *info = &run->info;
+    struct headline_method_facts facts = {
+        .cpu_note = tree_cpu_missing(run->tree),
+        .spawned_is_exact = info->spawned_is_exact,
+        .own_cgroup = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN,
+    };
+    struct strbuf text = STRBUF_INIT;
+    int code;
+
+    info->headline = headline_of(&run->summary, &facts);
+    headline_disagreements(&text, &run->summary, &facts);
+    for (char *rest = text.length ? text.data : NULL, *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (line[0])
+            log_warning("%s", line);
+    strbuf_fini(&text);
+    for (size_t i = 0; i < run->options.collector_count; i++) {
+        run->options.collectors[i].failures = sampler_failures(run->sampler, i, &code);
+        run->options.collectors[i].failure = code ? strerror(-code) : NULL;
+    }
+}
+
 /* The target has ended: takes the last readings and writes the record. */
 static void run_finish(struct run *run)
 {
@@ -280,6 +312,7 @@ static void run_finish(struct run *run)
         info->end_wall = clock_wall();
     }
     sampler_finish(run->sampler);
+    tree_settle(run->tree);
     run_name_survivors(run);
     write_report(run);
     if (sampler_summarise(run->sampler, &run->summary) < 0)
@@ -290,7 +323,7 @@ static void run_finish(struct run *run)
     info->events_lost = tree_events_lost(run->tree);
     info->spawned_is_exact = tree_counts_all(run->tree);
     info->cpu_is_conserved = tree_cpu_missing(run->tree) == NULL;
-    info->headline = headline_of(&run->summary, tree_cpu_missing(run->tree), info->spawned_is_exact);
+    settle_methods(run);
     run_set_outcome(run);
     info->ended = true;
     run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
@@ -401,6 +434,14 @@ static void start_streams(struct run *run)
 static int start_command(struct run *run, struct metron_error *error)
 {
     const struct run_options *options = &run->options;
+    const struct cgroup_target *target = options->context->cgroup;
+    int join_fds[CGROUP_CONTROLLER_COUNT];
+    struct launch_cgroup cgroup = {
+        .folder_fd = target->leaves[CGROUP_UNIFIED].lock_fd,
+        .procs_fd = target->leaves[CGROUP_UNIFIED].join_fd,
+        .join_fds = join_fds,
+        .join_count = cgroup_target_entrances(target, join_fds),
+    };
     struct launch_options launch_options = {
         .argv = options->argv,
         .environment = run->environment,
@@ -409,6 +450,7 @@ static int start_command(struct run *run, struct metron_error *error)
         .pipe_stdout = options->capture_stdout || !options->show_stdout,
         .pipe_stderr = options->capture_stderr || !options->show_stderr,
         .open_files = &run->open_files,
+        .cgroup = &cgroup,
     };
 
     if (options->new_session && launch_become_subreaper() < 0)

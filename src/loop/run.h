@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "probe/kernel.h"
+#include "collect/collector.h"
 #include "schema/registry.h"
 #include "schema/run_info.h"
 
@@ -38,10 +38,10 @@ struct run_options {
     bool connector;         /* use the process connector where it answers */
     bool connector_or_fail; /* and do not run without it */
     double kill_after;      /* seconds between SIGTERM and SIGKILL */
-    const char *proc_root;
-    const struct kernel_facts *facts;
-    const struct registry *registry; /* with its selection */
-    const struct run_collector *collectors;
+    const struct collect_context
+        *context;                     /* the machine and the target's control group, as they were found */
+    const struct registry *registry;  /* with its selection */
+    struct run_collector *collectors; /* their failures are filled in */
     size_t collector_count;
     const char *metron_version;
 };

@@ -15,6 +15,8 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "loop/sampler.h"
+#include "probe/cgroup_target.h"
+#include "probe/oom_watch.h"
 #include "probe/pid_stat.h"
 #include "schema/secrets.h"
 #include "settings/settings.h"
@@ -178,20 +180,25 @@ static int describe_run(struct run *run)
     *info = (struct run_info){
         .start_wall = clock_wall(),
         .metron_version = options->metron_version,
-        .boot_id = options->facts->boot_id[0] ? options->facts->boot_id : NULL,
+        .boot_id = options->context->facts->boot_id[0] ? options->context->facts->boot_id : NULL,
         .working_directory = folder ? arena_strdup(&run->arena, folder) : NULL,
         .message = options->message,
         .job = options->job,
         .config_hash = options->config_hash,
         .has_sheet = options->has_sheet,
         .sheet = options->sheet,
-        .hostname = options->facts->hostname,
+        .hostname = options->context->facts->hostname,
         .user = user_name(run),
         .uid = getuid(),
-        .kernel = options->facts->release,
-        .cpu_total = options->facts->online_cpus,
-        .cpu_usable = options->facts->usable_cpus,
-        .memory_total_bytes = options->facts->memory_bytes,
+        .kernel = options->context->facts->release,
+        .cpu_total = options->context->facts->online_cpus,
+        .cpu_usable = options->context->facts->usable_cpus,
+        .memory_total_bytes = options->context->facts->memory_bytes,
+        .may_use = {.cpus = options->context->allowance->cpus,
+                    .cpus_by = options->context->allowance->cpus_by,
+                    .memory_bytes = options->context->allowance->memory_bytes,
+                    .memory_by = options->context->allowance->memory_by,
+                    .ancestors_hidden = options->context->allowance->ancestors_hidden},
         .prefix = run->folder.prefix,
         .stdout_path = run->folder.paths[RUN_STDOUT],
         .stderr_path = run->folder.paths[RUN_STDERR],
@@ -223,8 +230,10 @@ static int open_folder(struct run *run, struct metron_error *error)
         [RUN_EVENTS] = options->record_samples,
         [RUN_INFO] = options->record_summary,
     };
-    struct prefix_values values = {
-        .wall = clock_wall(), .pid = getpid(), .host = options->facts->hostname, .job = options->job};
+    struct prefix_values values = {.wall = clock_wall(),
+                                   .pid = getpid(),
+                                   .host = options->context->facts->hostname,
+                                   .job = options->job};
     struct strbuf prefix = STRBUF_INIT;
 
     int code = run_folder_expand(options->prefix_pattern, &values, &prefix, error);
@@ -261,8 +270,15 @@ static void describe_method(struct run *run)
     static const char *const methods[] = {
         [TREE_CONNECTOR] = "connector", [TREE_LISTINGS] = "listings", [TREE_SCAN] = "scan"};
 
-    run->info.tier = "plain";
-    run->info.tier_reason = "this version makes no cgroup of its own and loads no BPF";
+    static const char *const scopes[] = {
+        [CGROUP_SCOPE_NONE] = "none", [CGROUP_SCOPE_INHERITED] = "inherited", [CGROUP_SCOPE_OWN] = "own"};
+    const struct cgroup_target *cgroup = run->options.context->cgroup;
+    bool own = cgroup->scope == CGROUP_SCOPE_OWN;
+
+    run->info.tier = own ? "own cgroup" : "plain";
+    run->info.tier_reason = own ? "this version loads no BPF" : cgroup->why_not_own;
+    run->info.cgroup_scope = scopes[cgroup->scope];
+    run->info.cgroup_reason = cgroup->why_not_own;
     run->info.processes_seen_by = methods[tree_method(run->tree)];
     run->info.processes_seen_reason = tree_method_reason(run->tree);
     log_debug("tier %s: %s", run->info.tier, run->info.tier_reason);
@@ -277,14 +293,15 @@ static int start_measuring(struct run *run, struct metron_error *error)
 
     run->start_ns = clock_monotonic_ns();
     struct tree_options tree_options = {
-        .proc_root = options->proc_root,
-        .facts = options->facts,
+        .proc_root = options->context->proc_root,
+        .facts = options->context->facts,
         .kept_descriptors = run->kept_descriptors,
         .start_ns = run->start_ns,
         .reaps = options->new_session,
         .session = options->new_session ? 0 : getsid(0),
         .connector = options->connector,
         .read_clock = true,
+        .read_io = registry_costs(options->registry, COST_IO),
         .read_commands = options->record_samples || options->record_summary,
         .mask_secrets = options->mask_secrets,
         .on_event = options->record_samples ? on_event : NULL,
@@ -299,10 +316,10 @@ static int start_measuring(struct run *run, struct metron_error *error)
     struct sampler_options sampler_options = {
         .registry = options->registry,
         .tree = run->tree,
-        .proc_root = options->proc_root,
+        .context = options->context,
         .start_ns = run->start_ns,
-        .usable_cores = options->facts->usable_cpus,
-        .online_cores = options->facts->online_cpus,
+        .usable_cores = options->context->facts->usable_cpus,
+        .online_cores = options->context->facts->online_cpus,
     };
     run->sampler = sampler_new(&sampler_options, error);
     if (!run->sampler)
@@ -310,6 +327,9 @@ static int start_measuring(struct run *run, struct metron_error *error)
     if (!options->new_session)
         tree_refresh(run->tree); /* the session as it stands: its past is not ours */
     sampler_seed(run->sampler);
+    run->oom = oom_watch_new(options->context->proc_root, options->context->cgroup);
+    if (!run->oom)
+        return error_set(error, -ENOMEM, "no memory to measure with");
     describe_method(run);
     return 0;
 }
@@ -361,6 +381,7 @@ void run_free(struct run *run)
     sampler_free(run->sampler);
     run->sampler = NULL;
     tree_free(run->tree);
+    oom_watch_free(run->oom);
     run_folder_close(&run->folder);
     record_fini(&run->record);
     record_fini(&run->summary);
@@ -389,50 +410,6 @@ void run_never_started(struct run *run, int code, const struct metron_error *err
     info->end_wall = clock_wall();
     info->ended = true;
     run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
-}
-
-void run_set_outcome(struct run *run)
-{
-    struct run_info *info = &run->info;
-    int status = run->root_status;
-    char text[160];
-
-    if (!run->root_ended) {
-        info->exit_code = 128 + SIGKILL;
-        info->cause = "does not end, not even at SIGKILL";
-        return;
-    }
-    if (WIFSIGNALED(status)) {
-        info->signal = WTERMSIG(status);
-        info->exit_code = 128 + info->signal;
-        const char *name = sigabbrev_np(info->signal);
-        (void)snprintf(text, sizeof(text), "killed by SIG%s%s%s", name ? name : "?",
-                       WCOREDUMP(status) ? ", core dumped" : "", run->ending ? ", ended through metron" : "");
-    } else {
-        info->exit_code = WEXITSTATUS(status);
-        (void)snprintf(text, sizeof(text), "exited with code %d%s", info->exit_code,
-                       run->ending ? ", ended through metron" : "");
-    }
-    info->cause = arena_strdup(&run->arena, text);
-}
-
-void run_name_survivors(struct run *run)
-{
-    size_t named = 0;
-
-    run->info.survivors_in_all = 0;
-    for (size_t i = 0; i < tree_count(run->tree); i++) {
-        const struct process *process = tree_process(run->tree, i);
-        if (process_is_zombie(process) || !process->of_command)
-            continue;
-        run->info.survivors_in_all++;
-        if (named < SURVIVORS_NAMED)
-            run->survivors[named++] = (struct run_survivor){
-                process->subject.id,
-                arena_strdup(&run->arena, process->command ? process->command : process->stat.comm)};
-    }
-    run->info.survivors = run->survivors;
-    run->info.survivor_count = named;
 }
 
 void run_settle_files(struct run *run, int code)

@@ -1,6 +1,6 @@
 /*
- * Inside loop/: what a run is made of, and its parts that need no event loop (run_state.c). Not for other
- * rooms.
+ * Inside loop/: what a run is made of, and its parts that need no event loop (run_state.c, and outcome.c for
+ * how it ended). Not for other rooms.
  */
 #ifndef METRON_LOOP_RUN_STATE_H
 #define METRON_LOOP_RUN_STATE_H
@@ -36,6 +36,7 @@ struct run {
 
     struct tree *tree;
     struct sampler *sampler;
+    struct oom_watch *oom;
     struct ticker ticker;
     uint64_t start_ns, end_ns, next_report_ns;
     struct launched launched;

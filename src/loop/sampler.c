@@ -14,6 +14,8 @@ struct opened {
     const struct collector *collector;
     bool active;
     bool failing; /* its last pass failed: told once */
+    int failure;  /* of the last failed pass, or of opening; 0: none */
+    uint64_t failures;
     void *state;
     struct pass pass;
 };
@@ -41,8 +43,9 @@ struct sampler *sampler_new(const struct sampler_options *options, struct metron
         goto fail;
     sampler->options = *options;
     sampler->begin_ns = options->start_ns;
-    sampler->context = (struct collect_context){
-        .proc_root = options->proc_root, .tree = options->tree, .figures = &sampler->figures};
+    sampler->context = *options->context;
+    sampler->context.tree = options->tree;
+    sampler->context.figures = &sampler->figures;
     sampler->opened = calloc(collector_count, sizeof(*sampler->opened));
     sampler->window = window_new(options->registry, &window_options);
     if (!sampler->opened || !sampler->window)
@@ -55,10 +58,13 @@ struct sampler *sampler_new(const struct sampler_options *options, struct metron
             continue;
         if (pass_init(&opened->pass, opened->collector->source.field_count) < 0)
             goto fail;
+        sampler->context.selected = registry_fields(options->registry, i);
         int code =
             opened->collector->open ? opened->collector->open(&sampler->context, cost, &opened->state) : 0;
         if (code < 0) {
             opened->active = false;
+            opened->failure = code;
+            opened->failures++;
             log_warning("%s cannot be read: %s; its measurements are absent", opened->collector->source.name,
                         strerror(-code));
         }
@@ -96,7 +102,11 @@ static void take_pass(struct sampler *sampler, size_t index, pass_function *func
         return;
     pass_begin(&opened->pass, kind, stamp_ns);
     int code = function(opened->state, &sampler->context, &opened->pass);
+    if (code == COLLECT_NOT_DUE)
+        return;
     if (code < 0) {
+        opened->failures++;
+        opened->failure = code;
         if (!opened->failing)
             log_warning("%s could not be read: %s; its readings are missing", opened->collector->source.name,
                         strerror(-code));
@@ -152,6 +162,12 @@ int sampler_report(struct sampler *sampler, struct record *record)
 int sampler_summarise(struct sampler *sampler, struct record *record)
 {
     return window_summarise(sampler->window, record);
+}
+
+uint64_t sampler_failures(const struct sampler *sampler, size_t collector_index, int *code)
+{
+    *code = sampler->opened[collector_index].failure;
+    return sampler->opened[collector_index].failures;
 }
 
 void sampler_begin(struct sampler *sampler, uint64_t start_ns, uint64_t inherited_rss_bytes)

@@ -17,9 +17,9 @@
 struct sampler;
 
 struct sampler_options {
-    const struct registry *registry; /* with its selection; must outlive the sampler */
-    struct tree *tree;               /* borrowed */
-    const char *proc_root;
+    const struct registry *registry;       /* with its selection; must outlive the sampler */
+    struct tree *tree;                     /* borrowed */
+    const struct collect_context *context; /* what collectors may look at, but for tree and figures; copied */
     uint64_t start_ns;
     double usable_cores, online_cores;
 };
@@ -38,6 +38,8 @@ void sampler_finish(struct sampler *sampler);
 /* Closes the window into `record`, whose wall time and elapsed seconds are filled in. */
 int sampler_report(struct sampler *sampler, struct record *record);
 int sampler_summarise(struct sampler *sampler, struct record *record);
+/* How often the passes of a collector failed, and how the last of them did (a negative errno; 0: none). */
+uint64_t sampler_failures(const struct sampler *sampler, size_t collector_index, int *code);
 
 /* The command was started: records count from here; `inherited_rss_bytes` is what its ru_maxrss began with.
  */

@@ -31,6 +31,8 @@
 #include <linux/connector.h>
 #include <linux/netlink.h>
 
+#include "probe/breakage.h"
+
 #define RECEIVE_BUFFER_BYTES (8 << 20)
 #define BATCH_DATAGRAMS      64
 #define BATCHES_PER_READ     4
@@ -264,8 +266,11 @@ int connector_open(struct metron_error *error)
     const int buffer_bytes = RECEIVE_BUFFER_BYTES;
     const char *what = "socket";
     int status;
-    int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
+    int fd;
 
+    if (breakage_has("connector"))
+        return refusal(-EIO, what, error);
+    fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
     if (fd < 0)
         return refusal(-errno, what, error);
     /* RCVBUFFORCE needs CAP_NET_ADMIN; RCVBUF takes what net.core.rmem_max allows. Neither can fail in a

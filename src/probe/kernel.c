@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "probe/digits.h"
 #include "probe/numbers_dir.h"
+#include "probe/pid_stat.h"
 #include "probe/system_files.h"
 
 #define CPU_SET_LIMIT (1 << 20) /* more CPUs than any kernel can be built for */
@@ -70,6 +71,21 @@ static bool fd_count_in_size_probe(int root_fd)
     return equal;
 }
 
+/* From Linux 5.14 a setting tells, and it is off by default. Before, it was on unless the kernel was built or
+ * started without it: then even the first process, which waited for the disk at boot, shows nothing. */
+static bool delay_accounting_probe(int root_fd)
+{
+    char text[PID_STAT_SIZE];
+    struct pid_stat stat;
+    ssize_t length;
+
+    line_read(root_fd, "sys/kernel/task_delayacct", text, sizeof(text));
+    if (text[0])
+        return text[0] == '1';
+    length = file_read(root_fd, "1/stat", text, sizeof(text));
+    return length > 0 && pid_stat_parse(text, (size_t)length, &stat) == 0 && stat.blocked_ticks > 0;
+}
+
 /* self is a link to our pid, and a process's first thread has the same number. */
 static bool children_files_probe(int root_fd)
 {
@@ -110,6 +126,7 @@ int kernel_facts_read(const char *proc_root, struct kernel_facts *out)
         .usable_cpus = usable_cpus_count(),
         .online_cpus = online > 0 ? (unsigned)online : 1,
         .has_children_files = children_files_probe(root_fd),
+        .delay_accounting = delay_accounting_probe(root_fd),
     };
     /* In a recorded tree a folder's size is the file system's affair. */
     out->fd_count_in_size = out->live && fd_count_in_size_probe(root_fd);

@@ -17,6 +17,7 @@ struct kernel_facts {
     unsigned online_cpus;    /* that the machine has running; at least 1 */
     bool fd_count_in_size;   /* st_size of PID/fd is the number of descriptors (from Linux 6.2) */
     bool has_children_files; /* PID/task/TID/children is there (CONFIG_PROC_CHILDREN) */
+    bool delay_accounting;   /* tasks' waits for block I/O are counted (kernel.task_delayacct) */
     pid_t pid_max;           /* pids are below this; 0: unknown */
     uint64_t memory_bytes;   /* MemTotal; 0: unknown */
     char boot_id[40];        /* another one after every boot; "" if unknown, as are the next two */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "probe/breakage.h"
 #include "probe/digits.h"
 #include "probe/numbers_dir.h"
 
@@ -36,6 +37,8 @@ static const struct {
     [PID_FILE_CHILDREN] = {NULL, O_RDONLY}, /* below task/, with the pid in its path twice */
     [PID_FILE_CMDLINE] = {"/cmdline", O_RDONLY},
     [PID_FILE_LIMITS] = {"/limits", O_RDONLY},
+    [PID_FILE_IO] = {"/io", O_RDONLY},
+    [PID_FILE_SMAPS] = {"/smaps_rollup", O_RDONLY},
     [PID_FILE_FD] = {"/fd", O_RDONLY | O_DIRECTORY},
     [PID_FILE_TASK] = {"/task", O_RDONLY | O_DIRECTORY},
 };
@@ -65,6 +68,8 @@ static int file_acquire(struct pid_dir *dir, struct pid_reader *reader, enum pid
 
     if (dir->kept[which] >= 0)
         return dir->kept[which];
+    if (breakage_has(which == PID_FILE_CHILDREN ? "children" : files[which].name + 1))
+        return -EIO;
     /* Asking only for the size of fd/ needs no permission to list it. */
     if (which == PID_FILE_FD && reader->fd_count_in_size)
         flags = O_PATH | O_DIRECTORY;
@@ -287,7 +292,7 @@ int pid_dir_count_fds(struct pid_dir *dir, struct pid_reader *reader, bool keep,
     struct stat folder;
     int fd, status;
 
-    if (reader->fd_count_in_size && !keep && dir->kept[PID_FILE_FD] < 0) {
+    if (reader->fd_count_in_size && !keep && dir->kept[PID_FILE_FD] < 0 && !breakage_has("fd")) {
         char path[PATH_SIZE];
 
         file_path(path, dir->pid, PID_FILE_FD);
@@ -319,7 +324,8 @@ int pid_dir_open_file_limit(struct pid_dir *dir, struct pid_reader *reader, uint
     ssize_t length;
 
     /* The call is cheaper, but only for processes of the same user; the file is everybody's. */
-    if (reader->live && prlimit(dir->pid, RLIMIT_NOFILE, NULL, &files_limit) == 0) {
+    if (reader->live && !breakage_has("limits") &&
+        prlimit(dir->pid, RLIMIT_NOFILE, NULL, &files_limit) == 0) {
         *limit = files_limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : files_limit.rlim_cur;
         return 0;
     }

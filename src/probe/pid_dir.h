@@ -26,8 +26,10 @@ enum pid_file {
     PID_FILE_CHILDREN, /* of the first thread */
     PID_FILE_CMDLINE,
     PID_FILE_LIMITS,
-    PID_FILE_FD,   /* a folder: pid_dir_count_fds */
-    PID_FILE_TASK, /* a folder: the threads */
+    PID_FILE_IO,
+    PID_FILE_SMAPS, /* smaps_rollup */
+    PID_FILE_FD,    /* a folder: pid_dir_count_fds */
+    PID_FILE_TASK,  /* a folder: the threads */
     PID_FILE_COUNT,
 };
 

@@ -77,10 +77,6 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out)
             out->has_hwm = line_number(line + 6, line_end, &out->hwm_bytes);
             if (__builtin_mul_overflow(out->hwm_bytes, 1024U, &out->hwm_bytes))
                 out->hwm_bytes = UINT64_MAX;
-        } else if (*line == 'S' && LINE_IS(line, line_end, "SigIgn:") && line_end - line >= 12) {
-            /* A mask in hexadecimal; SIGCHLD is 17, the lowest bit of the fifth digit from the right. */
-            char digit = line_end[-5];
-            out->ignores_sigchld = (digit <= '9' ? digit - '0' : digit - 'a' + 10) & 1;
         } else if (*line == 'v' && LINE_IS(line, line_end, "voluntary_ctxt_switches:")) {
             has_voluntary = line_number(line + 24, line_end, &out->voluntary_switches);
         } else if (*line == 'n' && LINE_IS(line, line_end, "nonvoluntary_ctxt_switches:")) {
@@ -88,6 +84,39 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out)
         }
     }
     out->has_switches = has_voluntary && has_involuntary;
+    return 0;
+}
+
+/*
+ * /proc/PID/io, do_io_accounting() in fs/proc/base.c:
+ *
+ *   rchar: 323934931\n
+ *   wchar: 323929600\n
+ *   syscr: 632687\n
+ *   syscw: 632675\n
+ *   read_bytes: 0\n
+ *   write_bytes: 323932160\n
+ *   cancelled_write_bytes: 0\n
+ */
+int pid_io_parse(const char *text, size_t length, struct pid_io *out)
+{
+    static const struct {
+        const char *key;
+        size_t length;
+    } keys[] = {{"rchar: ", 7}, {"wchar: ", 7},       {"syscr: ", 7},
+                {"syscw: ", 7}, {"read_bytes: ", 12}, {"write_bytes: ", 13}};
+    uint64_t values[sizeof(keys) / sizeof(keys[0])];
+    const char *at = text, *end = text + length;
+
+    /* The order has never changed since Linux 2.6.20. */
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if ((size_t)(end - at) <= keys[i].length || memcmp(at, keys[i].key, keys[i].length) != 0)
+            return -EBADMSG;
+        at = digits_read(at + keys[i].length, end, &values[i]);
+        if (at == NULL || at == end || *at++ != '\n')
+            return -EBADMSG;
+    }
+    *out = (struct pid_io){values[0], values[1], values[2], values[3], values[4], values[5]};
     return 0;
 }
 

@@ -2,7 +2,9 @@
  * The other files of /proc/PID: bytes in, struct out.
  *
  *   statm   "size resident shared text lib data dt" in pages
- *   status  "Name:\tcat\n…VmHWM:\t    1234 kB\n…SigIgn:\t0000000000010000\n…voluntary_ctxt_switches:\t12\n…"
+ *   status  "Name:\tcat\n…VmHWM:\t    1234 kB\n…voluntary_ctxt_switches:\t12\n…"
+ *   io      "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\n…": of the process, its ended threads and its
+ *           waited-for children
  *   limits  "Max open files            1024                 1048576              files     \n"
  *   children  "12 13 14 " (task/TID/children; needs CONFIG_PROC_CHILDREN)
  *   cmdline arguments, each ended by NUL; empty for kernel threads and zombies
@@ -25,9 +27,16 @@ struct pid_status {
     uint64_t hwm_bytes;
     bool has_switches; /* of this one thread, not of the process */
     uint64_t voluntary_switches, involuntary_switches;
-    bool ignores_sigchld; /* from SigIgn: the kernel then reaps its children and drops their times */
 };
 int pid_status_parse(const char *text, size_t length, struct pid_status *out);
+
+/* Bytes and calls. `read_bytes` and `write_bytes` are those that reached storage (or will: a write counts
+ * when a page is dirtied); `rchar` and `wchar` those that passed through read and write, cache and pipes
+ * included. */
+struct pid_io {
+    uint64_t rchar, wchar, syscr, syscw, read_bytes, write_bytes;
+};
+int pid_io_parse(const char *text, size_t length, struct pid_io *out);
 
 /* Soft limit of "Max open files"; UINT64_MAX for unlimited. */
 int pid_limits_parse(const char *text, size_t length, uint64_t *open_files);

@@ -5,12 +5,14 @@
  *   1    2      3 4    5    6    7     8    9       10   11    12 13 14 15 16 17  18 19 20 21 22
  *
  * pid comm state ppid pgrp session tty_nr tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
- * priority nice num_threads itrealvalue starttime vsize rss rsslim startcode endcode startstack … exit_code
+ * priority nice num_threads itrealvalue starttime vsize rss rsslim startcode endcode startstack kstkesp
+ * kstkeip signal blocked sigignore sigcatch wchan nswap cnswap exit_signal processor rt_priority policy
+ * delayacct_blkio_ticks … exit_code
  *
  * comm is written as it is, whatever bytes the process chose; no later field can hold a ')', so the last one
  * in the text ends it. Kernels only ever added fields at the end: those up to rss (24) are needed, startstack
- * (28) is taken if the line goes that far. A text that was cut off is told from a short line by its missing
- * newline, and refused: half a number is a wrong number.
+ * (28), sigignore (33) and delayacct_blkio_ticks (42) are taken if the line goes that far. A text that was
+ * cut off is told from a short line by its missing newline, and refused: half a number is a wrong number.
  */
 #include "probe/pid_stat.h"
 
@@ -36,12 +38,15 @@ enum {
     FIELD_VSIZE,
     FIELD_RSS,
     FIELD_START_STACK = 28,
+    FIELD_IGNORED_SIGNALS = 33,
+    FIELD_BLOCKED_TICKS = 42,
     FIELD_COUNT,
 };
 
-/* ppid, pgrp, session (-1 in a process just being released), tty_nr, tpgid, priority and nice are ints and
- * may be negative; a minus sign anywhere else is no stat line. */
-#define SIGNED_FIELDS ((1U << 4) | (1U << 5) | (1U << 6) | (1U << 7) | (1U << 8) | (1U << 18) | (1U << 19))
+/* ppid, pgrp, session (-1 in a process just being released), tty_nr, tpgid, priority, nice and exit_signal
+ * are ints and may be negative; a minus sign anywhere else is no stat line. */
+#define BIT(FIELD)    (UINT64_C(1) << (FIELD))
+#define SIGNED_FIELDS (BIT(4) | BIT(5) | BIT(6) | BIT(7) | BIT(8) | BIT(18) | BIT(19) | BIT(38))
 
 /* The numbers from ppid on, each ended by a space or by the newline that ends the line. Returns 0 if all
  * needed ones are there whole; those past the end of an older kernel's line stay as they were. */
@@ -89,7 +94,7 @@ int pid_stat_parse(const char *text, size_t length, struct pid_stat *out)
     if (end - comm_end < 5 || comm_end[1] != ' ' || comm_end[3] != ' ')
         return -EBADMSG;
 
-    fields[FIELD_START_STACK] = 0;
+    fields[FIELD_START_STACK] = fields[FIELD_IGNORED_SIGNALS] = fields[FIELD_BLOCKED_TICKS] = 0;
     status = fields_read(comm_end + 4, end, fields);
     if (status < 0)
         return status;
@@ -117,5 +122,7 @@ int pid_stat_parse(const char *text, size_t length, struct pid_stat *out)
     out->vsize_bytes = (uint64_t)fields[FIELD_VSIZE];
     out->rss_pages = (uint64_t)fields[FIELD_RSS];
     out->start_stack = (uint64_t)fields[FIELD_START_STACK];
+    out->ignored_signals = (uint64_t)fields[FIELD_IGNORED_SIGNALS];
+    out->blocked_ticks = (uint64_t)fields[FIELD_BLOCKED_TICKS];
     return 0;
 }

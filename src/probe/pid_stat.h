@@ -22,8 +22,10 @@ struct pid_stat {
     uint32_t threads;
     uint64_t start_ticks; /* after boot, USER_HZ, CLOCK_BOOTTIME */
     uint64_t vsize_bytes;
-    uint64_t rss_pages;   /* approximate: per-CPU counters are not summed here; statm is better */
-    uint64_t start_stack; /* 0 where not permitted; changes at exec */
+    uint64_t rss_pages;       /* approximate: per-CPU counters are not summed here; statm is better */
+    uint64_t start_stack;     /* 0 where not permitted; changes at exec */
+    uint64_t ignored_signals; /* bit N - 1: signal N is ignored; signals up to 31 */
+    uint64_t blocked_ticks;   /* waited for block I/O, USER_HZ; 0 without delay accounting (kernel_facts) */
 };
 
 /* Parses one line. 0, or -EBADMSG if it is not a complete stat line. The comm field may hold spaces,

@@ -1,5 +1,7 @@
 #include "reduce/headline.h"
 
+#include "base/units.h"
+
 static struct headline_answer answer(const struct record *summary, const char *key, const char *note)
 {
     struct headline_answer answer = {.source = key, .note = note};
@@ -13,21 +15,125 @@ static void larger(struct headline_answer *best, struct headline_answer candidat
         *best = candidate;
 }
 
-struct headline headline_of(const struct record *summary, const char *cpu_note, bool spawned_is_exact)
+static struct headline_answer peak_memory(const struct record *summary,
+                                          const struct headline_method_facts *facts)
+{
+    struct headline_answer best = {0};
+    double value, spawned;
+    /* With one process in all there is nothing to be careful about. */
+    bool alone = facts->spawned_is_exact && record_number(summary, "proc_spawned", &spawned) && spawned <= 1;
+    const char *one = alone ? NULL : "largest single process; several may have held more at once";
+    bool own = facts->own_cgroup && record_number(summary, "cgroup_peak_mem_anon_shmem", &value);
+    bool shares = record_number(summary, "smaps_peak_pss_total", &value);
+
+    larger(&best, answer(summary, "proc_hwm_max", one));
+    larger(&best, answer(summary, "rusage_max_rss", one));
+    if (own)
+        larger(&best, answer(summary, "cgroup_peak_mem_anon_shmem", alone ? NULL : "sampled"));
+    if (shares)
+        larger(&best, answer(summary, "smaps_peak_pss_total", alone ? NULL : "sampled"));
+    if (!own && !shares)
+        larger(&best, answer(summary, "proc_peak_rss_total",
+                             alone ? NULL : "upper bound: shared pages are counted once per process"));
+    return best;
+}
+
+static const struct {
+    const char *source, *method, *bias;
+    const char *inherited_bias; /* where the group is not the target's own; NULL: the same */
+} methods[] = {
+    {"cgroup_mem_peak", "largest charge of the control group, kept by the kernel",
+     "upper bound: page cache is included", "page cache is included, and whoever else is in the group"},
+    {"cgroup_peak_mem_anon_shmem", "anonymous and shared memory of the control group, sampled",
+     "a peak between two samples is missed", "whoever else is in the group is included; sampled"},
+    {"smaps_peak_pss_total", "sum of proportional shares of all processes, sampled",
+     "a peak between two readings is missed; pages shared with others count in part", NULL},
+    {"proc_peak_rss_total", "sum of resident memory of all processes, sampled",
+     "a shared page is counted once per process: too high where memory is shared", NULL},
+    {"proc_hwm_max", "largest high-water mark of a single process, kept by the kernel",
+     "one process only: too low where several hold memory at once", NULL},
+    {"rusage_max_rss", "largest resident memory of a single reaped process, from wait4",
+     "one process only: too low where several hold memory at once", NULL},
+};
+
+static void compare_methods(const struct record *summary, bool own_cgroup, struct headline *headline)
+{
+    _Static_assert(sizeof(methods) / sizeof(methods[0]) <= HEADLINE_METHODS_MAX, "room for every method");
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        struct headline_method *method = &headline->memory_methods[headline->memory_method_count];
+        if (!record_number(summary, methods[i].source, &method->value))
+            continue;
+        method->source = methods[i].source;
+        method->method = methods[i].method;
+        method->bias = !own_cgroup && methods[i].inherited_bias ? methods[i].inherited_bias : methods[i].bias;
+        headline->memory_method_count++;
+    }
+}
+
+/* The target's own group tells best; the group it shares with others next; the machine last. */
+static struct headline_answer stall(const struct record *summary, bool own_cgroup, const char *group_key,
+                                    const char *machine_key)
+{
+    struct headline_answer share =
+        answer(summary, group_key, own_cgroup ? NULL : "of the group metron was started in");
+    if (!share.has)
+        share = answer(summary, machine_key, "of the whole machine");
+    share.value /= 100; /* the edge says percent */
+    return share;
+}
+
+struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts)
 {
     struct headline headline = {0};
+    bool own = facts->own_cgroup;
 
-    headline.cpu_seconds = answer(summary, "proc_cpu_seconds", cpu_note);
-    /* No own cgroup and no PSS here: the larger of the sampled sum, which counts shared pages once per
-     * process, and what the kernel kept as the largest single process, of the sampled ones and of the reaped.
-     * With one process in all there is nothing to be careful about. */
-    double spawned;
-    bool alone = spawned_is_exact && record_number(summary, "proc_spawned", &spawned) && spawned <= 1;
-    const char *one = alone ? NULL : "largest single process; several may have held more at once";
-    const char *sum = alone ? NULL : "upper bound: shared pages are counted once per process";
-    larger(&headline.peak_memory_bytes, answer(summary, "proc_hwm_max", one));
-    larger(&headline.peak_memory_bytes, answer(summary, "rusage_max_rss", one));
-    larger(&headline.peak_memory_bytes, answer(summary, "proc_peak_rss_total", sum));
-    headline.processes = answer(summary, "proc_spawned", spawned_is_exact ? NULL : "lower bound");
+    if (own)
+        headline.cpu_seconds = answer(summary, "cgroup_cpu_seconds", NULL);
+    if (!headline.cpu_seconds.has)
+        headline.cpu_seconds = answer(summary, "proc_cpu_seconds", facts->cpu_note);
+    headline.peak_memory_bytes = peak_memory(summary, facts);
+    if (own)
+        headline.memory_upper_bound = answer(summary, "cgroup_mem_peak", NULL);
+    headline.processes = answer(summary, "proc_spawned", facts->spawned_is_exact ? NULL : "lower bound");
+    headline.stalls[STALL_CPU] = stall(summary, own, "cgroup_ave_psi_cpu_some_pct", "psi_ave_cpu_some_pct");
+    headline.stalls[STALL_MEMORY] =
+        stall(summary, own, "cgroup_ave_psi_memory_some_pct", "psi_ave_memory_some_pct");
+    headline.stalls[STALL_IO] = stall(summary, own, "cgroup_ave_psi_io_some_pct", "psi_ave_io_some_pct");
+    compare_methods(summary, own, &headline);
     return headline;
+}
+
+/* Of two numbers that should be the same: the share of the larger, and at least so much, that they may
+ * differ. */
+#define CPU_TOLERANCE          0.01
+#define CPU_TOLERANCE_SECONDS  0.05
+#define CHARGE_TOLERANCE       0.10
+#define CHARGE_TOLERANCE_BYTES (64.0 * 1024 * 1024) /* libraries are charged to whoever read them first */
+
+void headline_disagreements(struct strbuf *out, const struct record *summary,
+                            const struct headline_method_facts *facts)
+{
+    double group, ledger, charge, shares;
+    char first[UNIT_TEXT_SIZE], second[UNIT_TEXT_SIZE];
+
+    if (!facts->own_cgroup)
+        return;
+    if (record_number(summary, "cgroup_cpu_seconds", &group) &&
+        record_number(summary, "proc_cpu_seconds", &ledger)) {
+        double difference = group > ledger ? group - ledger : ledger - group;
+        double most = group > ledger ? group : ledger;
+        if (difference > CPU_TOLERANCE_SECONDS && difference > CPU_TOLERANCE * most)
+            strbuf_addf(out, "CPU: its control group counts %s, the ledger %s: %s\n",
+                        unit_human(UNIT_SECONDS, group, first), unit_human(UNIT_SECONDS, ledger, second),
+                        group > ledger
+                            ? "the kernel dropped the times of processes that ended; the group is right"
+                            : "some of its processes left the group; the ledger is right");
+    }
+    if (record_number(summary, "cgroup_mem_peak", &charge) &&
+        record_number(summary, "smaps_peak_pss_total", &shares) &&
+        shares - charge > CHARGE_TOLERANCE * shares && shares - charge > CHARGE_TOLERANCE_BYTES)
+        strbuf_addf(out,
+                    "memory: the processes held %s (smaps_pss_total), their control group was charged %s: "
+                    "some of it is charged to another group\n",
+                    unit_human(UNIT_BYTES, shares, first), unit_human(UNIT_BYTES, charge, second));
 }

@@ -1,15 +1,26 @@
 /*
- * Which number to show first: the common questions answered from a summary, each with the key it came from.
- * Sources are compared, never merged.
+ * Which number to show first: the common questions answered from a summary, each with the key it came from,
+ * and what the other methods say. Sources are compared, never merged.
  */
 #ifndef METRON_REDUCE_HEADLINE_H
 #define METRON_REDUCE_HEADLINE_H
 
+#include "base/strbuf.h"
 #include "schema/record.h"
 #include "schema/run_info.h"
 
-/* `cpu_note`: what is missing in the ledger's CPU, NULL if nothing is known to be; `spawned_is_exact`: every
- * spawn was told. */
-struct headline headline_of(const struct record *summary, const char *cpu_note, bool spawned_is_exact);
+/* How the numbers of the summary came about. */
+struct headline_method_facts {
+    const char *cpu_note;  /* what is missing in the ledger's CPU; NULL: nothing is known to be */
+    bool spawned_is_exact; /* every spawn was told */
+    bool own_cgroup;       /* the keys of the cgroup are those of a group made for the target alone */
+};
+
+struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts);
+
+/* Two methods that measure the same and disagree by more than their tolerance: a sentence for each such pair,
+ * one a line, that says which, by how much and what it means. Nothing is added where all agree. */
+void headline_disagreements(struct strbuf *out, const struct record *summary,
+                            const struct headline_method_facts *facts);
 
 #endif

@@ -185,7 +185,8 @@ static struct derived plan_derive(const struct window *window, const struct plan
     uint64_t pass_before_ns = window->pass_ns[plan->source_index];
 
     if (m->type == TYPE_GAUGE) {
-        bool counts = pass->kind == PASS_SAMPLE || (pass->kind == PASS_FINAL && m->reduce == REDUCE_LAST);
+        bool counts =
+            pass->kind == PASS_SAMPLE || (pass->kind == PASS_FINAL && (m->kept || m->reduce == REDUCE_LAST));
         return (struct derived){
             .has = counts, .number = number, .seconds = seconds_between(pass_before_ns, pass->stamp_ns)};
     }
@@ -202,6 +203,8 @@ static struct derived plan_derive(const struct window *window, const struct plan
 static double ceiling_of(const struct window *window, const struct measurement *m)
 {
     switch (m->ceiling) {
+    case CEILING_ONE:
+        return 1;
     case CEILING_USABLE_CORES:
         return window->options.usable_cores;
     case CEILING_ONLINE_CORES:

@@ -36,8 +36,9 @@ const char *reduce_name(enum reduce reduce)
 
 char *cost_text(unsigned cost, char out[COST_TEXT_SIZE])
 {
-    static const char *const names[] = {"stat", "clock",  "statm",   "status", "tasks",
-                                        "fd",   "limits", "cmdline", "system"};
+    static const char *const names[] = {"stat",  "clock",  "statm",    "status", "tasks",
+                                        "fd",    "limits", "cmdline",  "system", "io",
+                                        "smaps", "cgroup", "pressure", "ps"};
     size_t length = 0;
     out[0] = '\0';
     for (unsigned bit = 0; bit < sizeof(names) / sizeof(names[0]); bit++) {
@@ -99,7 +100,9 @@ static const char *unit_rule_broken(const struct measurement *m)
     if (m->derive == DERIVE_RATE && m->unit != UNIT_PERCENT && m->unit != UNIT_BYTES_PER_SECOND)
         return "a rate is in percent or bytes_per_second";
     if (m->ceiling != CEILING_NONE && (m->derive != DERIVE_RATE || m->unit != UNIT_PERCENT))
-        return "only a rate in percent has a ceiling of cores";
+        return "only a rate in percent has a ceiling";
+    if (m->kept && m->type != TYPE_GAUGE)
+        return "only a gauge is kept between passes";
     return NULL;
 }
 

@@ -7,6 +7,7 @@
 #ifndef METRON_SCHEMA_MEASUREMENT_H
 #define METRON_SCHEMA_MEASUREMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -18,7 +19,7 @@ enum derive { DERIVE_NONE, DERIVE_RATE };
 enum collapse { COLLAPSE_NONE, COLLAPSE_SUM, COLLAPSE_MAX, COLLAPSE_COUNT };
 enum reduce { REDUCE_MAX, REDUCE_MIN, REDUCE_LAST, REDUCE_DELTA, REDUCE_TALLY };
 /* What a rate can never truly exceed: a higher reading is a late one, and is cut. */
-enum ceiling { CEILING_NONE, CEILING_USABLE_CORES, CEILING_ONLINE_CORES };
+enum ceiling { CEILING_NONE, CEILING_ONE, CEILING_USABLE_CORES, CEILING_ONLINE_CORES };
 
 /* What a measurement makes us read, so that what nobody selected is not read. A bit set. */
 enum cost {
@@ -32,6 +33,11 @@ enum cost {
     COST_LIMITS = 1 << 6,
     COST_CMDLINE = 1 << 7,
     COST_SYSTEM = 1 << 8, /* a file about the whole machine */
+    COST_IO = 1 << 9,
+    COST_SMAPS = 1 << 10,    /* walks the page tables of the process */
+    COST_CGROUP = 1 << 11,   /* a file of the target's control group */
+    COST_PRESSURE = 1 << 12, /* a file about the stalls of the whole machine */
+    COST_PS = 1 << 13,       /* runs ps */
 };
 
 struct measurement {
@@ -44,6 +50,7 @@ struct measurement {
     enum collapse collapse; /* COLLAPSE_NONE with SCOPE_SINGLE: the field itself is single */
     enum reduce reduce;
     enum ceiling ceiling;
+    bool kept;     /* a gauge that the kernel kept since the pass before: the last look counts as well */
     unsigned cost; /* enum cost bits */
     const char *meaning;
 };

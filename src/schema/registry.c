@@ -78,6 +78,29 @@ const struct registry_entry *registry_find(const struct registry *registry, cons
     return NULL;
 }
 
+void registry_set_reasons(struct registry *registry, size_t source_index, const char *const *reasons)
+{
+    for (size_t i = 0; i < registry->count; i++)
+        if (registry->entries[i].source_index == source_index)
+            registry->entries[i].reason = reasons[registry->entries[i].measurement->field];
+}
+
+const char *registry_source_reason(const struct registry *registry, size_t source_index)
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < registry->count; i++) {
+        const struct registry_entry *entry = &registry->entries[i];
+        if (entry->source_index != source_index)
+            continue;
+        if (!entry->reason)
+            return NULL;
+        if (!first)
+            first = entry->reason;
+    }
+    return first;
+}
+
 /* Up to three known names close to `word`, as "'a', 'b'"; empty if none is near. */
 static void registry_nearest(const struct registry *registry, const char *word, struct strbuf *out)
 {
@@ -102,8 +125,6 @@ static void registry_nearest(const struct registry *registry, const char *word, 
 struct selector {
     struct registry *registry;
     const bool *opt_in;
-    registry_unavailable *unavailable;
-    void *context;
 };
 
 static bool group_takes(const struct selector *selector, const char *word, const struct registry_entry *entry)
@@ -130,11 +151,9 @@ static int select_word(const struct selector *selector, const char *word, struct
         if (group ? !group_takes(selector, word, entry) : !text_glob(word, key))
             continue;
         matched = true;
-        const char *reason =
-            selector->unavailable ? selector->unavailable(selector->context, entry->source_index) : NULL;
-        if (reason && !group && !glob)
-            return error_set(error, -EINVAL, "measurement '%s' cannot be taken here: %s", key, reason);
-        if (!reason)
+        if (entry->reason && !group && !glob)
+            return error_set(error, -EINVAL, "measurement '%s' cannot be taken here: %s", key, entry->reason);
+        if (!entry->reason)
             entry->selected = true;
     }
     if (!matched) {
@@ -153,9 +172,9 @@ static int select_word(const struct selector *selector, const char *word, struct
 }
 
 int registry_select(struct registry *registry, const char *list, const bool *opt_in,
-                    registry_unavailable *unavailable, void *context, struct metron_error *error)
+                    struct metron_error *error)
 {
-    struct selector selector = {registry, opt_in, unavailable, context};
+    struct selector selector = {registry, opt_in};
     char *copy = strdup(list);
     char *rest = copy;
     int code = 0;
@@ -191,4 +210,22 @@ unsigned registry_cost(const struct registry *registry, size_t source_index, boo
             *any = true;
     }
     return cost;
+}
+
+uint64_t registry_fields(const struct registry *registry, size_t source_index)
+{
+    uint64_t fields = 0;
+
+    for (size_t i = 0; i < registry->count; i++)
+        if (registry->entries[i].selected && registry->entries[i].source_index == source_index)
+            fields |= UINT64_C(1) << registry->entries[i].measurement->field;
+    return fields;
+}
+
+bool registry_costs(const struct registry *registry, unsigned cost)
+{
+    for (size_t i = 0; i < registry->count; i++)
+        if (registry->entries[i].selected && (registry->entries[i].measurement->cost & cost))
+            return true;
+    return false;
 }

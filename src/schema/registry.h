@@ -14,6 +14,7 @@ struct registry_entry {
     const struct source *source;
     const struct measurement *measurement;
     size_t source_index; /* the collector's place in the table it was made from */
+    const char *reason;  /* why it cannot be measured here; NULL: it can. Borrowed */
     bool selected;
 };
 
@@ -30,16 +31,22 @@ int registry_init(struct registry *registry, const struct source *const *sources
                   struct metron_error *error);
 void registry_fini(struct registry *registry);
 const struct registry_entry *registry_find(const struct registry *registry, const char *key);
-
-/* Why a source cannot be read here, or NULL if it can. Borrowed until the next call. */
-typedef const char *registry_unavailable(void *context, size_t source_index);
+/* Takes what is not available out of the choice: reasons[field] for every field of the source that cannot be
+ * read here, NULL for those that can. Borrowed. */
+void registry_set_reasons(struct registry *registry, size_t source_index, const char *const *reasons);
+/* Why nothing of a source can be measured here; NULL if something can. */
+const char *registry_source_reason(const struct registry *registry, size_t source_index);
 
 /* Selects by a comma-separated list of keys, globs and groups (minimal, default, all). Globs and groups take
- * what is available; a key named in full must be. `opt_in` says, per source, that "default" leaves it out.
- * -EINVAL: an unknown or unavailable key, with the reason and the nearest names. */
+ * what has no reason against it; a key named in full must have none. `opt_in` says, per source, that
+ * "default" leaves it out. -EINVAL: an unknown or unavailable key, with the reason and the nearest names. */
 int registry_select(struct registry *registry, const char *list, const bool *opt_in,
-                    registry_unavailable *unavailable, void *context, struct metron_error *error);
+                    struct metron_error *error);
 /* The union of the costs of what is selected of one source; `any` (may be NULL) says whether anything is. */
 unsigned registry_cost(const struct registry *registry, size_t source_index, bool *any);
+/* The fields of one source that something selected is made of, a bit each. */
+uint64_t registry_fields(const struct registry *registry, size_t source_index);
+/* Whether something selected, of whatever source, costs this (enum cost). */
+bool registry_costs(const struct registry *registry, unsigned cost);
 
 #endif

@@ -8,6 +8,12 @@ static void json_key_wall(struct json *json, const char *key, struct timespec wa
     json_key_string(json, key, clock_iso8601(wall, 6, stamp));
 }
 
+const char *stall_name(enum stall stall)
+{
+    static const char *const names[] = {"cpu", "memory", "io"};
+    return names[stall];
+}
+
 static void answer_json(struct json *json, const char *key, const struct headline_answer *answer)
 {
     if (!answer->has)
@@ -32,6 +38,15 @@ static void system_json(struct json *json, const struct run_info *info)
     json_key_integer(json, "cpu_usable", info->cpu_usable);
     if (info->memory_total_bytes)
         json_key_integer(json, "memory_total", (int64_t)info->memory_total_bytes);
+    json_key(json, "may_use");
+    json_object_begin(json);
+    json_key_number(json, "cpus", info->may_use.cpus);
+    json_key_string(json, "cpus_by", info->may_use.cpus_by);
+    if (info->may_use.memory_bytes)
+        json_key_integer(json, "memory", (int64_t)info->may_use.memory_bytes);
+    json_key_string(json, "memory_by", info->may_use.memory_by);
+    json_key_boolean(json, "ancestors_hidden", info->may_use.ancestors_hidden);
+    json_object_end(json);
     json_object_end(json);
 
     json_key(json, "env");
@@ -72,6 +87,26 @@ static void measurements_json(struct json *json, const struct registry *registry
     json_object_end(json);
 }
 
+/* The keys of a source that cannot be measured here, where others can. */
+static void absent_json(struct json *json, const struct registry *registry, size_t source_index)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < registry->count; i++) {
+        const struct registry_entry *entry = &registry->entries[i];
+        if (entry->source_index != source_index || !entry->reason)
+            continue;
+        if (!any) {
+            json_key(json, "absent");
+            json_object_begin(json);
+        }
+        any = true;
+        json_key_string(json, entry->measurement->key, entry->reason);
+    }
+    if (any)
+        json_object_end(json);
+}
+
 /* How the numbers were got: what was selected, what could not be read and why, what was in force. */
 static void provenance_json(struct json *json, const struct run_info *info)
 {
@@ -83,6 +118,8 @@ static void provenance_json(struct json *json, const struct run_info *info)
     json_key_string(json, "wait", info->wait);
     json_key_string(json, "tier", info->tier);
     json_key_string(json, "tier_reason", info->tier_reason);
+    json_key_string(json, "cgroup_scope", info->cgroup_scope);
+    json_key_string(json, "cgroup_reason", info->cgroup_reason);
     json_key_string(json, "processes_seen_by", info->processes_seen_by);
     json_key_string(json, "processes_seen_reason", info->processes_seen_reason);
     if (info->ended) { /* before, it is not known */
@@ -98,6 +135,12 @@ static void provenance_json(struct json *json, const struct run_info *info)
         json_object_begin(json);
         json_key_boolean(json, "available", info->collectors[i].reason == NULL);
         json_key_string(json, "reason", info->collectors[i].reason);
+        if (info->collectors[i].failures) {
+            json_key_integer(json, "failed_passes", (int64_t)info->collectors[i].failures);
+            json_key_string(json, "failure", info->collectors[i].failure);
+        }
+        if (!info->collectors[i].reason)
+            absent_json(json, info->registry, i);
         json_object_end(json);
     }
     json_object_end(json);
@@ -121,6 +164,57 @@ static void survivors_json(struct json *json, const struct run_info *info)
         json_object_end(json);
     }
     json_array_end(json);
+    json_object_end(json);
+}
+
+static void peak_json(struct json *json, const struct headline *headline)
+{
+    const struct headline_answer *peak = &headline->peak_memory_bytes;
+
+    if (!peak->has)
+        return;
+    json_key(json, "peak_memory_bytes");
+    json_object_begin(json);
+    json_key_number(json, "value", peak->value);
+    json_key_string(json, "source", peak->source);
+    json_key_string(json, "note", peak->note);
+    answer_json(json, "upper_bound", &headline->memory_upper_bound);
+    json_object_end(json);
+}
+
+/* The peak of memory by every method that was in force, side by side. */
+static void memory_json(struct json *json, const struct headline *headline)
+{
+    json_key(json, "peak_memory");
+    json_array_begin(json);
+    for (size_t i = 0; i < headline->memory_method_count; i++) {
+        const struct headline_method *method = &headline->memory_methods[i];
+        json_object_begin(json);
+        json_key_string(json, "source", method->source);
+        json_key_number(json, "value", method->value);
+        json_key_string(json, "method", method->method);
+        json_key_string(json, "bias", method->bias);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+/* The share of the wall time that was lost waiting. */
+static void stalls_json(struct json *json, const struct headline *headline)
+{
+    json_key(json, "stall");
+    json_object_begin(json);
+    for (int i = 0; i < STALL_COUNT; i++) {
+        const struct headline_answer *stall = &headline->stalls[i];
+        if (!stall->has)
+            continue;
+        json_key(json, stall_name((enum stall)i));
+        json_object_begin(json);
+        json_key_number(json, "share", stall->value);
+        json_key_string(json, "source", stall->source);
+        json_key_string(json, "note", stall->note);
+        json_object_end(json);
+    }
     json_object_end(json);
 }
 
@@ -149,9 +243,11 @@ static void outcome_json(struct json *json, const struct run_info *info)
     json_key(json, "headline");
     json_object_begin(json);
     answer_json(json, "cpu_seconds", &info->headline.cpu_seconds);
-    answer_json(json, "peak_memory_bytes", &info->headline.peak_memory_bytes);
+    peak_json(json, &info->headline);
     answer_json(json, "processes", &info->headline.processes);
     json_object_end(json);
+    memory_json(json, &info->headline);
+    stalls_json(json, &info->headline);
     survivors_json(json, info);
 }
 

@@ -25,10 +25,34 @@ struct headline_answer {
     const char *note;   /* what to know about it; NULL: nothing */
 };
 
+/* One way of measuring the peak of memory, and what it gave. */
+struct headline_method {
+    const char *source; /* the key */
+    double value;       /* bytes */
+    const char *method, *bias;
+};
+
+enum stall { STALL_CPU, STALL_MEMORY, STALL_IO, STALL_COUNT };
+enum { HEADLINE_METHODS_MAX = 8 };
+
 struct headline {
     struct headline_answer cpu_seconds;
     struct headline_answer peak_memory_bytes;
+    struct headline_answer memory_upper_bound; /* what the target was charged with, page cache included */
     struct headline_answer processes;
+    struct headline_answer stalls[STALL_COUNT]; /* share of the wall time, 0 to 1 */
+    struct headline_method memory_methods[HEADLINE_METHODS_MAX];
+    size_t memory_method_count;
+};
+
+const char *stall_name(enum stall stall); /* "cpu" */
+
+/* What the target may use. */
+struct run_allowance {
+    double cpus;
+    uint64_t memory_bytes; /* 0: unknown */
+    const char *cpus_by, *memory_by;
+    bool ancestors_hidden; /* groups above cannot be seen: there may be lower limits */
 };
 
 struct run_variable {
@@ -37,7 +61,9 @@ struct run_variable {
 
 struct run_collector {
     const char *name;
-    const char *reason; /* why it is unavailable; NULL: available */
+    const char *reason; /* why nothing of it can be read; NULL: something can */
+    uint64_t failures;  /* passes that failed, and why the last of them did */
+    const char *failure;
 };
 
 struct run_survivor {
@@ -63,6 +89,7 @@ struct run_info {
     uid_t uid;
     unsigned cpu_total, cpu_usable;
     uint64_t memory_total_bytes;
+    struct run_allowance may_use;
     const struct run_variable *environment;
     size_t environment_count;
 
@@ -71,6 +98,8 @@ struct run_info {
     double sample_interval, report_interval;
     const char *mode, *wait;
     const char *tier, *tier_reason;    /* in force; why not a higher one */
+    const char *cgroup_scope;          /* own, inherited or none */
+    const char *cgroup_reason;         /* why not own; NULL if it is */
     const char *processes_seen_by;     /* connector, listings or scan */
     const char *processes_seen_reason; /* why not the connector */
     bool spawned_is_exact, cpu_is_conserved;

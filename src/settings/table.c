@@ -11,7 +11,7 @@ static const char *const streams[] = {"all", "none", "stdout", "stderr", NULL};
 static const char *const record_types[] = {"all", "system-summary", "processes-samples", NULL};
 static const char *const modes[] = {"new-session", "current-session", NULL};
 static const char *const waits[] = {"root", "tree", NULL};
-static const char *const cgroups[] = {"off", NULL};
+static const char *const cgroups[] = {"auto", "own", "inherited", "off", NULL};
 static const char *const events[] = {"auto", "connector", "off", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
 static const char *const log_levels[] = {"none", "error", "warning", "info", "debug", NULL};
@@ -204,10 +204,12 @@ const struct setting settings_table[SETTING_COUNT] = {
             .name = "cgroup",
             .kind = SETTING_KIND_CHOICE,
             .group = SETTING_GROUP_COMMAND,
-            .initial = "off",
+            .initial = "auto",
             .choices = cgroups,
             .commands = COMMAND_RUN,
-            .meaning = "whether the command gets a control group of its own",
+            .meaning =
+                "the control group that is measured: one made for the command (own), the one metron was "
+                "started in (inherited), own where it can be had (auto), or none (off)",
         },
     [SETTING_MEASUREMENTS] =
         {
@@ -219,6 +221,68 @@ const struct setting settings_table[SETTING_COUNT] = {
             .commands = COMMAND_RUN,
             .meaning = "what is measured: keys, globs (proc_*) and the groups minimal, default and all; see "
                        "metron measurements",
+        },
+    [SETTING_SMAPS] =
+        {
+            .name = "smaps",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "yes",
+            .commands = COMMAND_RUN,
+            .meaning =
+                "read PSS, USS and swap of each process: what a tree really holds, but the kernel has to "
+                "walk its page tables",
+        },
+    [SETTING_SMAPS_INTERVAL] =
+        {
+            .name = "smaps-interval",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "0",
+            .placeholder = "S",
+            .lowest = 0,
+            .highest = 86400,
+            .commands = COMMAND_RUN,
+            .meaning =
+                "seconds between readings of PSS; 0: five samples; a tree that has grown by a tenth is "
+                "looked at sooner",
+        },
+    [SETTING_SMAPS_BUDGET] =
+        {
+            .name = "smaps-budget",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "0.2",
+            .placeholder = "S",
+            .lowest = 0,
+            .highest = 3600,
+            .commands = COMMAND_RUN,
+            .meaning =
+                "seconds that one reading of PSS may take, never more than half a sample interval; what "
+                "does not fit is left out and counted",
+        },
+    [SETTING_SMAPS_LIMIT] =
+        {
+            .name = "smaps-limit",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "8",
+            .placeholder = "GiB",
+            .lowest = 0,
+            .highest = 1e9,
+            .commands = COMMAND_RUN,
+            .meaning = "processes with more resident memory are left out of readings of PSS, and counted",
+        },
+    [SETTING_BREAK_READERS] =
+        {
+            .name = "break-readers",
+            .kind = SETTING_KIND_LIST,
+            .group = SETTING_GROUP_MEASURE,
+            .placeholder = "NAME,...",
+            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
+            .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
+            .meaning = "make these readers fail, to see what depends on them: files of /proc/PID (statm, io, "
+                       "smaps_rollup, ...), meminfo, loadavg, cpu, clock, connector, pressure, cgroup, ps",
         },
     [SETTING_SAMPLE_INTERVAL] =
         {

@@ -27,6 +27,11 @@ enum setting_id {
     SETTING_KILL_AFTER,
     SETTING_CGROUP,
     SETTING_MEASUREMENTS,
+    SETTING_SMAPS,
+    SETTING_SMAPS_INTERVAL,
+    SETTING_SMAPS_BUDGET,
+    SETTING_SMAPS_LIMIT,
+    SETTING_BREAK_READERS,
     SETTING_SAMPLE_INTERVAL,
     SETTING_REPORT_INTERVAL,
     SETTING_EVENTS,
@@ -53,7 +58,8 @@ enum choice_record_types {
 };
 enum choice_mode { CHOICE_MODE_NEW_SESSION, CHOICE_MODE_CURRENT_SESSION };
 enum choice_wait { CHOICE_WAIT_ROOT, CHOICE_WAIT_TREE };
-enum choice_cgroup { CHOICE_CGROUP_OFF };
+/* In the order of enum cgroup_mode (probe/cgroup_target.h). */
+enum choice_cgroup { CHOICE_CGROUP_AUTO, CHOICE_CGROUP_OWN, CHOICE_CGROUP_INHERITED, CHOICE_CGROUP_OFF };
 enum choice_events { CHOICE_EVENTS_AUTO, CHOICE_EVENTS_CONNECTOR, CHOICE_EVENTS_OFF };
 enum choice_colors { CHOICE_COLORS_AUTO, CHOICE_COLORS_ALWAYS, CHOICE_COLORS_NEVER };
 /* SETTING_LOG_LEVEL's words are in the order of enum log_level (base/log.h). */

@@ -25,15 +25,20 @@ void discover_children(struct tree *tree, struct process *process)
                            visit_child, tree);
 }
 
-static void visit_stranger(void *context, pid_t pid)
+bool add_stranger(struct tree *tree, pid_t pid)
 {
-    struct tree *tree = context;
     pid_t *strangers = reallocarray(tree->strangers, tree->stranger_count + 1, sizeof(*strangers));
 
     if (!strangers)
-        return;
+        return false;
     strangers[tree->stranger_count++] = pid;
     tree->strangers = strangers;
+    return true;
+}
+
+static void visit_stranger(void *context, pid_t pid)
+{
+    (void)add_stranger(context, pid);
 }
 
 /* A shell that runs `exec metron run X > >(tee log)` leaves us a child that is not the command's. */

@@ -1,5 +1,7 @@
 #include "tree/ledger.h"
 
+#include <stddef.h>
+
 #include "base/clock.h"
 
 static struct timeval timeval_add(struct timeval a, struct timeval b)
@@ -12,43 +14,64 @@ static struct timeval timeval_add(struct timeval a, struct timeval b)
     return sum;
 }
 
-struct ledger_sum ledger_of_process(const struct pid_stat *stat, uint64_t cpu_ns)
+static void add_io(struct ledger_sum *sum, const struct pid_io *io)
+{
+    sum->counts[LEDGER_RCHAR] += io->rchar;
+    sum->counts[LEDGER_WCHAR] += io->wchar;
+    sum->counts[LEDGER_SYSCR] += io->syscr;
+    sum->counts[LEDGER_SYSCW] += io->syscw;
+    sum->counts[LEDGER_READ_BYTES] += io->read_bytes;
+    sum->counts[LEDGER_WRITE_BYTES] += io->write_bytes;
+}
+
+struct ledger_sum ledger_of_process(const struct pid_stat *stat, uint64_t cpu_ns, const struct pid_io *io)
 {
     const double tick = 1.0 / (double)clock_ticks_per_second();
     double own = cpu_ns ? (double)cpu_ns / (double)NS_PER_SECOND
                         : (double)(stat->user_ticks + stat->system_ticks) * tick;
-    return (struct ledger_sum){
+    struct ledger_sum sum = {
         .cpu_seconds = own + (double)(stat->child_user_ticks + stat->child_system_ticks) * tick,
-        .minor_faults = stat->minor_faults + stat->child_minor_faults,
-        .major_faults = stat->major_faults + stat->child_major_faults,
+        .counts = {[LEDGER_MINOR_FAULTS] = stat->minor_faults + stat->child_minor_faults,
+                   [LEDGER_MAJOR_FAULTS] = stat->major_faults + stat->child_major_faults},
     };
+    if (io)
+        add_io(&sum, io);
+    return sum;
 }
 
 struct ledger_sum ledger_minus(struct ledger_sum a, struct ledger_sum b)
 {
-    return (struct ledger_sum){
-        .cpu_seconds = a.cpu_seconds > b.cpu_seconds ? a.cpu_seconds - b.cpu_seconds : 0,
-        .minor_faults = a.minor_faults > b.minor_faults ? a.minor_faults - b.minor_faults : 0,
-        .major_faults = a.major_faults > b.major_faults ? a.major_faults - b.major_faults : 0,
-    };
+    struct ledger_sum rest = {.cpu_seconds =
+                                  a.cpu_seconds > b.cpu_seconds ? a.cpu_seconds - b.cpu_seconds : 0};
+
+    for (size_t i = 0; i < LEDGER_COUNT; i++)
+        rest.counts[i] = a.counts[i] > b.counts[i] ? a.counts[i] - b.counts[i] : 0;
+    return rest;
 }
 
 void ledger_add(struct ledger_sum *to, struct ledger_sum sum)
 {
     to->cpu_seconds += sum.cpu_seconds;
-    to->minor_faults += sum.minor_faults;
-    to->major_faults += sum.major_faults;
+    for (size_t i = 0; i < LEDGER_COUNT; i++)
+        to->counts[i] += sum.counts[i];
 }
 
-void ledger_reap(struct ledger *ledger, const struct rusage *usage)
+void ledger_reap(struct ledger *ledger, const struct rusage *usage, const struct pid_io *io)
 {
+    static const uint64_t block_bytes = 512;
     struct ledger_sum sum = {
         .cpu_seconds = clock_timeval_seconds(usage->ru_utime) + clock_timeval_seconds(usage->ru_stime),
-        .minor_faults = (uint64_t)usage->ru_minflt,
-        .major_faults = (uint64_t)usage->ru_majflt,
+        .counts = {[LEDGER_MINOR_FAULTS] = (uint64_t)usage->ru_minflt,
+                   [LEDGER_MAJOR_FAULTS] = (uint64_t)usage->ru_majflt},
     };
     struct rusage *all = &ledger->reaped;
 
+    if (io) {
+        add_io(&sum, io);
+    } else {
+        sum.counts[LEDGER_READ_BYTES] = (uint64_t)usage->ru_inblock * block_bytes;
+        sum.counts[LEDGER_WRITE_BYTES] = (uint64_t)usage->ru_oublock * block_bytes;
+    }
     ledger_add(&ledger->gone, sum);
     ledger->reaped_cpu_seconds += sum.cpu_seconds;
     ledger->reaped_count++;
@@ -62,16 +85,41 @@ void ledger_reap(struct ledger *ledger, const struct rusage *usage)
         all->ru_maxrss = usage->ru_maxrss;
 }
 
+/* Less than this is not told from what a tick of each process may hide. */
+#define DROP_SECONDS 0.1
+#define DROP_SHARE   0.005
+
+static void note_dropped(struct ledger *ledger, double deficit)
+{
+    if (deficit > DROP_SECONDS && deficit > DROP_SHARE * ledger->published.cpu_seconds &&
+        deficit > ledger->dropped_cpu_seconds)
+        ledger->dropped_cpu_seconds = deficit;
+}
+
 void ledger_publish(struct ledger *ledger)
 {
     struct ledger_sum now = ledger->gone;
     struct ledger_sum *published = &ledger->published;
+    double smallest;
 
     ledger_add(&now, ledger->live);
+    smallest = published->cpu_seconds - now.cpu_seconds;
+    for (size_t i = LEDGER_PATIENCE - 1; i > 0; i--)
+        ledger->deficits[i] = ledger->deficits[i - 1];
+    ledger->deficits[0] = smallest;
+    for (size_t i = 1; i < LEDGER_PATIENCE; i++)
+        if (ledger->deficits[i] < smallest)
+            smallest = ledger->deficits[i];
+    note_dropped(ledger, smallest);
+
     if (now.cpu_seconds > published->cpu_seconds)
         published->cpu_seconds = now.cpu_seconds;
-    if (now.minor_faults > published->minor_faults)
-        published->minor_faults = now.minor_faults;
-    if (now.major_faults > published->major_faults)
-        published->major_faults = now.major_faults;
+    for (size_t i = 0; i < LEDGER_COUNT; i++)
+        if (now.counts[i] > published->counts[i])
+            published->counts[i] = now.counts[i];
+}
+
+void ledger_settle(struct ledger *ledger)
+{
+    note_dropped(ledger, ledger->deficits[0]);
 }

@@ -83,11 +83,20 @@ struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
     return process;
 }
 
+/* Its children, asleep or not, have another parent from now on. */
+static void orphan_children(struct tree *tree, const struct process *parent)
+{
+    for (size_t i = 0; parent->has_children && i < tree->count; i++)
+        if (tree->members[i]->stat.ppid == parent->subject.id)
+            tree->members[i]->look_again = true;
+}
+
 void members_end(struct tree *tree, struct process *process)
 {
     if (process->ended)
         return;
     process->ended = true;
+    orphan_children(tree, process);
     HASH_DEL(tree->by_pid, process);
     pid_dir_close(&process->dir, &tree->reader);
     if (tree->options.on_end)
@@ -159,6 +168,8 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
         return;
     process->announced_exit = true;
     tree->exited++;
+    if (process->has_status && WIFSIGNALED(process->wait_status) && WTERMSIG(process->wait_status) == SIGKILL)
+        tree->killed++;
     if (!tree->options.on_event)
         return;
     struct event event = {
@@ -242,20 +253,55 @@ static bool same_process(const struct tree *tree, struct process *process, const
     return true;
 }
 
-int member_read(struct tree *tree, struct process *process)
+/* A process that no longer lets us look keeps what it last showed. */
+static void read_io(struct tree *tree, struct process *process)
+{
+    char text[256];
+    ssize_t length =
+        pid_dir_read(&process->dir, &tree->reader, PID_FILE_IO, process->passes > 0, text, sizeof(text));
+
+    if (length > 0 && pid_io_parse(text, (size_t)length, &process->io) == 0)
+        process->has_io = tree->has_io = true;
+}
+
+/* In the mask of ignored signals: the kernel then reaps the children itself, and drops their times. */
+#define SIGCHLD_BIT (UINT64_C(1) << (SIGCHLD - 1))
+
+/* Its CPU clock stands where it stood when its files were read. A pid used again would have another clock; a
+ * process that is gone has none. */
+static bool has_not_run(const struct process *process, uint64_t cpu_ns, uint64_t now_ns)
+{
+    /* Not all in the same pass. */
+    const uint64_t spread_ns = process->subject.serial % 64 * (NS_PER_SECOND / 32);
+
+    return cpu_ns && cpu_ns == process->cpu_ns && process->passes > 0 && process->fresh &&
+           !process->look_again && now_ns - process->looked_ns + spread_ns < TREE_LOOK_AGAIN_NS;
+}
+
+/* What depends on who else is a member: it may change while the process itself sleeps. */
+static void relate(struct tree *tree, struct process *process)
+{
+    struct process *parent = members_find(tree, process->stat.ppid);
+
+    process->has_heir = parent != NULL;
+    if (parent)
+        parent->has_children = true;
+    if (process->has_children && (process->stat.ignored_signals & SIGCHLD_BIT))
+        tree->dropped_children = true;
+    if (!process->of_command)
+        process->of_command =
+            tree->options.reaps || process->subject.id == tree->root || (parent && parent->of_command);
+}
+
+/* stat and io of a member, and whether it is still the one we know. */
+static int look_at(struct tree *tree, struct process *process, uint64_t cpu_ns, uint64_t stamp_ns)
 {
     char text[PID_STAT_SIZE];
     struct pid_stat stat;
-    uint64_t cpu_ns = 0;
-    pid_t pid = process->subject.id;
-
-    /* The clock first: should the pid be reused in between, the stat read after it shows another start. */
-    uint64_t stamp_ns = clock_monotonic_ns();
-    if (tree->options.read_clock && process_clock_read(pid, &cpu_ns) < 0)
-        cpu_ns = 0;
     /* Kept open from the second pass on: most processes are short, and never have one. */
     ssize_t length =
         pid_dir_read(&process->dir, &tree->reader, PID_FILE_STAT, process->passes > 0, text, sizeof(text));
+
     process->fresh = false;
     if (length < 0)
         return (int)length;
@@ -267,19 +313,37 @@ int member_read(struct tree *tree, struct process *process)
     if (process->passes == 0 || stat.ppid != process->stat.ppid)
         (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat.ppid);
     process->stat = stat;
-    process->stat_ns = stamp_ns;
+    process->looked_ns = stamp_ns;
+    process->look_again = false;
     process->cpu_ns = cpu_ns;
-    if (process->passes++ == 0 && process->was_there)
-        process->baseline = ledger_of_process(&stat, cpu_ns);
+    if (tree->options.read_io)
+        read_io(tree, process);
+    if (process->passes == 0 && process->was_there)
+        process->baseline = ledger_of_process(&stat, cpu_ns, process->has_io ? &process->io : NULL);
     if (tree->options.read_commands && process->image != image_of(&stat) && stat.state != 'Z')
         read_command(tree, process);
-    struct process *parent = members_find(tree, stat.ppid);
-    process->has_heir = parent != NULL;
-    if (parent)
-        parent->has_children = true;
-    if (!process->of_command) {
-        process->of_command = tree->options.reaps || pid == tree->root || (parent && parent->of_command);
+    if (stat.state == 'Z')
+        orphan_children(tree, process);
+    return 0;
+}
+
+int member_read(struct tree *tree, struct process *process)
+{
+    uint64_t cpu_ns = 0;
+    /* The clock first: should the pid be reused in between, the stat read after it shows another start; and
+     * whoever runs after it was read moves it. */
+    uint64_t stamp_ns = clock_monotonic_ns();
+
+    if (tree->options.read_clock && process_clock_read(process->subject.id, &cpu_ns) < 0)
+        cpu_ns = 0;
+    if (!has_not_run(process, cpu_ns, stamp_ns)) {
+        int code = look_at(tree, process, cpu_ns, stamp_ns);
+        if (code < 0)
+            return code;
     }
-    announce_spawn(tree, process, stat.ppid, SEEN_SAMPLED, process->subject.born_ns);
+    process->stat_ns = stamp_ns;
+    process->passes++;
+    relate(tree, process);
+    announce_spawn(tree, process, process->stat.ppid, SEEN_SAMPLED, process->subject.born_ns);
     return 0;
 }

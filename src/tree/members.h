@@ -26,7 +26,11 @@ struct tree {
     enum tree_method method;
     struct ledger ledger;
     bool dropped_children; /* a parent that ignores SIGCHLD was seen */
-    uint64_t spawned, exited;
+    bool has_io;           /* I/O counters of somebody were read */
+    char cpu_missing[160];
+    pid_t last_pid; /* about to be reaped, and what its io file said: 0 if it could not be read */
+    struct pid_io last_io;
+    uint64_t spawned, exited, killed;
     unsigned living, zombies;
     struct timespec wall_at_start; /* these two name the same instant */
     uint64_t monotonic_at_start_ns;
@@ -54,6 +58,8 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
 /* Remembers the children that we have now as none of the target's. */
 void discover_strangers(struct tree *tree);
 bool is_stranger(const struct tree *tree, pid_t pid);
+/* One more of them; false for want of memory. */
+bool add_stranger(struct tree *tree, pid_t pid);
 /* It has ended, and its pid may be anybody's: true if it was one. */
 bool forget_stranger(struct tree *tree, pid_t pid);
 

@@ -121,7 +121,7 @@ static void on_fork(struct tree *tree, const struct connector_event *event)
     struct process *parent = forking_member(tree, event->parent_tgid);
     /* Our own child is the command, or a process it cloned as our child (CLONE_PARENT): both belong. */
     bool of_us = event->parent_tgid == tree->self && (tree->options.reaps || event->pid == tree->root);
-    if (!parent && !of_us)
+    if ((!parent && !of_us) || is_stranger(tree, event->pid))
         return;
     if (!process)
         process = members_add(tree, event->pid, event->stamp_ns);
@@ -230,8 +230,9 @@ static void refresh_member(struct tree *tree, struct process *process)
     }
     /* Unreadable this time: the ledger keeps what it held of it. */
     if (code == 0)
-        process->counted =
-            ledger_minus(ledger_of_process(&process->stat, process->cpu_ns), process->baseline);
+        process->counted = ledger_minus(
+            ledger_of_process(&process->stat, process->cpu_ns, process->has_io ? &process->io : NULL),
+            process->baseline);
     ledger_add(&tree->ledger.live, process->counted);
     if (process_is_zombie(process))
         tree->zombies++;
@@ -280,22 +281,53 @@ unsigned tree_command_alive(struct tree *tree)
     return alive;
 }
 
+void tree_ignore(struct tree *tree, pid_t pid)
+{
+    (void)add_stranger(tree, pid);
+}
+
+void tree_unignore(struct tree *tree, pid_t pid)
+{
+    tree_read_events(tree); /* what was told of it is passed over while it is still known as none of ours */
+    (void)forget_stranger(tree, pid);
+}
+
 bool tree_has_strangers(const struct tree *tree)
 {
     return tree->stranger_count > 0;
+}
+
+void tree_before_reap(struct tree *tree, pid_t pid)
+{
+    char text[256];
+    struct pid_dir dir;
+
+    tree->last_pid = 0;
+    if (!tree->options.read_io || is_stranger(tree, pid))
+        return;
+    /* Its io file is there until it is reaped; after that only what reached storage is told (wait4), and what
+     * passed through read and write would be lost in our own counters. */
+    pid_dir_init(&dir, pid);
+    ssize_t length = pid_dir_read(&dir, &tree->reader, PID_FILE_IO, false, text, sizeof(text));
+    if (length > 0 && pid_io_parse(text, (size_t)length, &tree->last_io) == 0) {
+        tree->last_pid = pid;
+        tree->has_io = true;
+    }
+    pid_dir_close(&dir, &tree->reader);
 }
 
 void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
+    tree_read_events(tree); /* the dead one's own events come first */
     if (forget_stranger(tree, pid))
         return;
-    tree_read_events(tree); /* the dead one's own events come first */
     struct process *process = members_find(tree, pid);
     if (!process)
         process = members_add(tree, pid, 0);
-    ledger_reap(&tree->ledger, usage);
+    ledger_reap(&tree->ledger, usage, tree->last_pid == pid ? &tree->last_io : NULL);
+    tree->last_pid = 0;
     if (!process)
         return;
     process->wait_status = wait_status;
@@ -363,17 +395,30 @@ void tree_note_hwm(struct tree *tree, uint64_t bytes)
         tree->ledger.hwm_bytes = bytes;
 }
 
-void tree_note_dropped_children(struct tree *tree)
+bool tree_has_io(const struct tree *tree)
 {
-    tree->dropped_children = true;
+    return tree->has_io;
 }
 
-const char *tree_cpu_missing(const struct tree *tree)
+void tree_settle(struct tree *tree)
+{
+    ledger_settle(&tree->ledger);
+}
+
+const char *tree_cpu_missing(struct tree *tree)
 {
     if (!tree->options.reaps)
         return "not conserved: what ended unseen and was not inherited is missing";
     if (tree->dropped_children)
         return "not conserved: a process ignored SIGCHLD, and the kernel drops the CPU of its children";
+    if (tree->ledger.dropped_cpu_seconds > 0) {
+        (void)snprintf(
+            tree->cpu_missing, sizeof(tree->cpu_missing),
+            "not conserved: at least %.2f s of CPU were dropped by the kernel with the processes that "
+            "had used them",
+            tree->ledger.dropped_cpu_seconds);
+        return tree->cpu_missing;
+    }
     return NULL;
 }
 
@@ -385,6 +430,11 @@ uint64_t tree_spawned(const struct tree *tree)
 uint64_t tree_exited(const struct tree *tree)
 {
     return tree->exited;
+}
+
+uint64_t tree_killed(const struct tree *tree)
+{
+    return tree->killed;
 }
 
 uint64_t tree_events_lost(const struct tree *tree)

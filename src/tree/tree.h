@@ -10,6 +10,12 @@
  * A child absent from a listing is not dead: only its own stat decides. Whether the target has ended is
  * decided here and nowhere else. A process that vanishes or cannot be read costs its own reading and nothing
  * more.
+ *
+ * A process that has not run has not changed: where its CPU clock, read anew in every pass, has not moved,
+ * its files are not read again. Most processes of a large tree sleep, and cost one short call each. What
+ * others can do to a sleeping process is looked after: the end of its parent at once; memory that the kernel
+ * takes back and limits set from outside when its files are read again, after TREE_LOOK_AGAIN_NS at the
+ * latest.
  */
 #ifndef METRON_TREE_TREE_H
 #define METRON_TREE_TREE_H
@@ -33,15 +39,24 @@
 #include "schema/subject.h"
 #include "tree/ledger.h"
 
+/* What a collector read of a process, kept for as long as the process does not run. */
+struct process_files {
+    uint64_t rss_bytes, hwm_bytes, voluntary_switches, involuntary_switches, fds, fd_limit;
+    bool has_rss, has_hwm, has_switches, has_fds, has_fd_limit;
+    uint64_t looked_ns; /* the process's at that time: another by now means that it has run since */
+};
+
 struct process {
     struct subject subject; /* subject.id is the pid */
     uint64_t start_ticks;   /* 0 until stat was read */
     char start_time[CLOCK_ISO_SIZE];
     char ppid_text[12];
     struct pid_dir dir;
-    struct pid_stat stat;       /* as of the last pass */
-    uint64_t stat_ns;           /* monotonic, when the clock was read (or stat, without clock) */
-    uint64_t cpu_ns;            /* its CPU clock; 0: not read */
+    struct pid_stat stat; /* as of the last pass */
+    uint64_t stat_ns;     /* monotonic, when the clock was read (or stat, without clock) */
+    uint64_t cpu_ns;      /* its CPU clock; 0: not read */
+    struct pid_io io;     /* as of the last pass that could read it */
+    bool has_io;
     bool was_there;             /* it lived before we began to follow: what it had used by then is not ours */
     bool has_heir;              /* its parent is a member and inherits its times, as of the last pass */
     struct ledger_sum baseline; /* what it had used before we began to follow; zero for those born since */
@@ -49,6 +64,9 @@ struct process {
     uint64_t image;             /* changes at exec: what the command line was read for */
     char *command;              /* masked, one line; owned; NULL if not read */
     unsigned passes;            /* in how many passes it was read */
+    uint64_t looked_ns;         /* monotonic, when stat was read: it has not run since */
+    bool look_again; /* something outside has changed it: read them in the next pass all the same */
+    struct process_files files; /* for collect/proc.c: the rest of its files */
     bool has_children;          /* it was seen to be a parent */
     struct switches {           /* context switches: a thread that ends takes its own count with it */
         uint64_t last, ended;
@@ -65,6 +83,8 @@ struct process {
     struct process *next_free;
 };
 
+#define TREE_LOOK_AGAIN_NS (5 * NS_PER_SECOND)
+
 enum tree_method { TREE_CONNECTOR, TREE_LISTINGS, TREE_SCAN };
 
 struct tree_options {
@@ -76,6 +96,7 @@ struct tree_options {
     pid_t session;                    /* follow this session as well; 0: none */
     bool connector;                   /* use it where it answers */
     bool read_clock;                  /* CPU clocks are wanted */
+    bool read_io;                     /* I/O counters are wanted */
     bool read_commands;               /* command lines are wanted */
     bool mask_secrets;
     void (*on_event)(void *context, const struct event *event);   /* may be NULL */
@@ -95,6 +116,8 @@ int tree_events_fd(const struct tree *tree);
 void tree_read_events(struct tree *tree);
 /* One pass: finds new members, reads every member, drops the gone, closes the books. */
 void tree_refresh(struct tree *tree);
+/* A child of ours has ended and is about to be reaped: what must be read of it before that. */
+void tree_before_reap(struct tree *tree, pid_t pid);
 /* We reaped a child. Never call it inside a pass. */
 void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage);
 /* Sends a signal to the command and every living descendant of it; returns how many were reached. */
@@ -102,6 +125,10 @@ unsigned tree_signal(struct tree *tree, int signal);
 
 /* Looks again: how many of the command and its descendants are alive. 0: the command's tree is empty. */
 unsigned tree_command_alive(struct tree *tree);
+/* A program that we run in order to measure is no part of the target: from its start until it was waited for.
+ */
+void tree_ignore(struct tree *tree, pid_t pid);
+void tree_unignore(struct tree *tree, pid_t pid);
 /* Whether this process had children before the command: they are nobody's business here. */
 bool tree_has_strangers(const struct tree *tree);
 
@@ -113,12 +140,14 @@ unsigned tree_living(const struct tree *tree); /* members that are not zombies, 
 unsigned tree_zombies(const struct tree *tree);
 const struct ledger *tree_ledger(const struct tree *tree);
 void tree_note_hwm(struct tree *tree, uint64_t bytes); /* a high-water mark was read */
-/* A parent was seen that ignores SIGCHLD: the kernel drops its children's times. */
-void tree_note_dropped_children(struct tree *tree);
-/* What the ledger is known to miss; NULL: nothing. Static. */
-const char *tree_cpu_missing(const struct tree *tree);
+bool tree_has_io(const struct tree *tree);             /* I/O counters of somebody were read */
+/* The last pass has been made: what is missing in the ledger now is lost. */
+void tree_settle(struct tree *tree);
+/* What the ledger is known to miss; NULL: nothing. Borrowed. */
+const char *tree_cpu_missing(struct tree *tree);
 uint64_t tree_spawned(const struct tree *tree);
 uint64_t tree_exited(const struct tree *tree);
+uint64_t tree_killed(const struct tree *tree);      /* of those, known to have died of SIGKILL */
 uint64_t tree_events_lost(const struct tree *tree); /* times the kernel dropped events for us */
 bool tree_counts_all(const struct tree *tree);      /* every spawn and exit was told, none lost */
 enum tree_method tree_method(const struct tree *tree);

@@ -72,13 +72,18 @@ void measurements_table(struct strbuf *out, const struct registry *registry,
         else
             strbuf_addf(out, "\n%6s", "");
         add_wrapped(out, m->meaning, wide ? columns : 6, width);
+        if (entry->reason && !sources[entry->source_index].reason) {
+            strbuf_addf(out, "%*s", (int)(wide ? columns : 6), "");
+            strbuf_adds(out, "(not available: ");
+            strbuf_adds(out, entry->reason);
+            strbuf_adds(out, ")\n");
+        }
         if (!wide && m->cost)
             strbuf_addf(out, "%6s(reads %s)\n", "", cost);
     }
 }
 
-void measurements_json(struct strbuf *out, const struct registry *registry,
-                       const struct run_collector *sources)
+void measurements_json(struct strbuf *out, const struct registry *registry)
 {
     struct json json;
     char cost[COST_TEXT_SIZE];
@@ -88,7 +93,7 @@ void measurements_json(struct strbuf *out, const struct registry *registry,
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
         const struct measurement *m = entry->measurement;
-        const char *reason = sources[entry->source_index].reason;
+        const char *reason = entry->reason;
         json_object_begin(&json);
         json_key_string(&json, "key", m->key);
         json_key_string(&json, "source", entry->source->name);

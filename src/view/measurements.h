@@ -11,8 +11,7 @@
 /* `sources`: availability, one per source of the registry, in its order. `width`: columns to fill. */
 void measurements_table(struct strbuf *out, const struct registry *registry,
                         const struct run_collector *sources, size_t width);
-void measurements_json(struct strbuf *out, const struct registry *registry,
-                       const struct run_collector *sources);
+void measurements_json(struct strbuf *out, const struct registry *registry);
 void measurements_markdown(struct strbuf *out, const struct registry *registry);
 
 #endif

@@ -38,19 +38,38 @@ static void add_cpu(struct strbuf *out, const struct run_info *info)
     if (info->wall_seconds > 0)
         strbuf_addf(out, ", %s of one core",
                     unit_human(UNIT_PERCENT, 100 * cpu->value / info->wall_seconds, text));
+    if (info->wall_seconds > 0 && info->may_use.cpus > 0 && info->may_use.cpus != 1)
+        strbuf_addf(
+            out, ", %s of the %.4g it may use",
+            unit_human(UNIT_PERCENT, 100 * cpu->value / info->wall_seconds / info->may_use.cpus, text),
+            info->may_use.cpus);
     strbuf_addf(out, " (%s%s%s)\n", cpu->source, cpu->note ? "; " : "", cpu->note ? cpu->note : "");
 }
 
 static void add_memory(struct strbuf *out, const struct run_info *info)
 {
+    static const double worth_telling = 0.01;
     const struct headline_answer *memory = &info->headline.peak_memory_bytes;
     char text[UNIT_TEXT_SIZE];
 
     if (!memory->has)
         return;
     add_label(out, "memory");
-    strbuf_addf(out, "peak %s (%s%s%s)\n", unit_human(UNIT_BYTES, memory->value, text), memory->source,
-                memory->note ? "; " : "", memory->note ? memory->note : "");
+    strbuf_addf(out, "peak %s", unit_human(UNIT_BYTES, memory->value, text));
+    double share = info->may_use.memory_bytes ? memory->value / (double)info->may_use.memory_bytes : 0;
+    if (share >= worth_telling) {
+        strbuf_addf(out, ", %s", unit_human(UNIT_PERCENT, 100 * share, text));
+        strbuf_addf(out, " of the %s it may use",
+                    unit_human(UNIT_BYTES, (double)info->may_use.memory_bytes, text));
+    }
+    strbuf_addf(out, " (%s%s%s)\n", memory->source, memory->note ? "; " : "",
+                memory->note ? memory->note : "");
+    if (info->headline.memory_upper_bound.has) {
+        add_label(out, "");
+        strbuf_addf(out, "charged up to %s, page cache included (%s)\n",
+                    unit_human(UNIT_BYTES, info->headline.memory_upper_bound.value, text),
+                    info->headline.memory_upper_bound.source);
+    }
 }
 
 static void add_processes(struct strbuf *out, const struct run_info *info)
@@ -71,16 +90,46 @@ static void add_processes(struct strbuf *out, const struct run_info *info)
 
 static void add_io(struct strbuf *out, const struct run_info *info)
 {
+    static const char *const keys[][2] = {{"io_read_bytes_total", "io_write_bytes_total"},
+                                          {"rusage_in_bytes", "rusage_out_bytes"}};
     double in, written;
     char text[UNIT_TEXT_SIZE];
 
-    if (!info->summary || !record_number(info->summary, "rusage_in_bytes", &in) ||
-        !record_number(info->summary, "rusage_out_bytes", &written))
+    for (size_t i = 0; info->summary && i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (!record_number(info->summary, keys[i][0], &in) ||
+            !record_number(info->summary, keys[i][1], &written))
+            continue;
+        add_label(out, "storage");
+        strbuf_addf(out, "%s read", unit_human(UNIT_BYTES, in, text));
+        strbuf_addf(out, ", %s written (%s, %s)\n", unit_human(UNIT_BYTES, written, text), keys[i][0],
+                    keys[i][1]);
         return;
-    add_label(out, "storage");
-    strbuf_addf(out, "%s read", unit_human(UNIT_BYTES, in, text));
-    strbuf_addf(out, ", %s written (rusage_in_bytes, rusage_out_bytes)\n",
-                unit_human(UNIT_BYTES, written, text));
+    }
+}
+
+/* The share of the wall time lost to waiting, if there was any to speak of. */
+static void add_stalls(struct strbuf *out, const struct run_info *info)
+{
+    static const double worth_telling = 0.005;
+    static const char *const resources[] = {"CPU", "memory", "I/O"};
+    const struct headline_answer *stalls = info->headline.stalls;
+    char text[UNIT_TEXT_SIZE];
+    const struct headline_answer *first = NULL;
+
+    for (int i = 0; i < STALL_COUNT; i++) {
+        if (!stalls[i].has || stalls[i].value < worth_telling)
+            continue;
+        if (first)
+            strbuf_adds(out, ", ");
+        else
+            add_label(out, "stalled");
+        first = first ? first : &stalls[i];
+        strbuf_addf(out, "%s of the time for %s", unit_human(UNIT_PERCENT, 100 * stalls[i].value, text),
+                    resources[i]);
+    }
+    if (first)
+        strbuf_addf(out, " (%s%s%s)\n", first->source, first->note ? "; " : "",
+                    first->note ? first->note : "");
 }
 
 static void add_own_cost(struct strbuf *out, const struct run_info *info)
@@ -128,6 +177,7 @@ void run_summary_write(struct strbuf *out, const struct run_info *info, bool dis
     add_memory(out, info);
     add_processes(out, info);
     add_io(out, info);
+    add_stalls(out, info);
     add_own_cost(out, info);
     add_survivors(out, info);
     add_label(out, "record");

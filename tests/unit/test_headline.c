@@ -1,6 +1,7 @@
-/* Which number is shown first, and what is said about it. */
+/* Which number is shown first, what is said about it, and what the other methods say. */
 #include "reduce/headline.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,59 +13,125 @@
 #include <cmocka.h>
 
 static const struct measurement number = {.key = "t_any", .type = TYPE_GAUGE, .unit = UNIT_BYTES};
+static const struct measurement share = {.key = "t_share", .type = TYPE_COUNTER, .unit = UNIT_PERCENT};
 
 struct known {
     const char *key;
-    double value;
+    double value; /* as inside: a share of 1, not percent */
 };
 
-static struct headline headline_from(const struct known *known, size_t count, bool conserved, bool exact)
-{
-    struct record_value values[8];
-    struct record_entry entries[8];
-    struct record summary = {.entries = entries, .count = count};
+#define KNOWN_MAX 16
 
-    assert_in_range(count, 0, 8);
+static struct record_value values[KNOWN_MAX];
+static struct record_entry entries[KNOWN_MAX];
+
+static struct record summary_of(const struct known *known, size_t count)
+{
+    assert_in_range(count, 0, KNOWN_MAX);
     for (size_t i = 0; i < count; i++) {
+        bool percent = strstr(known[i].key, "_pct") != NULL;
         values[i] = (struct record_value){.number = known[i].value};
         entries[i] = (struct record_entry){
-            .key = known[i].key, .measurement = &number, .values = &values[i], .count = 1};
+            .key = known[i].key, .measurement = percent ? &share : &number, .values = &values[i], .count = 1};
     }
-    return headline_of(&summary, conserved ? NULL : "not conserved", exact);
+    return (struct record){.entries = entries, .count = count};
+}
+
+static const struct headline_method_facts exact = {.spawned_is_exact = true};
+static const struct headline_method_facts inexact = {0};
+static const struct headline_method_facts own_group = {.spawned_is_exact = true, .own_cgroup = true};
+
+static struct headline headline_from(const struct known *known, size_t count,
+                                     const struct headline_method_facts *facts)
+{
+    struct record summary = summary_of(known, count);
+
+    return headline_of(&summary, facts);
+}
+
+#define COUNT(ARRAY)           (sizeof(ARRAY) / sizeof((ARRAY)[0]))
+#define HEADLINE(KNOWN, FACTS) headline_from((KNOWN), COUNT(KNOWN), (FACTS))
+
+/* `note`: a part of it; NULL: there must be none. */
+static void answer_is(const struct headline_answer *answer, double value, const char *source,
+                      const char *note)
+{
+    assert_true(answer->has);
+    assert_string_equal(answer->source, source);
+    assert_true(fabs(answer->value - value) < 1e-9);
+    if (!note)
+        assert_null(answer->note);
+    else if (!answer->note || !strstr(answer->note, note))
+        fail_msg("%s: '%s' does not say '%s'", source, answer->note ? answer->note : "(nothing)", note);
 }
 
 static void what_was_not_measured_has_no_answer(void **state)
 {
     (void)state;
-    struct headline headline = headline_from(NULL, 0, true, true);
+    const struct headline headline = headline_from(NULL, 0, &own_group);
 
     assert_false(headline.cpu_seconds.has);
     assert_false(headline.peak_memory_bytes.has);
+    assert_false(headline.memory_upper_bound.has);
     assert_false(headline.processes.has);
+    for (int i = 0; i < STALL_COUNT; i++)
+        assert_false(headline.stalls[i].has);
+    assert_int_equal(headline.memory_method_count, 0);
 }
+
+/* ---- CPU seconds ---- */
 
 static void cpu_seconds_come_from_the_ledger(void **state)
 {
     (void)state;
     static const struct known known[] = {{"rusage_cpu_user_seconds", 9}, {"proc_cpu_seconds", 6.25}};
-    struct headline headline = headline_from(known, 2, true, true);
+    const struct headline headline = HEADLINE(known, &exact);
 
-    assert_true(headline.cpu_seconds.has);
-    assert_float_equal(headline.cpu_seconds.value, 6.25, 0);
-    assert_string_equal(headline.cpu_seconds.source, "proc_cpu_seconds");
-    assert_null(headline.cpu_seconds.note);
+    answer_is(&headline.cpu_seconds, 6.25, "proc_cpu_seconds", NULL);
 }
 
 static void cpu_that_is_not_conserved_is_said_to_be_so(void **state)
 {
     (void)state;
     static const struct known known[] = {{"proc_cpu_seconds", 1}};
-    struct headline headline = headline_from(known, 1, false, true);
+    static const struct headline_method_facts lossy = {.cpu_note = "not conserved: made up"};
+    const struct headline headline = HEADLINE(known, &lossy);
 
-    assert_non_null(strstr(headline.cpu_seconds.note, "not conserved"));
+    answer_is(&headline.cpu_seconds, 1, "proc_cpu_seconds", "not conserved");
 }
 
-static void peak_memory_is_the_largest_with_its_method(void **state)
+static void an_own_group_counts_cpu_before_the_ledger(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_cpu_seconds", 1}, {"cgroup_cpu_seconds", 2}};
+    static const struct headline_method_facts lossy = {.cpu_note = "not conserved", .own_cgroup = true};
+    const struct headline headline = HEADLINE(known, &lossy);
+
+    answer_is(&headline.cpu_seconds, 2, "cgroup_cpu_seconds", NULL); /* the ledger's loss is not its own */
+}
+
+static void cpu_of_an_inherited_group_is_not_the_targets(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_cpu_seconds", 1}, {"cgroup_cpu_seconds", 2}};
+    const struct headline headline = HEADLINE(known, &exact);
+
+    answer_is(&headline.cpu_seconds, 1, "proc_cpu_seconds", NULL);
+}
+
+static void an_own_group_that_does_not_count_cpu_leaves_it_to_the_ledger(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_cpu_seconds", 1}, {"cgroup_mem_peak", 2}};
+    static const struct headline_method_facts lossy = {.cpu_note = "not conserved", .own_cgroup = true};
+    const struct headline headline = HEADLINE(known, &lossy);
+
+    answer_is(&headline.cpu_seconds, 1, "proc_cpu_seconds", "not conserved");
+}
+
+/* ---- peak memory ---- */
+
+static void without_group_and_shares_the_peak_is_the_largest_with_its_method(void **state)
 {
     (void)state;
     static const struct {
@@ -76,50 +143,287 @@ static void peak_memory_is_the_largest_with_its_method(void **state)
         {10, 20, 30, "rusage_max_rss", "largest single process"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const struct known known[] = {{"proc_peak_rss_total", cases[i].rss_total},
                                       {"proc_hwm_max", cases[i].hwm_max},
                                       {"rusage_max_rss", cases[i].max_rss},
                                       {"proc_ave_rss_total", 99}};
-        struct headline headline = headline_from(known, 4, true, true);
+        const struct headline headline = HEADLINE(known, &exact);
 
-        assert_true(headline.peak_memory_bytes.has);
-        assert_float_equal(headline.peak_memory_bytes.value, 30, 0);
-        assert_string_equal(headline.peak_memory_bytes.source, cases[i].source);
-        assert_non_null(strstr(headline.peak_memory_bytes.note, cases[i].note));
+        answer_is(&headline.peak_memory_bytes, 30, cases[i].source, cases[i].note);
+        assert_false(headline.memory_upper_bound.has);
     }
+}
+
+static void the_peak_is_the_largest_of_group_shares_and_high_water_mark(void **state)
+{
+    (void)state;
+    static const struct {
+        double anon_shmem, shares, hwm_max, max_rss;
+        const char *source, *note;
+    } cases[] = {
+        {40, 30, 20, 10, "cgroup_peak_mem_anon_shmem", "sampled"},
+        {30, 40, 20, 10, "smaps_peak_pss_total", "sampled"},
+        {30, 20, 40, 10, "proc_hwm_max", "largest single process"},
+        {30, 20, 10, 40, "rusage_max_rss", "largest single process"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct known known[] = {{"proc_peak_rss_total", 999}, /* shared pages count again and again */
+                                      {"cgroup_mem_peak", 888},     /* page cache */
+                                      {"cgroup_peak_mem_anon_shmem", cases[i].anon_shmem},
+                                      {"smaps_peak_pss_total", cases[i].shares},
+                                      {"proc_hwm_max", cases[i].hwm_max},
+                                      {"rusage_max_rss", cases[i].max_rss}};
+        const struct headline headline = HEADLINE(known, &own_group);
+
+        answer_is(&headline.peak_memory_bytes, 40, cases[i].source, cases[i].note);
+        answer_is(&headline.memory_upper_bound, 888, "cgroup_mem_peak", NULL);
+    }
+}
+
+static void either_of_group_and_shares_puts_the_sum_of_rss_aside(void **state)
+{
+    (void)state;
+    static const struct known shares[] = {{"proc_peak_rss_total", 999}, {"smaps_peak_pss_total", 40}};
+    static const struct known group[] = {{"proc_peak_rss_total", 999}, {"cgroup_peak_mem_anon_shmem", 40}};
+    struct headline headline = HEADLINE(shares, &exact);
+
+    answer_is(&headline.peak_memory_bytes, 40, "smaps_peak_pss_total", "sampled");
+    headline = HEADLINE(group, &own_group);
+    answer_is(&headline.peak_memory_bytes, 40, "cgroup_peak_mem_anon_shmem", "sampled");
+}
+
+static void memory_of_an_inherited_group_is_not_the_targets(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"cgroup_peak_mem_anon_shmem", 999},
+                                         {"cgroup_mem_peak", 9999},
+                                         {"proc_peak_rss_total", 50},
+                                         {"proc_hwm_max", 20}};
+    const struct headline headline = HEADLINE(known, &exact);
+
+    answer_is(&headline.peak_memory_bytes, 50, "proc_peak_rss_total", "upper bound");
+    assert_false(headline.memory_upper_bound.has);
 }
 
 static void a_single_process_is_not_called_an_upper_bound(void **state)
 {
     (void)state;
     static const struct known known[] = {{"proc_peak_rss_total", 20}, {"proc_hwm_max", 20}};
-    struct headline headline = headline_from(known, 2, true, true);
 
-    assert_string_equal(headline.peak_memory_bytes.source, "proc_hwm_max");
-}
-
-static void processes_are_a_lower_bound_unless_every_spawn_was_told(void **state)
-{
-    (void)state;
-    static const struct known known[] = {{"proc_spawned", 41}};
-    struct headline exact = headline_from(known, 1, true, true);
-    struct headline bound = headline_from(known, 1, true, false);
-
-    assert_true(exact.processes.has);
-    assert_float_equal(exact.processes.value, 41, 0);
-    assert_string_equal(exact.processes.source, "proc_spawned");
-    assert_null(exact.processes.note);
-    assert_string_equal(bound.processes.note, "lower bound");
+    assert_string_equal(HEADLINE(known, &exact).peak_memory_bytes.source, "proc_hwm_max");
 }
 
 static void one_process_in_all_needs_no_warning(void **state)
 {
     (void)state;
     static const struct known known[] = {{"proc_peak_rss_total", 20}, {"proc_spawned", 1}};
+    static const struct known two[] = {{"proc_peak_rss_total", 20}, {"proc_spawned", 2}};
 
-    assert_null(headline_from(known, 2, true, true).peak_memory_bytes.note);
-    assert_non_null(headline_from(known, 2, true, false).peak_memory_bytes.note); /* at least one */
+    assert_null(HEADLINE(known, &exact).peak_memory_bytes.note);
+    assert_non_null(HEADLINE(known, &inexact).peak_memory_bytes.note); /* at least one */
+    assert_non_null(HEADLINE(two, &exact).peak_memory_bytes.note);
+}
+
+static void every_method_stands_beside_the_others_with_its_bias(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"rusage_max_rss", 1},
+                                         {"proc_hwm_max", 2},
+                                         {"proc_peak_rss_total", 3},
+                                         {"smaps_peak_pss_total", 4},
+                                         {"cgroup_peak_mem_anon_shmem", 5},
+                                         {"cgroup_mem_peak", 6},
+                                         {"proc_cpu_seconds", 7}};
+    static const struct {
+        const char *source;
+        double value;
+        const char *method, *bias;
+    } wanted[] = {
+        {"cgroup_mem_peak", 6, "kept by the kernel", "page cache is included"},
+        {"cgroup_peak_mem_anon_shmem", 5, "sampled", "between two samples is missed"},
+        {"smaps_peak_pss_total", 4, "proportional shares", "between two readings is missed"},
+        {"proc_peak_rss_total", 3, "sum of resident memory", "once per process"},
+        {"proc_hwm_max", 2, "largest high-water mark of a single process", "one process only"},
+        {"rusage_max_rss", 1, "wait4", "one process only"},
+    };
+    const struct headline headline = HEADLINE(known, &own_group);
+
+    assert_int_equal(headline.memory_method_count, COUNT(wanted));
+    for (size_t i = 0; i < COUNT(wanted); i++) {
+        const struct headline_method *method = &headline.memory_methods[i];
+        assert_string_equal(method->source, wanted[i].source);
+        assert_true(fabs(method->value - wanted[i].value) < 1e-9);
+        assert_non_null(strstr(method->method, wanted[i].method));
+        assert_non_null(strstr(method->bias, wanted[i].bias));
+    }
+}
+
+static void a_method_that_was_not_in_force_is_left_out(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_hwm_max", 2}, {"cgroup_mem_peak", 6}};
+    const struct headline headline = HEADLINE(known, &own_group);
+
+    assert_int_equal(headline.memory_method_count, 2);
+    assert_string_equal(headline.memory_methods[0].source, "cgroup_mem_peak");
+    assert_string_equal(headline.memory_methods[1].source, "proc_hwm_max");
+}
+
+static void an_inherited_group_is_said_to_hold_others(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"cgroup_mem_peak", 6}, {"cgroup_peak_mem_anon_shmem", 5}};
+    const struct headline own = HEADLINE(known, &own_group), inherited = HEADLINE(known, &exact);
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_null(strstr(own.memory_methods[i].bias, "whoever else is in the group"));
+        assert_non_null(strstr(inherited.memory_methods[i].bias, "whoever else is in the group"));
+    }
+}
+
+/* ---- processes and stalls ---- */
+
+static void processes_are_a_lower_bound_unless_every_spawn_was_told(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_spawned", 41}};
+    const struct headline told = HEADLINE(known, &exact), seen = HEADLINE(known, &inexact);
+
+    answer_is(&told.processes, 41, "proc_spawned", NULL);
+    answer_is(&seen.processes, 41, "proc_spawned", "lower bound");
+}
+
+static void stalls_are_those_of_the_own_group(void **state)
+{
+    (void)state;
+    static const struct known known[] = {
+        {"cgroup_ave_psi_cpu_some_pct", 0.25},  {"cgroup_ave_psi_memory_some_pct", 0.125},
+        {"cgroup_ave_psi_io_some_pct", 0.0625}, {"psi_ave_cpu_some_pct", 0.9},
+        {"psi_ave_memory_some_pct", 0.9},       {"psi_ave_io_some_pct", 0.9},
+    };
+    const struct headline headline = HEADLINE(known, &own_group);
+
+    answer_is(&headline.stalls[STALL_CPU], 0.25, "cgroup_ave_psi_cpu_some_pct", NULL); /* of 1, not of 100 */
+    answer_is(&headline.stalls[STALL_MEMORY], 0.125, "cgroup_ave_psi_memory_some_pct", NULL);
+    answer_is(&headline.stalls[STALL_IO], 0.0625, "cgroup_ave_psi_io_some_pct", NULL);
+}
+
+static void stalls_of_a_shared_group_or_of_the_machine_are_said_to_be_so(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"cgroup_ave_psi_cpu_some_pct", 0.5},
+                                         {"psi_ave_cpu_some_pct", 0.9},
+                                         {"psi_ave_memory_some_pct", 0.1}};
+    struct headline headline = HEADLINE(known, &exact);
+
+    answer_is(&headline.stalls[STALL_CPU], 0.5, "cgroup_ave_psi_cpu_some_pct", "group metron was started in");
+    answer_is(&headline.stalls[STALL_MEMORY], 0.1, "psi_ave_memory_some_pct", "of the whole machine");
+    assert_false(headline.stalls[STALL_IO].has);
+    headline = HEADLINE(known, &own_group); /* a group without memory.pressure */
+    answer_is(&headline.stalls[STALL_MEMORY], 0.1, "psi_ave_memory_some_pct", "of the whole machine");
+}
+
+/* ---- disagreements ---- */
+
+#define MIB 1048576.0
+
+/* What is said about these; good until the next call. */
+static const char *said(const struct known *known, size_t count, const struct headline_method_facts *facts)
+{
+    static struct strbuf text = STRBUF_INIT;
+    static char copy[1024];
+    struct record summary = summary_of(known, count);
+
+    strbuf_reset(&text);
+    headline_disagreements(&text, &summary, facts);
+    assert_in_range(text.length, 0, sizeof(copy) - 1);
+    memcpy(copy, strbuf_text(&text), text.length + 1);
+    strbuf_fini(&text);
+    return copy;
+}
+
+static void cpu_beyond_its_tolerance_is_a_disagreement(void **state)
+{
+    (void)state;
+    static const struct {
+        double group, ledger;
+        const char *part; /* NULL: they agree */
+    } cases[] = {
+        {10, 10, NULL},
+        {10, 9.91, NULL},  /* 0.9 % */
+        {0.1, 0.06, NULL}, /* 40 %, but 40 ms: a few ticks */
+        {100, 99.1, NULL},
+        {10, 9.8, "the group is right"},
+        {0.2, 0.1, "the group is right"},
+        {50, 0.6, "the group is right"},
+        {9.8, 10, "the ledger is right"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct known known[] = {{"cgroup_cpu_seconds", cases[i].group},
+                                      {"proc_cpu_seconds", cases[i].ledger}};
+        const char *text = said(known, 2, &own_group);
+
+        if (!cases[i].part) {
+            assert_string_equal(text, "");
+        } else {
+            assert_non_null(strstr(text, "CPU: "));
+            assert_non_null(strstr(text, cases[i].part));
+            assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
+        }
+    }
+}
+
+static void a_disagreement_tells_both_numbers(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"cgroup_cpu_seconds", 12.5},
+                                         {"proc_cpu_seconds", 2.25},
+                                         {"cgroup_mem_peak", 100 << 20},
+                                         {"smaps_peak_pss_total", 200 << 20}};
+    const char *text = said(known, 4, &own_group);
+
+    assert_non_null(strstr(text, "12.5"));
+    assert_non_null(strstr(text, "2.25"));
+    assert_non_null(strstr(text, "200"));
+    assert_non_null(strstr(text, "100"));
+    assert_non_null(strstr(text, "\nmemory: ")); /* a line each */
+}
+
+static void shares_beyond_the_charge_are_a_disagreement(void **state)
+{
+    (void)state;
+    static const struct {
+        double charge_mib, shares_mib;
+        bool disagree;
+    } cases[] = {
+        {1000, 900, false}, {1000, 1100, false}, /* a tenth */
+        {10, 60, false}, /* a lot more, but only libraries: charged to whoever read them first */
+        {1000, 1150, true}, {10, 100, true},
+        {1000, 100, false}, /* page cache: that is what an upper bound is for */
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct known known[] = {{"cgroup_mem_peak", cases[i].charge_mib * MIB},
+                                      {"smaps_peak_pss_total", cases[i].shares_mib * MIB}};
+        assert_int_equal(strstr(said(known, 2, &own_group), "charged to another group") != NULL,
+                         cases[i].disagree);
+    }
+}
+
+static void what_measures_something_else_does_not_disagree(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"cgroup_cpu_seconds", 50},
+                                         {"proc_cpu_seconds", 1},
+                                         {"cgroup_mem_peak", MIB},
+                                         {"smaps_peak_pss_total", 500 * MIB}};
+
+    assert_string_equal(said(known, 4, &exact), ""); /* the group holds others */
+    assert_string_equal(said(known, 1, &own_group), "");
+    assert_string_equal(said(NULL, 0, &own_group), "");
 }
 
 int main(void)
@@ -128,10 +432,25 @@ int main(void)
         cmocka_unit_test(what_was_not_measured_has_no_answer),
         cmocka_unit_test(cpu_seconds_come_from_the_ledger),
         cmocka_unit_test(cpu_that_is_not_conserved_is_said_to_be_so),
-        cmocka_unit_test(peak_memory_is_the_largest_with_its_method),
+        cmocka_unit_test(an_own_group_counts_cpu_before_the_ledger),
+        cmocka_unit_test(cpu_of_an_inherited_group_is_not_the_targets),
+        cmocka_unit_test(an_own_group_that_does_not_count_cpu_leaves_it_to_the_ledger),
+        cmocka_unit_test(without_group_and_shares_the_peak_is_the_largest_with_its_method),
+        cmocka_unit_test(the_peak_is_the_largest_of_group_shares_and_high_water_mark),
+        cmocka_unit_test(either_of_group_and_shares_puts_the_sum_of_rss_aside),
+        cmocka_unit_test(memory_of_an_inherited_group_is_not_the_targets),
         cmocka_unit_test(a_single_process_is_not_called_an_upper_bound),
         cmocka_unit_test(one_process_in_all_needs_no_warning),
+        cmocka_unit_test(every_method_stands_beside_the_others_with_its_bias),
+        cmocka_unit_test(a_method_that_was_not_in_force_is_left_out),
+        cmocka_unit_test(an_inherited_group_is_said_to_hold_others),
         cmocka_unit_test(processes_are_a_lower_bound_unless_every_spawn_was_told),
+        cmocka_unit_test(stalls_are_those_of_the_own_group),
+        cmocka_unit_test(stalls_of_a_shared_group_or_of_the_machine_are_said_to_be_so),
+        cmocka_unit_test(cpu_beyond_its_tolerance_is_a_disagreement),
+        cmocka_unit_test(a_disagreement_tells_both_numbers),
+        cmocka_unit_test(shares_beyond_the_charge_are_a_disagreement),
+        cmocka_unit_test(what_measures_something_else_does_not_disagree),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/file.h"
 
 static void facts_of_this_machine_agree_with_the_c_library(void **state)
 {
@@ -100,6 +103,51 @@ static void children_files_are_found_where_they_are(void **state)
     assert_int_equal(facts.has_children_files, access("/proc/thread-self/children", R_OK) == 0);
 }
 
+/* A /proc with a setting and a first process that waited for its disk so long; NULL: no such file. */
+static bool counts_delays(const char *setting, const char *blocked_ticks)
+{
+    static const char *const folders[] = {"sys", "sys/kernel", "1"};
+    char root[] = "/tmp/test_kernel_XXXXXX", path[128], text[512];
+    struct kernel_facts facts;
+
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", root, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    (void)snprintf(path, sizeof(path), "%s/sys/kernel/task_delayacct", root);
+    if (setting)
+        assert_int_equal(file_replace(path, setting, strlen(setting), 0600), 0);
+    (void)snprintf(text, sizeof(text),
+                   "1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 4096 11 25 26 27 28 29 "
+                   "30 31 32 0 34 35 36 37 17 39 40 41 %s 43\n",
+                   blocked_ticks ? blocked_ticks : "");
+    (void)snprintf(path, sizeof(path), "%s/1/stat", root);
+    if (blocked_ticks)
+        assert_int_equal(file_replace(path, text, strlen(text), 0600), 0);
+    assert_int_equal(kernel_facts_read(root, &facts), 0);
+    (void)snprintf(text, sizeof(text), "rm -rf '%s'", root);
+    assert_int_equal(system(text), 0);
+    return facts.delay_accounting;
+}
+
+static void delays_are_counted_where_the_setting_says_so(void **state)
+{
+    (void)state;
+    assert_true(counts_delays("1\n", NULL));
+    assert_true(counts_delays("1\n", "0"));
+    assert_false(counts_delays("0\n", NULL));
+    assert_false(counts_delays("0\n", "500")); /* it was on for a while; new tasks count nothing */
+}
+
+static void before_there_was_a_setting_the_first_process_tells(void **state)
+{
+    (void)state;
+    assert_true(counts_delays(NULL, "500"));
+    assert_false(counts_delays(NULL, "0"));
+    assert_false(counts_delays(NULL, NULL));
+}
+
 static void recorded_tree_has_its_own_facts(void **state)
 {
     (void)state;
@@ -134,7 +182,7 @@ static void empty_folder_leaves_facts_unknown(void **state)
     assert_non_null(mkdtemp(folder));
     assert_int_equal(kernel_facts_read(folder, &facts), 0);
     rmdir(folder);
-    assert_false(facts.live || facts.has_children_files || facts.fd_count_in_size);
+    assert_false(facts.live || facts.has_children_files || facts.fd_count_in_size || facts.delay_accounting);
     assert_int_equal(facts.pid_max, 0);
     assert_int_equal(facts.memory_bytes, 0);
     assert_string_equal(facts.boot_id, "");
@@ -157,6 +205,8 @@ int main(void)
         cmocka_unit_test(usable_cpus_follow_the_affinity),
         cmocka_unit_test(descriptor_count_in_size_is_what_it_says),
         cmocka_unit_test(children_files_are_found_where_they_are),
+        cmocka_unit_test(delays_are_counted_where_the_setting_says_so),
+        cmocka_unit_test(before_there_was_a_setting_the_first_process_tells),
         cmocka_unit_test(recorded_tree_has_its_own_facts),
         cmocka_unit_test(trailing_slash_is_the_same_folder),
         cmocka_unit_test(empty_folder_leaves_facts_unknown),

@@ -90,12 +90,14 @@ static bool vocabulary_allows(const struct measurement *m)
         return false;
     if (m->ceiling != CEILING_NONE && (m->derive != DERIVE_RATE || m->unit != UNIT_PERCENT))
         return false;
+    if (m->kept && m->type != TYPE_GAUGE)
+        return false;
     return type_allows(m);
 }
 
 static void combination(unsigned number, struct measurement *out)
 {
-    static const unsigned sizes[] = {3, 4, 9, 2, 4, 5, 3};
+    static const unsigned sizes[] = {3, 4, 9, 2, 4, 5, 4, 2};
     unsigned parts[sizeof(sizes) / sizeof(sizes[0])];
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -111,6 +113,7 @@ static void combination(unsigned number, struct measurement *out)
         .collapse = (enum collapse)parts[4],
         .reduce = (enum reduce)parts[5],
         .ceiling = (enum ceiling)parts[6],
+        .kept = parts[7] != 0,
         .meaning = "any",
     };
 }
@@ -120,21 +123,21 @@ static void every_combination_is_judged_as_the_vocabulary_does(void **state)
     (void)state;
     unsigned legal = 0;
 
-    for (unsigned number = 0; number < 3 * 4 * 9 * 2 * 4 * 5 * 3; number++) {
+    for (unsigned number = 0; number < 3 * 4 * 9 * 2 * 4 * 5 * 4 * 2; number++) {
         struct measurement m;
         struct metron_error error = {0};
 
         combination(number, &m);
         bool allowed = vocabulary_allows(&m);
         if ((measurement_check(&source, &m, &error) == 0) != allowed)
-            fail_msg("%s %s %s derive %s collapse %s reduce %s ceiling %d should%s be legal: %s",
+            fail_msg("%s %s %s derive %s collapse %s reduce %s ceiling %d kept %d should%s be legal: %s",
                      scope_name(m.scope), type_name(m.type), unit_name(m.unit), derive_name(m.derive),
-                     collapse_name(m.collapse), reduce_name(m.reduce), (int)m.ceiling, allowed ? "" : " not",
-                     error.message);
+                     collapse_name(m.collapse), reduce_name(m.reduce), (int)m.ceiling, (int)m.kept,
+                     allowed ? "" : " not", error.message);
         legal += allowed;
         assert_true(allowed || (error.code == -EINVAL && strstr(error.message, "t_any")));
     }
-    assert_in_range(legal, 50, 1000); /* both kinds were met */
+    assert_in_range(legal, 50, 2000); /* both kinds were met */
 }
 
 static int check(const struct source *of, struct measurement m)
@@ -218,8 +221,18 @@ static void units_fit_what_they_measure(void **state)
     refused(BUT(level, m.unit = UNIT_BYTES_PER_SECOND), "the unit of a rate");
     refused(BUT(count, m.unit = UNIT_PERCENT), "a counter in percent must be a rate");
     refused(BUT(rate, m.unit = UNIT_BYTES; m.ceiling = CEILING_NONE), "a rate is in percent");
-    refused(BUT(rate, m.unit = UNIT_BYTES_PER_SECOND), "ceiling of cores");
-    refused(BUT(count, m.ceiling = CEILING_USABLE_CORES), "ceiling of cores");
+    refused(BUT(rate, m.unit = UNIT_BYTES_PER_SECOND), "only a rate in percent has a ceiling");
+    refused(BUT(count, m.ceiling = CEILING_USABLE_CORES), "only a rate in percent has a ceiling");
+    refused(BUT(level, m.ceiling = CEILING_ONE), "only a rate in percent has a ceiling");
+    assert_int_equal(check(&source, BUT(rate, m.ceiling = CEILING_ONE)), 0);
+}
+
+static void only_a_gauge_is_kept_between_passes(void **state)
+{
+    (void)state;
+    assert_int_equal(check(&source, BUT(level, m.kept = true)), 0);
+    refused(BUT(count, m.kept = true), "only a gauge is kept");
+    refused(BUT(rate, m.kept = true), "only a gauge is kept");
 }
 
 static void only_a_single_value_is_collapsed(void **state)
@@ -320,7 +333,10 @@ static void a_cost_names_what_is_read(void **state)
     assert_string_equal(cost_text(COST_NOTHING, text), "nothing");
     assert_string_equal(cost_text(COST_STAT, text), "stat");
     assert_string_equal(cost_text(COST_STATUS | COST_FD, text), "status+fd");
-    assert_string_equal(cost_text(~0U, text), "stat+clock+statm+status+tasks+fd+limits+cmdline+system");
+    assert_string_equal(cost_text(COST_STAT | COST_CLOCK | COST_CGROUP, text), "stat+clock+cgroup");
+    assert_string_equal(cost_text(COST_PS, text), "ps");
+    assert_string_equal(cost_text(~0U, text), /* the longest there can be */
+                        "stat+clock+statm+status+tasks+fd+limits+cmdline+system+io+smaps+cgroup+pressure+ps");
 }
 
 int main(void)
@@ -333,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_gauge_is_a_level),
         cmocka_unit_test(a_counter_is_never_read_as_a_level),
         cmocka_unit_test(units_fit_what_they_measure),
+        cmocka_unit_test(only_a_gauge_is_kept_between_passes),
         cmocka_unit_test(only_a_single_value_is_collapsed),
         cmocka_unit_test(a_key_belongs_to_its_source),
         cmocka_unit_test(a_source_has_at_most_64_fields),

@@ -166,7 +166,8 @@ static void bad_values_name_option_and_reason(void **state)
                   "run: --sample-interval: '0' is out of range (from 0.01 to 86400)");
     check_mistake(PARSE("-c", "some", "ls"),
                   "run: --capture-outputs: 'some' is not one of: all, none, stdout, stderr");
-    check_mistake(PARSE("-m", "x", "--cgroup=own", "ls"), "run: --cgroup: 'own' is not one of: off");
+    check_mistake(PARSE("-m", "x", "--cgroup=none", "ls"),
+                  "run: --cgroup: 'none' is not one of: auto, own, inherited, off");
 }
 
 static void hostile_option_names_are_made_printable(void **state)

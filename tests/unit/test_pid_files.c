@@ -1,4 +1,4 @@
-/* statm, status, limits and children: recorded, older, cut off anywhere, and not that file at all. */
+/* statm, status, io, limits and children: recorded, older, cut off anywhere, and not that file at all. */
 #include "probe/pid_files.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -173,6 +174,78 @@ static void huge_peak_saturates(void **state)
     assert_true(status.has_hwm && status.hwm_bytes == UINT64_MAX);
 }
 
+static const char io_text[] = "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\n"
+                              "read_bytes: 4096\nwrite_bytes: 323932160\ncancelled_write_bytes: 12288\n";
+
+static void io_gives_bytes_and_calls(void **state)
+{
+    (void)state;
+    struct pid_io io;
+
+    assert_int_equal(pid_io_parse(io_text, sizeof(io_text) - 1, &io), 0);
+    assert_int_equal(io.rchar, 323934931);
+    assert_int_equal(io.wchar, 323929600);
+    assert_int_equal(io.syscr, 632687);
+    assert_int_equal(io.syscw, 632675);
+    assert_int_equal(io.read_bytes, 4096);
+    assert_int_equal(io.write_bytes, 323932160); /* what was truncated before it got there is not taken off */
+}
+
+static void io_follows_what_we_do(void **state)
+{
+    (void)state;
+    char text[512];
+    struct pid_io before, after;
+    static const char block[12345];
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ssize_t length = file_read(AT_FDCWD, "/proc/self/io", text, sizeof(text));
+
+    if (length == -ENOENT || length == -EACCES) {
+        print_message("skip %s: /proc/self/io cannot be read here\n", __func__);
+        skip();
+    }
+    assert_int_equal(pid_io_parse(text, (size_t)length, &before), 0);
+    assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
+    length = file_read(AT_FDCWD, "/proc/self/io", text, sizeof(text));
+    assert_int_equal(pid_io_parse(text, (size_t)length, &after), 0);
+    assert_int_equal(after.wchar - before.wchar, sizeof(block));
+    assert_int_equal(after.syscw - before.syscw, 1);
+    assert_true(after.rchar > before.rchar); /* the file itself was read */
+    (void)close(fd);
+}
+
+static void io_cut_off_is_refused(void **state)
+{
+    (void)state;
+    size_t needed = (size_t)(strstr(io_text, "cancelled") - io_text);
+    struct pid_io io;
+
+    for (size_t cut = 0; cut < sizeof(io_text); cut++) {
+        char *prefix = exact_copy(io_text, cut);
+        int status = pid_io_parse(prefix, cut, &io);
+
+        free(prefix);
+        assert_int_equal(status, cut < needed ? -EBADMSG : 0);
+    }
+}
+
+static void io_malformed_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "wchar: 1\nrchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 1\nwrite_bytes: 1\n",
+        "rchar: -1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 1\nwrite_bytes: 1\n",
+        "rchar: 1x\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 1\nwrite_bytes: 1\n",
+        "rchar: \nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 1\nwrite_bytes: 1\n",
+        "rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nwrite_bytes: 1\n",
+        "not what the kernel writes\n",
+    };
+    struct pid_io io;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_int_equal(pid_io_parse(texts[i], strlen(texts[i]), &io), -EBADMSG);
+}
+
 static void limits_give_the_soft_limit(void **state)
 {
     (void)state;
@@ -283,6 +356,10 @@ int main(void)
         cmocka_unit_test(status_cut_off_is_absent_never_wrong),
         cmocka_unit_test(value_that_is_no_number_is_absent),
         cmocka_unit_test(huge_peak_saturates),
+        cmocka_unit_test(io_gives_bytes_and_calls),
+        cmocka_unit_test(io_follows_what_we_do),
+        cmocka_unit_test(io_cut_off_is_refused),
+        cmocka_unit_test(io_malformed_is_refused),
         cmocka_unit_test(limits_give_the_soft_limit),
         cmocka_unit_test(limits_cut_off_or_without_the_line_are_refused),
         cmocka_unit_test(children_are_visited_in_order),

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,8 @@ static void every_field_is_taken_from_its_place(void **state)
     assert_int_equal(stat.vsize_bytes, 23);
     assert_int_equal(stat.rss_pages, 24);
     assert_int_equal(stat.start_stack, 28);
+    assert_int_equal(stat.ignored_signals, 33);
+    assert_int_equal(stat.blocked_ticks, 42);
 }
 
 static void recorded_process_is_read(void **state)
@@ -69,6 +72,8 @@ static void recorded_process_is_read(void **state)
     assert_int_equal(stat.vsize_bytes, 19320832);
     assert_int_equal(stat.rss_pages, 342);
     assert_int_equal(stat.start_stack, 140722317927968);
+    assert_int_equal(stat.ignored_signals, 1 << (SIGINT - 1) | 1 << (SIGQUIT - 1));
+    assert_int_equal(stat.blocked_ticks, 0);
 }
 
 static void older_kernel_is_read(void **state)
@@ -83,6 +88,8 @@ static void older_kernel_is_read(void **state)
     assert_int_equal(stat.child_user_ticks, 4021);
     assert_int_equal(stat.child_system_ticks, 877);
     assert_int_equal(stat.start_stack, 140735301243472);
+    assert_int_equal(stat.ignored_signals, 0); /* it catches SIGCHLD, the next field says */
+    assert_int_equal(stat.blocked_ticks, 2);
 }
 
 static void zombie_is_read(void **state)
@@ -158,7 +165,43 @@ static void line_that_ends_at_rss_has_no_start_stack(void **state)
     assert_int_equal(pid_stat_parse(line, sizeof(line) - 1, &stat), 0);
     assert_int_equal(stat.rss_pages, 11);
     assert_int_equal(stat.start_stack, 0);
+    assert_int_equal(stat.ignored_signals, 0);
+    assert_int_equal(stat.blocked_ticks, 0);
     assert_int_equal(pid_stat_parse(short_line, sizeof(short_line) - 1, &stat), -EBADMSG);
+}
+
+/* A thread's own line, and that of a process made by clone without a signal: exit_signal is -1. */
+static void a_process_that_tells_its_parent_nothing_is_read(void **state)
+{
+    (void)state;
+    static const char line[] =
+        "7 (x) S 70 7 8 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 99 4096 11 25 26 27 28 29 30 31 32 "
+        "65536 34 35 36 37 -1 39 40 41 1234 43 0 45 46 47 48 49 50 51 52\n";
+    struct pid_stat stat;
+
+    assert_int_equal(pid_stat_parse(line, sizeof(line) - 1, &stat), 0);
+    assert_int_equal(stat.ignored_signals, 1 << (SIGCHLD - 1));
+    assert_int_equal(stat.blocked_ticks, 1234);
+}
+
+static void ignored_signals_are_those_of_the_process(void **state)
+{
+    (void)state;
+    char text[PID_STAT_SIZE];
+    struct pid_stat stat;
+
+    (void)signal(SIGCHLD, SIG_IGN);
+    (void)signal(SIGUSR2, SIG_IGN);
+    size_t length = fixture_read("/proc/self/stat", text, sizeof(text));
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)signal(SIGUSR2, SIG_DFL);
+    assert_int_equal(pid_stat_parse(text, length, &stat), 0);
+    assert_true(stat.ignored_signals >> (SIGCHLD - 1) & 1);
+    assert_true(stat.ignored_signals >> (SIGUSR2 - 1) & 1);
+    assert_false(stat.ignored_signals >> (SIGUSR1 - 1) & 1);
+    length = fixture_read("/proc/self/stat", text, sizeof(text));
+    assert_int_equal(pid_stat_parse(text, length, &stat), 0);
+    assert_false(stat.ignored_signals >> (SIGCHLD - 1) & 1);
 }
 
 static void negative_ids_are_kept_and_negative_times_refused(void **state)
@@ -282,6 +325,8 @@ int main(void)
         cmocka_unit_test(name_that_looks_like_the_line_is_a_name),
         cmocka_unit_test(empty_and_overlong_names_are_names),
         cmocka_unit_test(line_that_ends_at_rss_has_no_start_stack),
+        cmocka_unit_test(a_process_that_tells_its_parent_nothing_is_read),
+        cmocka_unit_test(ignored_signals_are_those_of_the_process),
         cmocka_unit_test(negative_ids_are_kept_and_negative_times_refused),
         cmocka_unit_test(numbers_too_large_saturate_or_are_refused),
         cmocka_unit_test(cut_off_text_is_refused_or_right),

@@ -84,6 +84,64 @@ static void stopped_child_is_not_an_ended_one(void **state)
     assert_int_equal(WEXITSTATUS(await(-1).wait_status), 9);
 }
 
+/* Up to ten seconds, which only a hang would take. */
+static pid_t await_ended(pid_t pid)
+{
+    pid_t found = 0;
+
+    for (int tries = 0; tries < 10000 && found == 0; tries++) {
+        found = launch_ended(pid);
+        if (found == 0)
+            usleep(1000);
+    }
+    return found;
+}
+
+static void an_ended_child_is_told_and_left_to_be_reaped(void **state)
+{
+    struct reaped reaped;
+    siginfo_t zombie;
+    pid_t child = fork();
+    (void)state;
+
+    if (child == 0)
+        _exit(6);
+    assert_int_equal(await_ended(-1), child);
+    assert_int_equal(launch_ended(-1), child); /* as often as one asks */
+    assert_int_equal(launch_ended(child), child);
+    assert_int_equal(waitid(P_PID, (id_t)child, &zombie, WEXITED | WNOHANG | WNOWAIT), 0);
+    assert_int_equal(zombie.si_pid, child);
+    assert_int_equal(launch_reap(child, &reaped), 1);
+    assert_int_equal(WEXITSTATUS(reaped.wait_status), 6);
+    assert_int_equal(launch_ended(-1), -ECHILD);
+}
+
+static void a_child_that_has_not_ended_is_not_told(void **state)
+{
+    siginfo_t stopped;
+    pid_t living = fork();
+    (void)state;
+
+    assert_int_equal(launch_ended(getpid()), -ECHILD); /* none of ours */
+    if (living == 0) {
+        raise(SIGSTOP);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(launch_ended(-1), 0);
+    assert_int_equal(launch_ended(living), 0);
+    assert_int_equal(waitid(P_PID, (id_t)living, &stopped, WSTOPPED | WNOWAIT), 0);
+    assert_int_equal(launch_ended(-1), 0); /* stopped is not ended */
+    pid_t ended = fork();
+    if (ended == 0)
+        _exit(0);
+    assert_int_equal(await_ended(-1), ended);
+    assert_int_equal(launch_ended(living), 0); /* another one has */
+    (void)await(ended);
+    kill(living, SIGKILL);
+    (void)await(living);
+}
+
 static void usage_includes_waited_for_children(void **state)
 {
     pid_t child = fork();
@@ -166,6 +224,8 @@ int main(void)
         cmocka_unit_test(nobody_to_reap_is_told),
         cmocka_unit_test(living_child_is_not_waited_for),
         cmocka_unit_test(stopped_child_is_not_an_ended_one),
+        cmocka_unit_test(an_ended_child_is_told_and_left_to_be_reaped),
+        cmocka_unit_test(a_child_that_has_not_ended_is_not_told),
         cmocka_unit_test(usage_includes_waited_for_children),
         cmocka_unit_test(orphan_of_a_subreaper_is_reaped_here),
         cmocka_unit_test(child_with_another_exit_signal_is_reaped),

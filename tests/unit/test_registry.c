@@ -15,25 +15,26 @@
 
 static const char *const fields[] = {"one", "two", "three"};
 
-#define LEVEL(KEY, COST)                                                                                     \
+#define LEVEL(KEY, FIELD, COST)                                                                              \
     {                                                                                                        \
-        .key = (KEY), .scope = SCOPE_PER_PID, .unit = UNIT_BYTES, .cost = (COST), .meaning = "a level"       \
+        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .unit = UNIT_BYTES, .cost = (COST),          \
+        .meaning = "a level"                                                                                 \
     }
 
 static const struct measurement proc_table[] = {
-    LEVEL("proc_rss", COST_STATM),
-    LEVEL("proc_vsz", COST_STAT),
-    LEVEL("proc_hwm", COST_STATUS),
-    LEVEL("proc_fds", COST_FD),
-    LEVEL("proc_clock", COST_CLOCK | COST_STAT),
+    LEVEL("proc_rss", 0, COST_STATM),
+    LEVEL("proc_vsz", 1, COST_STAT),
+    LEVEL("proc_hwm", 2, COST_STATUS),
+    LEVEL("proc_fds", 2, COST_FD),
+    LEVEL("proc_clock", 2, COST_CLOCK | COST_STAT),
 };
 static const struct measurement sys_table[] = {
-    LEVEL("sys_load", COST_SYSTEM),
-    LEVEL("sys_free", COST_NOTHING),
+    LEVEL("sys_load", 0, COST_SYSTEM),
+    LEVEL("sys_free", 1, COST_NOTHING),
 };
 static const struct measurement ps_table[] = {
-    LEVEL("ps_rss", COST_STAT),
-    LEVEL("ps_vsz", COST_STATUS),
+    LEVEL("ps_rss", 0, COST_STAT),
+    LEVEL("ps_vsz", 1, COST_STATUS),
 };
 
 #define SOURCE(NAME, TABLE)                                                                                  \
@@ -63,28 +64,26 @@ static int teardown(void **state)
     return 0;
 }
 
-static const char *sys_is_away(void *context, size_t source_index)
-{
-    (void)context;
-    return source_index == 1 ? "no such file here" : NULL;
-}
+/* What cannot be read here, as a survey fills it in: by field. */
+static const char *const everything_is_there[3];
+static const char *const nothing_is_there[3] = {"no such file here", "no such file here",
+                                                "no such file here"};
 
-static const char *everything_is_there(void *context, size_t source_index)
+/* Makes the source `sys` unavailable for the rest of the test. */
+static void take_sys_away(void)
 {
-    (void)context;
-    (void)source_index;
-    return NULL;
+    registry_set_reasons(&registry, 1, nothing_is_there);
 }
 
 /* The keys selected by `list`, in the order of the table, joined by spaces. */
-static const char *selected(const char *list, registry_unavailable *unavailable)
+static const char *selected(const char *list)
 {
     static char text[512];
     struct metron_error error = {0};
     size_t length = 0;
 
     text[0] = '\0';
-    if (registry_select(&registry, list, opt_in, unavailable, NULL, &error) < 0)
+    if (registry_select(&registry, list, opt_in, &error) < 0)
         fail_msg("'%s': %s", list, error.message);
     for (size_t i = 0; i < registry.count; i++)
         if (registry.entries[i].selected)
@@ -94,12 +93,12 @@ static const char *selected(const char *list, registry_unavailable *unavailable)
 }
 
 /* The message with which `list` is refused. */
-static const char *refused(const char *list, registry_unavailable *unavailable)
+static const char *refused(const char *list)
 {
     static struct metron_error error;
 
     error = (struct metron_error){0};
-    assert_int_equal(registry_select(&registry, list, opt_in, unavailable, NULL, &error), -EINVAL);
+    assert_int_equal(registry_select(&registry, list, opt_in, &error), -EINVAL);
     assert_int_equal(error.code, -EINVAL);
     return error.message;
 }
@@ -142,7 +141,7 @@ static void init_refuses(const struct source *a, const struct source *b, const c
 static void a_key_defined_twice_is_refused(void **state)
 {
     (void)state;
-    static const struct measurement again[] = {LEVEL("proc_vsz", COST_STAT)};
+    static const struct measurement again[] = {LEVEL("proc_vsz", 1, COST_STAT)};
     static const struct source other = SOURCE("proc", again);
 
     init_refuses(&proc, &other, "'proc_vsz' is defined twice");
@@ -151,9 +150,9 @@ static void a_key_defined_twice_is_refused(void **state)
 static void a_key_named_as_a_statistic_of_another_is_refused(void **state)
 {
     (void)state;
-    static const struct measurement peak[] = {LEVEL("proc_peak_rss", COST_STAT)};
-    static const struct measurement mean[] = {LEVEL("proc_ave_rss", COST_STAT)};
-    static const struct measurement low[] = {LEVEL("proc_low_rss", COST_STAT)};
+    static const struct measurement peak[] = {LEVEL("proc_peak_rss", 0, COST_STAT)};
+    static const struct measurement mean[] = {LEVEL("proc_ave_rss", 0, COST_STAT)};
+    static const struct measurement low[] = {LEVEL("proc_low_rss", 0, COST_STAT)};
     static const struct source others[] = {SOURCE("proc", peak), SOURCE("proc", mean), SOURCE("proc", low)};
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -173,80 +172,112 @@ static void an_illegal_measurement_is_refused_at_the_start(void **state)
 static void keys_are_selected_by_name(void **state)
 {
     (void)state;
-    assert_string_equal(selected("proc_vsz", NULL), "proc_vsz");
-    assert_string_equal(selected("sys_load,proc_rss", everything_is_there), "proc_rss sys_load");
-    assert_string_equal(selected(" proc_rss ,, sys_load\t", NULL), "proc_rss sys_load");
-    assert_string_equal(selected("proc_rss,proc_rss", NULL), "proc_rss");
-    assert_string_equal(selected("ps_vsz", NULL), "ps_vsz"); /* opt-in, but named */
+    assert_string_equal(selected("proc_vsz"), "proc_vsz");
+    assert_string_equal(selected("sys_load,proc_rss"), "proc_rss sys_load");
+    assert_string_equal(selected(" proc_rss ,, sys_load\t"), "proc_rss sys_load");
+    assert_string_equal(selected("proc_rss,proc_rss"), "proc_rss");
+    assert_string_equal(selected("ps_vsz"), "ps_vsz"); /* opt-in, but named */
 }
 
 static void a_new_selection_replaces_the_old(void **state)
 {
     (void)state;
-    (void)selected("all", NULL);
-    assert_string_equal(selected("proc_rss", NULL), "proc_rss");
+    (void)selected("all");
+    assert_string_equal(selected("proc_rss"), "proc_rss");
 }
 
 static void globs_match_whole_keys(void **state)
 {
     (void)state;
-    assert_string_equal(selected("*_rss", NULL), "proc_rss ps_rss");
-    assert_string_equal(selected("sys_*", NULL), "sys_load sys_free");
-    assert_string_equal(selected("p?_*", NULL), "ps_rss ps_vsz");
-    assert_string_equal(selected("proc_???", NULL), "proc_rss proc_vsz proc_hwm proc_fds");
+    assert_string_equal(selected("*_rss"), "proc_rss ps_rss");
+    assert_string_equal(selected("sys_*"), "sys_load sys_free");
+    assert_string_equal(selected("p?_*"), "ps_rss ps_vsz");
+    assert_string_equal(selected("proc_???"), "proc_rss proc_vsz proc_hwm proc_fds");
 }
 
 static void the_group_all_takes_everything(void **state)
 {
     (void)state;
-    assert_string_equal(selected("all", NULL),
+    assert_string_equal(selected("all"),
                         "proc_rss proc_vsz proc_hwm proc_fds proc_clock sys_load sys_free ps_rss ps_vsz");
 }
 
 static void the_group_default_leaves_out_what_is_opt_in(void **state)
 {
     (void)state;
-    assert_string_equal(selected("default", NULL),
+    assert_string_equal(selected("default"),
                         "proc_rss proc_vsz proc_hwm proc_fds proc_clock sys_load sys_free");
-    assert_string_equal(selected("default,ps_rss", NULL),
+    assert_string_equal(selected("default,ps_rss"),
                         "proc_rss proc_vsz proc_hwm proc_fds proc_clock sys_load sys_free ps_rss");
 }
 
 static void the_group_minimal_takes_only_the_cheapest_files(void **state)
 {
     (void)state;
-    assert_string_equal(selected("minimal", NULL), "proc_vsz proc_clock sys_free");
-    assert_string_equal(selected("minimal,proc_fds", NULL), "proc_vsz proc_fds proc_clock sys_free");
+    assert_string_equal(selected("minimal"), "proc_vsz proc_clock sys_free");
+    assert_string_equal(selected("minimal,proc_fds"), "proc_vsz proc_fds proc_clock sys_free");
 }
 
 static void without_opt_in_flags_nothing_is_opt_in(void **state)
 {
     (void)state;
-    assert_int_equal(registry_select(&registry, "default", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(registry_select(&registry, "default", NULL, NULL), 0);
     assert_true(registry_find(&registry, "ps_rss")->selected);
 }
 
 static void groups_and_globs_skip_what_is_unavailable(void **state)
 {
     (void)state;
-    assert_string_equal(selected("default", sys_is_away), "proc_rss proc_vsz proc_hwm proc_fds proc_clock");
-    assert_string_equal(selected("*_load,proc_rss", sys_is_away), "proc_rss");
-    assert_string_equal(selected("s*", sys_is_away), "");
+    take_sys_away();
+    assert_string_equal(selected("default"), "proc_rss proc_vsz proc_hwm proc_fds proc_clock");
+    assert_string_equal(selected("*_load,proc_rss"), "proc_rss");
+    assert_string_equal(selected("s*"), "");
 }
 
 static void an_unavailable_key_named_in_full_is_an_error_with_the_reason(void **state)
 {
     (void)state;
-    const char *message = refused("proc_rss,sys_load", sys_is_away);
+    take_sys_away();
+    const char *message = refused("proc_rss,sys_load");
 
     assert_non_null(strstr(message, "'sys_load'"));
     assert_non_null(strstr(message, "no such file here"));
 }
 
+static void a_reason_takes_out_the_measurements_of_its_field_alone(void **state)
+{
+    (void)state;
+    static const char *const second[3] = {[1] = "the kernel does not tell"};
+
+    registry_set_reasons(&registry, 0, second);
+    assert_string_equal(selected("proc_*"), "proc_rss proc_hwm proc_fds proc_clock");
+    assert_null(registry_find(&registry, "proc_rss")->reason);
+    assert_string_equal(registry_find(&registry, "proc_vsz")->reason, "the kernel does not tell");
+    assert_null(registry_find(&registry, "sys_free")->reason); /* the same field, but of another source */
+    assert_non_null(strstr(refused("proc_vsz"), "the kernel does not tell"));
+    registry_set_reasons(&registry, 0, everything_is_there);
+    assert_string_equal(selected("proc_vsz"), "proc_vsz");
+}
+
+static void a_source_is_unavailable_only_if_all_of_it_is(void **state)
+{
+    (void)state;
+    static const char *const first[3] = {"no file", NULL, NULL}, *const both[3] = {"no file", "no right",
+                                                                                   NULL};
+
+    assert_null(registry_source_reason(&registry, 1));
+    registry_set_reasons(&registry, 1, first);
+    assert_null(registry_source_reason(&registry, 1));
+    registry_set_reasons(&registry, 1, both); /* nobody measures the third field */
+    assert_string_equal(registry_source_reason(&registry, 1), "no file");
+    assert_null(registry_source_reason(&registry, 0));
+    assert_null(registry_source_reason(&registry, 2));
+}
+
 static void an_unknown_key_is_an_error_with_the_nearest_names(void **state)
 {
     (void)state;
-    const char *message = refused("proc_rsz", NULL);
+    const char *message = refused("proc_rsz");
 
     assert_non_null(strstr(message, "'proc_rsz'"));
     assert_non_null(strstr(message, "'proc_rss'"));
@@ -254,21 +285,21 @@ static void an_unknown_key_is_an_error_with_the_nearest_names(void **state)
     assert_null(strstr(message, "'sys_load'"));
     assert_non_null(strstr(message, "metron measurements"));
     /* the nearest stands first */
-    message = refused("proc_fdss", NULL);
+    message = refused("proc_fdss");
     assert_non_null(strstr(message, "near it: 'proc_fds'"));
 }
 
 static void part_of_a_key_names_the_keys_that_hold_it(void **state)
 {
     (void)state;
-    assert_non_null(strstr(refused("load", NULL), "'sys_load'"));
-    assert_non_null(strstr(refused("clock", NULL), "'proc_clock'"));
+    assert_non_null(strstr(refused("load"), "'sys_load'"));
+    assert_non_null(strstr(refused("clock"), "'proc_clock'"));
 }
 
 static void a_name_unlike_any_other_suggests_nothing(void **state)
 {
     (void)state;
-    const char *message = refused("quuxquuxquux", NULL);
+    const char *message = refused("quuxquuxquux");
 
     assert_null(strstr(message, "near it"));
     assert_null(strstr(message, "proc_"));
@@ -277,13 +308,13 @@ static void a_name_unlike_any_other_suggests_nothing(void **state)
 static void a_glob_that_matches_no_key_is_an_error(void **state)
 {
     (void)state;
-    assert_non_null(strstr(refused("gpu_*", NULL), "'gpu_*'"));
+    assert_non_null(strstr(refused("gpu_*"), "'gpu_*'"));
 }
 
 static void a_name_with_odd_bytes_is_shown_harmlessly(void **state)
 {
     (void)state;
-    const char *message = refused("proc_\033[31mrss", NULL);
+    const char *message = refused("proc_\033[31mrss");
 
     assert_null(strchr(message, '\033'));
     assert_non_null(strstr(message, "\\x1b"));
@@ -292,8 +323,8 @@ static void a_name_with_odd_bytes_is_shown_harmlessly(void **state)
 static void an_empty_list_is_an_error(void **state)
 {
     (void)state;
-    assert_non_null(strstr(refused("", NULL), "empty"));
-    assert_non_null(strstr(refused(" , ,\t", NULL), "empty"));
+    assert_non_null(strstr(refused(""), "empty"));
+    assert_non_null(strstr(refused(" , ,\t"), "empty"));
 }
 
 static void the_cost_is_the_union_of_what_is_selected(void **state)
@@ -301,7 +332,7 @@ static void the_cost_is_the_union_of_what_is_selected(void **state)
     (void)state;
     bool any = false;
 
-    (void)selected("proc_rss,proc_clock,sys_free", NULL);
+    (void)selected("proc_rss,proc_clock,sys_free");
     assert_int_equal(registry_cost(&registry, 0, &any), COST_STATM | COST_CLOCK | COST_STAT);
     assert_true(any);
     assert_int_equal(registry_cost(&registry, 1, &any), COST_NOTHING);
@@ -311,31 +342,60 @@ static void the_cost_is_the_union_of_what_is_selected(void **state)
     assert_int_equal(registry_cost(&registry, 0, NULL), COST_STATM | COST_CLOCK | COST_STAT);
 }
 
+static void the_fields_are_those_of_what_is_selected(void **state)
+{
+    (void)state;
+    (void)selected("proc_rss,sys_free");
+    assert_int_equal(registry_fields(&registry, 0), 1 << 0);
+    assert_int_equal(registry_fields(&registry, 1), 1 << 1);
+    assert_int_equal(registry_fields(&registry, 2), 0);
+    (void)selected("proc_*");
+    assert_int_equal(registry_fields(&registry, 0), 1 << 0 | 1 << 1 | 1 << 2);
+    assert_int_equal(registry_fields(&registry, 1), 0);
+}
+
+static void a_cost_is_asked_of_all_sources_together(void **state)
+{
+    (void)state;
+    (void)selected("proc_vsz,sys_load");
+    assert_true(registry_costs(&registry, COST_STAT));
+    assert_true(registry_costs(&registry, COST_SYSTEM));
+    assert_true(registry_costs(&registry, COST_FD | COST_STAT)); /* one of them */
+    assert_false(registry_costs(&registry, COST_FD | COST_STATUS));
+    assert_false(registry_costs(&registry, COST_NOTHING));
+}
+
+#define RULE(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_stand_in_the_order_of_the_tables),
-        cmocka_unit_test(a_key_is_found_by_its_whole_name),
-        cmocka_unit_test(a_key_defined_twice_is_refused),
-        cmocka_unit_test(a_key_named_as_a_statistic_of_another_is_refused),
-        cmocka_unit_test(an_illegal_measurement_is_refused_at_the_start),
-        cmocka_unit_test(keys_are_selected_by_name),
-        cmocka_unit_test(a_new_selection_replaces_the_old),
-        cmocka_unit_test(globs_match_whole_keys),
-        cmocka_unit_test(the_group_all_takes_everything),
-        cmocka_unit_test(the_group_default_leaves_out_what_is_opt_in),
-        cmocka_unit_test(the_group_minimal_takes_only_the_cheapest_files),
-        cmocka_unit_test(without_opt_in_flags_nothing_is_opt_in),
-        cmocka_unit_test(groups_and_globs_skip_what_is_unavailable),
-        cmocka_unit_test(an_unavailable_key_named_in_full_is_an_error_with_the_reason),
-        cmocka_unit_test(an_unknown_key_is_an_error_with_the_nearest_names),
-        cmocka_unit_test(part_of_a_key_names_the_keys_that_hold_it),
-        cmocka_unit_test(a_name_unlike_any_other_suggests_nothing),
-        cmocka_unit_test(a_glob_that_matches_no_key_is_an_error),
-        cmocka_unit_test(a_name_with_odd_bytes_is_shown_harmlessly),
-        cmocka_unit_test(an_empty_list_is_an_error),
-        cmocka_unit_test(the_cost_is_the_union_of_what_is_selected),
+        RULE(entries_stand_in_the_order_of_the_tables),
+        RULE(a_key_is_found_by_its_whole_name),
+        RULE(a_key_defined_twice_is_refused),
+        RULE(a_key_named_as_a_statistic_of_another_is_refused),
+        RULE(an_illegal_measurement_is_refused_at_the_start),
+        RULE(keys_are_selected_by_name),
+        RULE(a_new_selection_replaces_the_old),
+        RULE(globs_match_whole_keys),
+        RULE(the_group_all_takes_everything),
+        RULE(the_group_default_leaves_out_what_is_opt_in),
+        RULE(the_group_minimal_takes_only_the_cheapest_files),
+        RULE(without_opt_in_flags_nothing_is_opt_in),
+        RULE(groups_and_globs_skip_what_is_unavailable),
+        RULE(an_unavailable_key_named_in_full_is_an_error_with_the_reason),
+        RULE(a_reason_takes_out_the_measurements_of_its_field_alone),
+        RULE(a_source_is_unavailable_only_if_all_of_it_is),
+        RULE(an_unknown_key_is_an_error_with_the_nearest_names),
+        RULE(part_of_a_key_names_the_keys_that_hold_it),
+        RULE(a_name_unlike_any_other_suggests_nothing),
+        RULE(a_glob_that_matches_no_key_is_an_error),
+        RULE(a_name_with_odd_bytes_is_shown_harmlessly),
+        RULE(an_empty_list_is_an_error),
+        RULE(the_cost_is_the_union_of_what_is_selected),
+        RULE(the_fields_are_those_of_what_is_selected),
+        RULE(a_cost_is_asked_of_all_sources_together),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-static const char *const fields[] = {"the field"};
+static const char *const fields[] = {"the field", "another"};
 static const struct measurement table[] = {
     {.key = "t_rss", .type = TYPE_GAUGE, .unit = UNIT_BYTES, .reduce = REDUCE_MAX, .meaning = "memory"},
-    {.key = "t_unselected", .type = TYPE_GAUGE, .reduce = REDUCE_MAX, .meaning = "not asked for"},
+    {.key = "t_unselected", .field = 1, .type = TYPE_GAUGE, .reduce = REDUCE_MAX, .meaning = "not asked for"},
     {.key = "t_cpu",
      .type = TYPE_COUNTER,
      .unit = UNIT_PERCENT,
@@ -25,7 +25,7 @@ static const struct measurement table[] = {
 static const struct source source = {.name = "t",
                                      .title = "made up",
                                      .fields = fields,
-                                     .field_count = 1,
+                                     .field_count = 2,
                                      .measurements = table,
                                      .measurement_count = 3};
 static const struct source *const sources[] = {&source};
@@ -39,7 +39,7 @@ static int setup(void **state)
     (void)state;
     if (registry_init(&registry, sources, 1, NULL) < 0)
         return -1;
-    return registry_select(&registry, "t_rss,t_cpu", NULL, NULL, NULL, NULL);
+    return registry_select(&registry, "t_rss,t_cpu", NULL, NULL);
 }
 
 static int teardown(void **state)
@@ -58,6 +58,7 @@ static struct run_info bare(void)
         .uid = 1000,
         .cpu_total = 4,
         .cpu_usable = 2,
+        .may_use = {.cpus = 1.5},
         .sample_interval = 1,
         .report_interval = 60,
         .registry = &registry,
@@ -96,7 +97,8 @@ static void what_is_unknown_is_absent(void **state)
         json_of(&info),
         "{\"schema_version\":\"1.0\",\"metron_version\":\"9.9\",\"status\":\"running\","
         "\"recorder\":{\"pid\":17},\"arguments\":[],\"start_time\":\"2025-11-15T07:42:53.000000+00:00\","
-        "\"system\":{\"uid\":1000,\"cpu_total\":4,\"cpu_usable\":2},\"env\":{},\"output_paths\":{},"
+        "\"system\":{\"uid\":1000,\"cpu_total\":4,\"cpu_usable\":2,"
+        "\"may_use\":{\"cpus\":1.5,\"ancestors_hidden\":false}},\"env\":{},\"output_paths\":{},"
         "\"provenance\":{\"sample_interval\":1,\"report_interval\":60,"
         "\"collectors\":{},\"measurements\":{"
         "\"t_rss\":{\"source\":\"t\",\"field\":\"the field\",\"unit\":\"bytes\",\"scope\":\"single\","
@@ -146,6 +148,11 @@ static void the_machine_and_the_files_are_told(void **state)
     info.user = "me";
     info.kernel = "6.1";
     info.memory_total_bytes = UINT64_C(1) << 40;
+    info.may_use = (struct run_allowance){.cpus = 1.5,
+                                          .cpus_by = "quota of /a",
+                                          .memory_bytes = 1 << 20,
+                                          .memory_by = "limit of /b",
+                                          .ancestors_hidden = true};
     info.environment = environment;
     info.environment_count = 2;
     info.prefix = "logs/x_";
@@ -154,7 +161,9 @@ static void the_machine_and_the_files_are_told(void **state)
     holds(
         &info,
         "\"system\":{\"hostname\":\"node1\",\"uid\":1000,\"user\":\"me\",\"kernel\":\"6.1\",\"cpu_total\":4,"
-        "\"cpu_usable\":2,\"memory_total\":1099511627776},"
+        "\"cpu_usable\":2,\"memory_total\":1099511627776,\"may_use\":{\"cpus\":1.5,\"cpus_by\":\"quota of "
+        "/a\","
+        "\"memory\":1048576,\"memory_by\":\"limit of /b\",\"ancestors_hidden\":true}},"
         "\"env\":{\"SLURM_JOB_ID\":\"7\",\"SLURM_TOKEN\":\"***\"},"
         "\"output_paths\":{\"prefix\":\"logs/x_\",\"stdout\":\"logs/x_stdout\",\"info\":\"logs/"
         "x_info.json\"}");
@@ -163,13 +172,15 @@ static void the_machine_and_the_files_are_told(void **state)
 static void how_the_numbers_were_got_is_told(void **state)
 {
     (void)state;
-    static const struct run_collector collectors[] = {{"proc", NULL}, {"gpu", "no driver"}};
+    static const struct run_collector collectors[] = {{.name = "t"}, {.name = "gpu", .reason = "no driver"}};
     struct run_info info = bare();
 
     info.mode = "new-session";
     info.wait = "root";
     info.tier = "plain";
     info.tier_reason = "none higher";
+    info.cgroup_scope = "inherited";
+    info.cgroup_reason = "read-only";
     info.processes_seen_by = "listings";
     info.processes_seen_reason = "not permitted";
     info.ended = info.spawned_is_exact = info.cpu_is_conserved = true;
@@ -178,10 +189,43 @@ static void how_the_numbers_were_got_is_told(void **state)
     info.collector_count = 2;
     holds(&info,
           "\"mode\":\"new-session\",\"wait\":\"root\",\"tier\":\"plain\",\"tier_reason\":\"none higher\","
+          "\"cgroup_scope\":\"inherited\",\"cgroup_reason\":\"read-only\","
           "\"processes_seen_by\":\"listings\",\"processes_seen_reason\":\"not permitted\","
           "\"cpu_is_conserved\":true,\"spawned_is_exact\":true,\"events_lost\":3,"
-          "\"collectors\":{\"proc\":{\"available\":true},"
+          "\"collectors\":{\"t\":{\"available\":true},"
           "\"gpu\":{\"available\":false,\"reason\":\"no driver\"}}");
+}
+
+static void what_of_a_source_cannot_be_measured_is_told_with_the_reason(void **state)
+{
+    (void)state;
+    static const struct run_collector collectors[] = {{.name = "t"}};
+    static const char *const second[] = {NULL, "from Linux 9.9"}, *const both[] = {"no file", "no file"};
+    static const char *const none[2];
+    static const struct run_collector away[] = {{.name = "t", .reason = "no file"}};
+    struct run_info info = bare();
+
+    info.collectors = collectors;
+    info.collector_count = 1;
+    lacks(&info, "absent");
+    registry_set_reasons(&registry, 0, second);
+    holds(&info, "\"t\":{\"available\":true,\"absent\":{\"t_unselected\":\"from Linux 9.9\"}}");
+    registry_set_reasons(&registry, 0, both);
+    info.collectors = away; /* said once for all of it */
+    holds(&info, "\"t\":{\"available\":false,\"reason\":\"no file\"}");
+    registry_set_reasons(&registry, 0, none);
+}
+
+static void passes_that_failed_are_counted_with_the_last_reason(void **state)
+{
+    (void)state;
+    static const struct run_collector collectors[] = {
+        {.name = "t", .failures = 12, .failure = "Input/output error"}};
+    struct run_info info = bare();
+
+    info.collectors = collectors;
+    info.collector_count = 1;
+    holds(&info, "\"t\":{\"available\":true,\"failed_passes\":12,\"failure\":\"Input/output error\"}");
 }
 
 static void only_selected_keys_are_in_the_provenance(void **state)
@@ -220,7 +264,7 @@ static void an_ended_run_has_its_summary(void **state)
                  "\"logs_prefix\":\"p_\",\"wall_clock_time\":1.5,"
                  "\"start_time\":\"2025-11-15T07:42:53.000000+00:00\","
                  "\"end_time\":\"2025-11-15T07:42:54.500000+00:00\",\"num_samples\":2,\"num_reports\":1,"
-                 "\"working_directory\":\"/\"},\"headline\":{}}");
+                 "\"working_directory\":\"/\"},\"headline\":{},\"peak_memory\":[],\"stall\":{}}");
 }
 
 static void a_signal_is_there_only_when_there_was_one(void **state)
@@ -263,6 +307,52 @@ static void a_headline_names_its_source(void **state)
     lacks(&info, "peak_memory_bytes");
 }
 
+static void the_upper_bound_of_memory_stands_in_its_peak(void **state)
+{
+    (void)state;
+    struct run_info info = ended();
+
+    info.headline.memory_upper_bound =
+        (struct headline_answer){.has = true, .value = 9, .source = "cgroup_mem_peak"};
+    lacks(&info, "upper_bound"); /* of nothing */
+    info.headline.peak_memory_bytes = (struct headline_answer){
+        .has = true, .value = 5, .source = "smaps_peak_pss_total", .note = "sampled"};
+    holds(&info, "\"headline\":{\"peak_memory_bytes\":{\"value\":5,\"source\":\"smaps_peak_pss_total\","
+                 "\"note\":\"sampled\",\"upper_bound\":{\"value\":9,\"source\":\"cgroup_mem_peak\"}}}");
+    info.headline.memory_upper_bound.has = false;
+    lacks(&info, "upper_bound");
+}
+
+static void every_method_of_the_peak_is_told_with_its_bias(void **state)
+{
+    (void)state;
+    struct run_info info = ended();
+
+    info.headline.memory_methods[0] =
+        (struct headline_method){.source = "t_a", .value = 7, .method = "read", .bias = "too high"};
+    info.headline.memory_methods[1] =
+        (struct headline_method){.source = "t_b", .value = 6, .method = "guessed", .bias = "too low"};
+    info.headline.memory_method_count = 2;
+    holds(&info, "\"peak_memory\":["
+                 "{\"source\":\"t_a\",\"value\":7,\"method\":\"read\",\"bias\":\"too high\"},"
+                 "{\"source\":\"t_b\",\"value\":6,\"method\":\"guessed\",\"bias\":\"too low\"}]");
+}
+
+static void stalls_are_shares_of_the_wall_time_by_what_was_waited_for(void **state)
+{
+    (void)state;
+    struct run_info info = ended();
+
+    info.headline.stalls[STALL_CPU] =
+        (struct headline_answer){.has = true, .value = 0.25, .source = "cgroup_ave_psi_cpu_some_pct"};
+    info.headline.stalls[STALL_IO] = (struct headline_answer){
+        .has = true, .value = 0, .source = "psi_ave_io_some_pct", .note = "of the whole machine"};
+    holds(&info,
+          "\"stall\":{\"cpu\":{\"share\":0.25,\"source\":\"cgroup_ave_psi_cpu_some_pct\"},"
+          "\"io\":{\"share\":0,\"source\":\"psi_ave_io_some_pct\",\"note\":\"of the whole machine\"}}");
+    assert_string_equal(stall_name(STALL_MEMORY), "memory");
+}
+
 static void who_outlived_the_command_is_counted_and_named(void **state)
 {
     (void)state;
@@ -284,11 +374,16 @@ int main(void)
         cmocka_unit_test(what_was_asked_for_is_told),
         cmocka_unit_test(the_machine_and_the_files_are_told),
         cmocka_unit_test(how_the_numbers_were_got_is_told),
+        cmocka_unit_test(what_of_a_source_cannot_be_measured_is_told_with_the_reason),
+        cmocka_unit_test(passes_that_failed_are_counted_with_the_last_reason),
         cmocka_unit_test(only_selected_keys_are_in_the_provenance),
         cmocka_unit_test(an_ended_run_has_its_summary),
         cmocka_unit_test(a_signal_is_there_only_when_there_was_one),
         cmocka_unit_test(summarised_measurements_stand_flat_and_at_the_edge),
         cmocka_unit_test(a_headline_names_its_source),
+        cmocka_unit_test(the_upper_bound_of_memory_stands_in_its_peak),
+        cmocka_unit_test(every_method_of_the_peak_is_told_with_its_bias),
+        cmocka_unit_test(stalls_are_shares_of_the_wall_time_by_what_was_waited_for),
         cmocka_unit_test(who_outlived_the_command_is_counted_and_named),
     };
 

@@ -1,11 +1,10 @@
-/* Who belongs to a target, and what the ledger holds of it: real processes, each way of finding them. */
+/* Who belongs to a target: real processes, each way of finding them. */
 #include "tree/tree.h"
 
 #include "tree_fixture.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/stat.h>
 
 static void body_generations(void)
 {
@@ -52,15 +51,18 @@ static void members_are_kept_from_pass_to_pass(void **state)
     (void)snprintf(start_time, sizeof(start_time), "%s", who(root)->start_time);
     assert_true(start_time[0] != '\0');
     assert_true(born_ns >= started_ns && born_ns <= clock_monotonic_ns());
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
+        const uint64_t before_ns = clock_monotonic_ns();
         tree_refresh(watch.tree);
+        assert_true(who(root)->fresh &&
+                    who(root)->stat_ns >= before_ns); /* it is looked after in every pass */
+    }
     assert_int_equal(tree_count(watch.tree), 3);
     assert_int_equal(tree_spawned(watch.tree), 3);
     assert_int_equal(who(root)->subject.serial, serial);
     assert_int_equal(who(root)->subject.born_ns, born_ns);
     assert_int_equal(who(root)->subject.incarnation, 1);
     assert_string_equal(who(root)->start_time, start_time);
-    assert_int_equal(who(root)->passes, 6);
 }
 
 static void body_escape(void)
@@ -270,131 +272,6 @@ static void exec_is_noticed_and_secrets_are_masked(void **state)
     (void)tree_signal(watch.tree, SIGKILL);              /* the shell's own child has said nothing */
 }
 
-static void body_burn(void)
-{
-    burn_process(0.12);
-    say();
-    wait_for_go(1);
-}
-
-static void what_was_reaped_moves_from_the_living_to_the_gone(void **state)
-{
-    watch_begin(state);
-    const struct ledger *ledger = tree_ledger(watch.tree);
-    (void)start_root(body_burn);
-    await_said(1);
-    tree_refresh(watch.tree);
-    double before = ledger->published.cpu_seconds;
-    assert_true(before >= 0.12 && before < 0.5);
-    assert_true(ledger->gone.cpu_seconds <= 0);
-    assert_true(fabs(ledger->live.cpu_seconds - before) < 1e-9);
-    let_go(1);
-    await_reaped(1);
-    assert_int_equal(tree_count(watch.tree), 0); /* at once: its pid may be somebody else's by now */
-    tree_refresh(watch.tree);
-    assert_true(ledger->live.cpu_seconds <= 0);
-    assert_true(ledger->gone.cpu_seconds >= 0.12);
-    assert_true(fabs(ledger->reaped_cpu_seconds - ledger->gone.cpu_seconds) < 1e-9);
-    assert_true(ledger->published.cpu_seconds >= before && ledger->published.cpu_seconds < before + 0.1);
-    assert_int_equal(ledger->reaped_count, 1);
-    assert_true(ledger->published.minor_faults > 0);
-}
-
-static void body_waited_children(void)
-{
-    for (int i = 0; i < 3; i++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            burn_process(0.05);
-            _exit(0);
-        }
-        (void)wait_checked(pid);
-    }
-    burn_process(0.05);
-    say();
-    wait_for_go(1);
-}
-
-static void children_that_their_parent_waited_for_are_counted_once(void **state)
-{
-    watch_begin(state);
-    (void)start_root(body_waited_children);
-    /* Passes see the children alive, and then as part of their parent. */
-    for (int ms = 0; atomic_load(&shared->said) < 1 && ms < PATIENCE_MS; ms += 5) {
-        tree_refresh(watch.tree);
-        sleep_seconds(0.005);
-    }
-    tree_refresh(watch.tree);
-    double alive = tree_ledger(watch.tree)->live.cpu_seconds;
-    let_go(1);
-    await_reaped(1);
-    tree_refresh(watch.tree);
-    double truth = children_cpu_seconds() - watch.children_before;
-    assert_true(truth >= 0.2 && truth < 0.4);
-    assert_true(fabs(cpu_published() - truth) < 0.011); /* a pass between two ticks */
-    assert_true(fabs(alive - truth) < 0.04);
-}
-
-/* 200 children of 1 ms; every tenth leaves a child of its own behind that nobody but us will wait for. */
-static void body_storm(void)
-{
-    for (int i = 0; i < 200; i++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            if (i % 10 == 0 && fork() == 0) {
-                burn_process(0.002);
-                _exit(0);
-            }
-            burn_process(0.001);
-            _exit(0);
-        }
-        if (i % 5 != 0)
-            (void)wait_checked(pid);
-    }
-    while (wait(NULL) > 0)
-        ;
-}
-
-enum { STORM_PROCESSES = 1 + 200 + 20 };
-
-static bool nobody_is_left(void)
-{
-    siginfo_t info;
-
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
-}
-
-static void the_ledger_never_falls_and_conserves_a_fork_storm(void **state)
-{
-    watch_begin(state);
-    (void)start_root(body_storm);
-    double before = 0;
-    unsigned passes = 0;
-    for (int ms = 0; ms < PATIENCE_MS; ms += 4) {
-        (void)reap_all();
-        tree_refresh(watch.tree);
-        passes++;
-        assert_true(cpu_published() >= before);
-        before = cpu_published();
-        if (tree_count(watch.tree) == 0 && nobody_is_left())
-            break;
-        sleep_seconds(0.004);
-    }
-    double truth = children_cpu_seconds() - watch.children_before;
-    assert_true(passes > 2);
-    assert_true(truth > 0.2);
-    if (fabs(cpu_published() - truth) > 0.01 * truth)
-        fail_msg("the ledger has %.6f s, the kernel %.6f s", cpu_published(), truth);
-    assert_int_equal(tree_spawned(watch.tree), tree_exited(watch.tree));
-    if (method_of(state) == TREE_CONNECTOR && tree_events_lost(watch.tree) == 0)
-        assert_int_equal(tree_spawned(watch.tree), STORM_PROCESSES);
-    else
-        assert_in_range(tree_spawned(watch.tree), 1, STORM_PROCESSES);
-    assert_int_equal(tree_counts_all(watch.tree),
-                     method_of(state) == TREE_CONNECTOR && tree_events_lost(watch.tree) == 0);
-    assert_int_equal(tree_living(watch.tree), 0);
-}
-
 static int ask_for_pid(pid_t pid)
 {
     int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
@@ -523,121 +400,78 @@ static void a_main_thread_that_left_is_not_the_end_of_its_process(void **state)
     assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, root)->wait_status), 7);
 }
 
-/* A /proc of our own, with processes as we write them. */
-static char root[64];
-
-static void put_stat(pid_t pid, const char *text)
+/* A program of ours, as ps would be: it uses CPU, writes, and ends when told. */
+static void body_helper(void)
 {
-    char path[128];
-
-    (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
-    (void)mkdir(path, 0700);
-    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    (void)fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+    burn_process(0.05);
+    say();
+    wait_for_go(1);
+    _exit(3);
 }
 
-static void put_process(pid_t pid, pid_t ppid, unsigned user_ticks, unsigned start_ticks)
+static void body_stays(void)
 {
-    char text[512];
-
-    (void)snprintf(text, sizeof(text),
-                   "%d (made up) S %d 1 1 0 -1 4194560 10 20 0 0 %u 0 0 0 20 0 1 0 %u 4096 1 "
-                   "18446744073709551615 1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-                   (int)pid, (int)ppid, user_ticks, start_ticks);
-    put_stat(pid, text);
+    say();
+    wait_for_go(2);
 }
 
-static void remove_process(pid_t pid)
+static void a_program_that_we_run_ourselves_is_no_member(void **state)
 {
-    char path[128];
-
-    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
-    (void)rmdir(path);
-    (void)rmdir(root);
-}
-
-/* Follows process 4711 of that /proc. */
-static void watch_recorded(enum tree_method method)
-{
-    struct tree_options options = tree_options_for(method);
-
-    (void)snprintf(root, sizeof(root), "/tmp/metron-tree-XXXXXX");
-    assert_non_null(mkdtemp(root));
-    watch.facts.live = false;
-    options.proc_root = root;
-    options.kept_descriptors = 0; /* a file of ours, once open, would never say that the process is gone */
-    options.start_ns = 0;         /* all that it used counts */
-    options.reaps = options.read_clock = false;
-    watch_with(&options, method);
-    assert_int_equal(tree_add_root(watch.tree, 4711), 0);
-}
-
-static void a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more(void **state)
-{
-    watch_recorded(method_of(state));
-    put_process(4711, 1, 500, 1000);
+    watch_begin(state);
+    pid_t root = start_root(body_stays);
+    pid_t helper = start(body_helper);
+    tree_ignore(watch.tree, helper);
+    await_said(2);
     tree_refresh(watch.tree);
-    double used = 500.0 / (double)clock_ticks_per_second();
-    assert_true(who(4711)->fresh);
-    assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
-    put_stat(4711, "not what the kernel writes");
     tree_refresh(watch.tree);
-    assert_non_null(who(4711)); /* not dead: nothing says so */
-    assert_false(who(4711)->fresh);
-    assert_int_equal(tree_living(watch.tree), 1);
+    assert_null(who(helper));
+    assert_non_null(who(root));
+    let_go(1);
+    assert_int_equal(WEXITSTATUS(wait_checked(helper)), 3);
+    tree_unignore(watch.tree, helper);
+    tree_refresh(watch.tree);
+    assert_null(who(helper));
+    assert_int_equal(tree_count(watch.tree), 1);
+    assert_int_equal(tree_spawned(watch.tree), 1);
     assert_int_equal(tree_exited(watch.tree), 0);
-    assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
-    put_process(4711, 1, 700, 1000);
+    assert_int_equal(times_told(EVENT_SPAWN, helper) + times_told(EVENT_EXIT, helper), 0);
+    assert_true(cpu_published() < 0.04);
+    assert_false(tree_has_strangers(watch.tree)); /* its pid may be anybody's now */
+    pid_t later = start(body_stays);              /* whatever else becomes our child was the target's */
+    await_said(3);
     tree_refresh(watch.tree);
-    assert_true(who(4711)->fresh);
-    assert_true(tree_ledger(watch.tree)->live.cpu_seconds > used);
-    remove_process(4711);
-    tree_refresh(watch.tree);
-    assert_null(who(4711));
-    assert_int_equal(tree_exited(watch.tree), 1);
+    assert_non_null(who(later));
 }
 
-static void another_start_time_is_another_process(void **state)
+static void a_program_of_ours_that_was_over_before_any_pass_is_never_told(void **state)
 {
-    watch_recorded(method_of(state));
-    put_process(4711, 1, 500, 1000);
+    watch_begin(state);
+    (void)start_root(body_stays);
+    let_go(1);
+    pid_t helper = start(body_helper);
+    tree_ignore(watch.tree, helper);
+    assert_int_equal(WEXITSTATUS(wait_checked(helper)), 3);
+    tree_unignore(watch.tree, helper); /* what the kernel told of it has not been read yet */
     tree_refresh(watch.tree);
-    const uint64_t serial = who(4711)->subject.serial;
-    put_process(4711, 1, 3, 1001);
-    tree_refresh(watch.tree);
-    assert_null(who(4711)); /* the one we knew is gone, whoever has its number */
-    assert_int_equal(tree_exited(watch.tree), 1);
-    assert_int_equal(tree_add_root(watch.tree, 4711), 0);
-    tree_refresh(watch.tree);
-    assert_true(who(4711)->subject.serial != serial);
-    assert_int_equal(who(4711)->subject.incarnation, 2);
-    assert_true(tree_ledger(watch.tree)->gone.cpu_seconds > 0); /* and what it did is kept */
-    remove_process(4711);
+    assert_int_equal(times_told(EVENT_SPAWN, helper) + times_told(EVENT_EXIT, helper), 0);
+    assert_int_equal(tree_spawned(watch.tree), 1);
+    assert_int_equal(tree_exited(watch.tree), 0);
 }
 
-static void children_of_whoever_has_an_ended_members_pid_are_not_ours(void **state)
+static void a_program_of_ours_that_is_reaped_with_the_others_is_not_booked(void **state)
 {
-    watch_recorded(method_of(state));
-    put_process(4711, 1, 1, 1000);
-    put_process(4712, 4711, 1, 1001);
+    watch_begin(state);
+    (void)start_root(body_stays);
+    pid_t helper = start(body_helper);
+    tree_ignore(watch.tree, helper);
+    await_said(2);
+    let_go(1);
+    await_reaped(1);
     tree_refresh(watch.tree);
-    assert_int_equal(tree_count(watch.tree), 2);
-    put_process(4712, 1, 1, 2000); /* a stranger with the pid of our child that ended */
-    put_process(4713, 4712, 1, 2001);
-    put_process(4714, 4711, 1, 2002); /* a new child of our own */
-    tree_refresh(watch.tree);
-    tree_refresh(watch.tree);
-    assert_null(who(4712));
-    assert_null(who(4713));
-    assert_non_null(who(4714));
-    assert_int_equal(tree_count(watch.tree), 2);
-    for (pid_t pid = 4711; pid <= 4714; pid++)
-        remove_process(pid);
+    assert_null(who(helper));
+    assert_int_equal(tree_exited(watch.tree), 0);
+    assert_int_equal(tree_ledger(watch.tree)->reaped_count, 0);
+    assert_true(cpu_published() < 0.04);
 }
 
 static void descriptors_may_run_out(void **state)
@@ -653,33 +487,12 @@ static void descriptors_may_run_out(void **state)
     assert_int_equal(tree_living(watch.tree), 3);
 }
 
-static void a_tree_without_a_root_folder_says_so(void **state)
-{
-    struct tree_options options = tree_options_for(TREE_LISTINGS);
-    struct metron_error error = {0};
-
-    (void)state;
-    options.proc_root = "/nowhere/proc";
-    assert_null(tree_new(&options, &error));
-    assert_non_null(strstr(error.message, "/nowhere/proc"));
-    assert_int_equal(error.code, -ENOENT);
-}
-
 static void the_reason_for_a_lesser_method_is_told(void **state)
 {
     watch_begin(state);
     assert_int_equal(tree_events_fd(watch.tree), -1);
     assert_string_equal(tree_method_reason(watch.tree), "switched off");
     assert_false(tree_counts_all(watch.tree));
-}
-
-static void the_largest_high_water_mark_is_kept(void **state)
-{
-    watch_begin(state);
-    tree_note_hwm(watch.tree, 300);
-    tree_note_hwm(watch.tree, 500);
-    tree_note_hwm(watch.tree, 400);
-    assert_int_equal(tree_ledger(watch.tree)->hwm_bytes, 500);
 }
 
 int main(void)
@@ -693,18 +506,13 @@ int main(void)
         ALL_WAYS(a_zombie_is_counted_until_it_is_reaped),
         ALL_WAYS(the_child_of_a_thread_is_found),
         ALL_WAYS(exec_is_noticed_and_secrets_are_masked),
-        ALL_WAYS(what_was_reaped_moves_from_the_living_to_the_gone),
-        ALL_WAYS(children_that_their_parent_waited_for_are_counted_once),
-        ALL_WAYS(the_ledger_never_falls_and_conserves_a_fork_storm),
         ALL_WAYS(a_reused_pid_is_another_process),
         ALL_WAYS(a_main_thread_that_left_is_not_the_end_of_its_process),
-        ONE_WAY(a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more, by_listings),
-        ONE_WAY(another_start_time_is_another_process, by_listings),
-        ONE_WAY(children_of_whoever_has_an_ended_members_pid_are_not_ours, by_scan),
+        ALL_WAYS(a_program_that_we_run_ourselves_is_no_member),
+        ALL_WAYS(a_program_of_ours_that_was_over_before_any_pass_is_never_told),
+        ALL_WAYS(a_program_of_ours_that_is_reaped_with_the_others_is_not_booked),
         ALL_WAYS(descriptors_may_run_out),
-        ONE_WAY(a_tree_without_a_root_folder_says_so, by_listings),
         ONE_WAY(the_reason_for_a_lesser_method_is_told, by_listings),
-        ONE_WAY(the_largest_high_water_mark_is_kept, by_listings),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

@@ -70,6 +70,29 @@ static void a_fatal_signal_is_a_kill_and_an_exit(void **state)
     assert_int_equal(tree_exited(watch.tree), 1);
 }
 
+static void body_ends_as_if_killed(void)
+{
+    _exit(128 + SIGKILL);
+}
+
+static void only_sigkill_is_counted_as_killed(void **state)
+{
+    watch_begin(state);
+    pid_t root = start_root(body_wait), other = start(body_wait);
+    await_said(2);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_killed(watch.tree), 0);
+    assert_int_equal(kill(root, SIGKILL), 0);
+    await_reaped(1);
+    assert_int_equal(tree_killed(watch.tree), 1);
+    assert_int_equal(kill(other, SIGTERM), 0);
+    (void)start(body_ends_as_if_killed); /* 137 alone proves nothing */
+    await_reaped(2);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_killed(watch.tree), 1);
+    assert_int_equal(tree_exited(watch.tree), 3);
+}
+
 static void body_with_a_child_that_ends(void)
 {
     pid_t pid = fork();
@@ -494,6 +517,7 @@ int main(void)
         ALL_WAYS(spawn_is_told_before_exit_and_the_exit_with_its_code),
         ALL_WAYS(a_process_reaped_before_any_pass_is_told_too),
         ALL_WAYS(a_fatal_signal_is_a_kill_and_an_exit),
+        ALL_WAYS(only_sigkill_is_counted_as_killed),
         ALL_WAYS(a_child_that_its_parent_waited_for_has_its_exit_told),
         ALL_WAYS(every_process_has_exactly_one_spawn_and_one_exit_in_this_order),
         ALL_WAYS(threads_that_end_are_no_exits),

@@ -110,8 +110,8 @@ static void derive(enum fixture_source source, const struct measurement *m, uint
         if (!now)
             continue;
         if (m->type == TYPE_GAUGE) {
-            values[i].has =
-                passes[i].kind == PASS_SAMPLE || (passes[i].kind == PASS_FINAL && m->reduce == REDUCE_LAST);
+            values[i].has = passes[i].kind == PASS_SAMPLE ||
+                            (passes[i].kind == PASS_FINAL && (m->kept || m->reduce == REDUCE_LAST));
             values[i].number = now->number;
             values[i].seconds = seconds(pass_before(i), passes[i].stamp_ns);
             continue;
@@ -164,7 +164,10 @@ static bool in_window(size_t index, unsigned window)
 static struct reduced reduce(const struct measurement *m, const struct derived_value values[PASSES_MAX],
                              unsigned window)
 {
-    static const double ceilings[] = {INFINITY, FIXTURE_CORES, FIXTURE_ONLINE};
+    static const double ceilings[] = {[CEILING_NONE] = INFINITY,
+                                      [CEILING_ONE] = 1,
+                                      [CEILING_USABLE_CORES] = FIXTURE_CORES,
+                                      [CEILING_ONLINE_CORES] = FIXTURE_ONLINE};
     struct reduced out = {0};
     double area = 0, time = 0;
 
@@ -328,7 +331,7 @@ struct actor {
 
 static struct actor actors[PROCESSES];
 static uint32_t incarnations[PROCESSES];
-static double grand, tree_cores, u_cores, machine, energy[2];
+static double grand, tree_cores, u_cores, machine, stalled, energy[2];
 static const char *const state_texts[] = {"R", "S", "D"};
 
 /* Puts one reading into the row and into the list; now and then it could not be read. */
@@ -427,7 +430,10 @@ static void take_pass(enum fixture_source source, enum pass_kind kind, uint64_t 
         machine += below(9000) / 1024.0;
         read_field(single, true, U_CORES, u_cores, NULL);
         read_field(single, true, U_MACHINE, machine, NULL);
+        stalled += below(1500) / 1024.0;
         read_field(single, true, U_LOAD, below(500), NULL);
+        read_field(single, true, U_STALLED, stalled, NULL);
+        read_field(single, true, U_KEPT, below(500), NULL);
     } else {
         for (int32_t index = 0; index < 2; index++) {
             const struct subject subject = {.serial = 1 + (uint64_t)index, .id = index, .incarnation = 1};
@@ -453,7 +459,7 @@ static void random_run(void)
     serial_count = 0;
     memset(actors, 0, sizeof(actors));
     memset(incarnations, 0, sizeof(incarnations));
-    grand = tree_cores = u_cores = machine = energy[0] = energy[1] = 0;
+    grand = tree_cores = u_cores = machine = stalled = energy[0] = energy[1] = 0;
     (void)new_serial(0, 1); /* the two devices */
     (void)new_serial(1, 1);
     for (size_t source = 0; source < SOURCE_COUNT; source++)

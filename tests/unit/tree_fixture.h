@@ -174,6 +174,7 @@ static inline struct tree_options tree_options_for(enum tree_method method)
         .reaps = true,
         .connector = method == TREE_CONNECTOR,
         .read_clock = true,
+        .read_io = true,
         .read_commands = true,
         .mask_secrets = true,
         .on_event = on_event,
@@ -223,12 +224,18 @@ static inline pid_t start_root(void (*body)(void))
 static inline unsigned reap_all(void)
 {
     struct rusage usage;
+    siginfo_t ended;
     unsigned count = 0;
     int status;
 
-    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0; count++)
-        tree_reap(watch.tree, pid, status, &usage);
-    return count;
+    for (;; count++) {
+        ended.si_pid = 0;
+        if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0)
+            return count;
+        tree_before_reap(watch.tree, ended.si_pid);
+        assert_int_equal(wait4(ended.si_pid, &status, 0, &usage), ended.si_pid);
+        tree_reap(watch.tree, ended.si_pid, status, &usage);
+    }
 }
 
 static inline void await_reaped(unsigned count)

@@ -29,46 +29,55 @@ enum fixture_source { SOURCE_T, SOURCE_U, SOURCE_D, SOURCE_COUNT };
 
 /* Fields of t: of each process, then of the target. */
 enum { LEVEL, CORES, OPS, STATE, NAME, TREE_CORES, GRAND, FREE, NOW, LOAD, BANNER, MOOD, T_FIELDS };
-enum { U_CORES, U_LOAD, U_MACHINE, U_FIELDS };
+enum { U_CORES, U_LOAD, U_MACHINE, U_STALLED, U_KEPT, U_FIELDS };
 enum { D_TEMPERATURE, D_ENERGY, D_FIELDS };
 
 static const char *const fixture_t_fields[T_FIELDS] = {
     "level", "cores", "ops", "state", "name", "tree cores", "grand", "free", "now", "load", "banner", "mood"};
-static const char *const fixture_u_fields[U_FIELDS] = {"cores", "load", "machine"};
+static const char *const fixture_u_fields[U_FIELDS] = {"cores", "load", "machine", "stalled", "kept"};
 static const char *const fixture_d_fields[D_FIELDS] = {"temperature", "energy"};
 
+#define MADE(KEY, FIELD, SCOPE, TYPE, UNIT, ...)                                                             \
+    {                                                                                                        \
+        .key = (KEY), .field = (FIELD), .scope = SCOPE_##SCOPE, .type = TYPE_##TYPE, .unit = UNIT_##UNIT,    \
+        .meaning = "m", __VA_ARGS__                                                                          \
+    }
+#define BY_RATE .derive = DERIVE_RATE
+
 static const struct measurement fixture_t_table[] = {
-    {"t_level", LEVEL, SCOPE_PER_PID, TYPE_GAUGE, UNIT_BYTES, 0, 0, REDUCE_MAX, 0, 0, "m"},
-    {"t_level_total", LEVEL, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES, 0, COLLAPSE_SUM, REDUCE_MAX, 0, 0, "m"},
-    {"t_level_largest", LEVEL, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES, 0, COLLAPSE_MAX, REDUCE_MAX, 0, 0, "m"},
-    {"t_cores", CORES, SCOPE_PER_PID, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, 0, REDUCE_MAX,
-     CEILING_USABLE_CORES, 0, "m"},
-    {"t_cores_sum", CORES, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, COLLAPSE_SUM, REDUCE_MAX, 0,
-     0, "m"},
-    {"t_ops", OPS, SCOPE_PER_PID, TYPE_COUNTER, UNIT_COUNT, 0, 0, REDUCE_DELTA, 0, 0, "m"},
-    {"t_ops_total", OPS, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT, 0, COLLAPSE_SUM, REDUCE_DELTA, 0, 0, "m"},
-    {"t_state", STATE, SCOPE_PER_PID, TYPE_CATEGORICAL, UNIT_NONE, 0, 0, REDUCE_TALLY, 0, 0, "m"},
-    {"t_states", STATE, SCOPE_SINGLE, TYPE_CATEGORICAL, UNIT_NONE, 0, COLLAPSE_COUNT, REDUCE_TALLY, 0, 0,
-     "m"},
-    {"t_name", NAME, SCOPE_PER_PID, TYPE_LABEL, UNIT_NONE, 0, 0, REDUCE_LAST, 0, 0, "m"},
-    {"t_tree_cores", TREE_CORES, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, 0, REDUCE_MAX,
-     CEILING_USABLE_CORES, 0, "m"},
-    {"t_grand", GRAND, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT, 0, 0, REDUCE_DELTA, 0, 0, "m"},
-    {"t_free", FREE, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES, 0, 0, REDUCE_MIN, 0, 0, "m"},
-    {"t_now", NOW, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES, 0, 0, REDUCE_LAST, 0, 0, "m"},
-    {"t_load", LOAD, SCOPE_SINGLE, TYPE_GAUGE, UNIT_NONE, 0, 0, REDUCE_MAX, 0, 0, "m"},
-    {"t_banner", BANNER, SCOPE_SINGLE, TYPE_LABEL, UNIT_NONE, 0, 0, REDUCE_LAST, 0, 0, "m"},
-    {"t_mood", MOOD, SCOPE_SINGLE, TYPE_CATEGORICAL, UNIT_NONE, 0, 0, REDUCE_TALLY, 0, 0, "m"},
+    MADE("t_level", LEVEL, PER_PID, GAUGE, BYTES, .reduce = REDUCE_MAX),
+    MADE("t_level_total", LEVEL, SINGLE, GAUGE, BYTES, .collapse = COLLAPSE_SUM, .reduce = REDUCE_MAX),
+    MADE("t_level_largest", LEVEL, SINGLE, GAUGE, BYTES, .collapse = COLLAPSE_MAX, .reduce = REDUCE_MAX),
+    MADE("t_cores", CORES, PER_PID, COUNTER, PERCENT, BY_RATE, .reduce = REDUCE_MAX,
+         .ceiling = CEILING_USABLE_CORES),
+    MADE("t_cores_sum", CORES, SINGLE, COUNTER, PERCENT, BY_RATE, .collapse = COLLAPSE_SUM,
+         .reduce = REDUCE_MAX),
+    MADE("t_ops", OPS, PER_PID, COUNTER, COUNT, .reduce = REDUCE_DELTA),
+    MADE("t_ops_total", OPS, SINGLE, COUNTER, COUNT, .collapse = COLLAPSE_SUM, .reduce = REDUCE_DELTA),
+    MADE("t_state", STATE, PER_PID, CATEGORICAL, NONE, .reduce = REDUCE_TALLY),
+    MADE("t_states", STATE, SINGLE, CATEGORICAL, NONE, .collapse = COLLAPSE_COUNT, .reduce = REDUCE_TALLY),
+    MADE("t_name", NAME, PER_PID, LABEL, NONE, .reduce = REDUCE_LAST),
+    MADE("t_tree_cores", TREE_CORES, SINGLE, COUNTER, PERCENT, BY_RATE, .reduce = REDUCE_MAX,
+         .ceiling = CEILING_USABLE_CORES),
+    MADE("t_grand", GRAND, SINGLE, COUNTER, COUNT, .reduce = REDUCE_DELTA),
+    MADE("t_free", FREE, SINGLE, GAUGE, BYTES, .reduce = REDUCE_MIN),
+    MADE("t_now", NOW, SINGLE, GAUGE, BYTES, .reduce = REDUCE_LAST),
+    MADE("t_load", LOAD, SINGLE, GAUGE, NONE, .reduce = REDUCE_MAX),
+    MADE("t_banner", BANNER, SINGLE, LABEL, NONE, .reduce = REDUCE_LAST),
+    MADE("t_mood", MOOD, SINGLE, CATEGORICAL, NONE, .reduce = REDUCE_TALLY),
 };
 static const struct measurement fixture_u_table[] = {
-    {"u_cores", U_CORES, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, 0, REDUCE_MAX, 0, 0, "m"},
-    {"u_load", U_LOAD, SCOPE_SINGLE, TYPE_GAUGE, UNIT_NONE, 0, 0, REDUCE_MAX, 0, 0, "m"},
-    {"u_machine", U_MACHINE, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, DERIVE_RATE, 0, REDUCE_MAX,
-     CEILING_ONLINE_CORES, 0, "m"},
+    MADE("u_cores", U_CORES, SINGLE, COUNTER, PERCENT, BY_RATE, .reduce = REDUCE_MAX),
+    MADE("u_load", U_LOAD, SINGLE, GAUGE, NONE, .reduce = REDUCE_MAX),
+    MADE("u_machine", U_MACHINE, SINGLE, COUNTER, PERCENT, BY_RATE, .reduce = REDUCE_MAX,
+         .ceiling = CEILING_ONLINE_CORES),
+    MADE("u_stalled", U_STALLED, SINGLE, COUNTER, PERCENT, BY_RATE, .reduce = REDUCE_MAX,
+         .ceiling = CEILING_ONE),
+    MADE("u_kept", U_KEPT, SINGLE, GAUGE, BYTES, .reduce = REDUCE_MAX, .kept = true),
 };
 static const struct measurement fixture_d_table[] = {
-    {"d_temperature", D_TEMPERATURE, SCOPE_PER_DEVICE, TYPE_GAUGE, UNIT_CELSIUS, 0, 0, REDUCE_MAX, 0, 0, "m"},
-    {"d_energy", D_ENERGY, SCOPE_PER_DEVICE, TYPE_COUNTER, UNIT_JOULES, 0, 0, REDUCE_DELTA, 0, 0, "m"},
+    MADE("d_temperature", D_TEMPERATURE, PER_DEVICE, GAUGE, CELSIUS, .reduce = REDUCE_MAX),
+    MADE("d_energy", D_ENERGY, PER_DEVICE, COUNTER, JOULES, .reduce = REDUCE_DELTA),
 };
 
 #define FIXTURE_SOURCE(NAME, FIELDS, COUNT, TABLE)                                                           \
@@ -101,7 +110,7 @@ static inline void bench_select(const char *list)
                                            .online_cores = FIXTURE_ONLINE};
 
     window_free(bench.window);
-    assert_int_equal(registry_select(&bench.registry, list, NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(registry_select(&bench.registry, list, NULL, NULL), 0);
     bench.window = window_new(&bench.registry, &options);
     assert_non_null(bench.window);
 }
@@ -244,5 +253,7 @@ static inline double tallied(const char *key, const char *subject, const char *s
             return value->tally.items[i].count;
     return 0;
 }
+
+#define RULE(NAME) cmocka_unit_test_setup_teardown(NAME, bench_setup, bench_teardown)
 
 #endif

@@ -1,0 +1,107 @@
+/*
+ * How a run ended: exit code, signal, cause of death, and who is still alive. Causes are told from what the
+ * kernel counted, never guessed from an exit code.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/units.h"
+#include "loop/run_state.h"
+#include "probe/cgroup_files.h"
+#include "probe/cgroup_target.h"
+#include "probe/oom_watch.h"
+#include "tree/tree.h"
+
+/* At whose limit the OOM killer struck. */
+static const char *oom_limit_text(struct run *run, const struct oom_verdict *oom)
+{
+    char limit[UNIT_TEXT_SIZE] = "";
+
+    if (oom->limit_bytes != CGROUP_NO_LIMIT)
+        (void)unit_human(UNIT_BYTES, (double)oom->limit_bytes, limit);
+    switch (oom->kind) {
+    case OOM_OWN_LIMIT:
+        return arena_printf(&run->arena, " at its own limit%s%s", limit[0] ? " of " : "", limit);
+    case OOM_ANCESTOR_LIMIT:
+        return arena_printf(&run->arena, " at the limit of its parent group (%s%s%s)", limit,
+                            limit[0] ? " of " : "", oom->group);
+    case OOM_HOST:
+        return ": the host was out of memory";
+    default:
+        return "; whose limit it was cannot be seen from here";
+    }
+}
+
+/* What the OOM killer had to do with it; NULL: nothing. A kill is the command's own unless all of them are
+ * accounted for by other processes that are known to have died of SIGKILL. */
+static const char *oom_cause(struct run *run, bool killed)
+{
+    struct oom_verdict oom;
+    uint64_t others = tree_killed(run->tree) - killed;
+    bool own_group = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN;
+
+    oom_watch_read(run->oom, &oom);
+    if (oom.kind == OOM_NONE)
+        return NULL;
+    bool of_command = killed && run->kill_rounds == 0;
+    if (oom.kind == OOM_ON_MACHINE)
+        return of_command
+                   ? "killed by SIGKILL, likely by the OOM killer: it has killed on this machine meanwhile"
+                   : NULL;
+    const char *limit = oom_limit_text(run, &oom);
+    if (of_command && others < oom.kills)
+        return arena_printf(&run->arena, "killed by the OOM killer%s", limit ? limit : "");
+    return arena_printf(&run->arena, "the OOM killer killed %llu %s%s", (unsigned long long)oom.kills,
+                        own_group ? "of its processes" : "in its group", limit ? limit : "");
+}
+
+void run_set_outcome(struct run *run)
+{
+    struct run_info *info = &run->info;
+    int status = run->root_status;
+    char text[160];
+
+    if (!run->root_ended) {
+        info->exit_code = 128 + SIGKILL;
+        info->cause = "does not end, not even at SIGKILL";
+        return;
+    }
+    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    const char *oom = oom_cause(run, killed);
+    if (WIFSIGNALED(status)) {
+        info->signal = WTERMSIG(status);
+        info->exit_code = 128 + info->signal;
+        const char *name = sigabbrev_np(info->signal);
+        (void)snprintf(text, sizeof(text), "killed by SIG%s%s%s", name ? name : "?",
+                       WCOREDUMP(status) ? ", core dumped" : "", run->ending ? ", ended through metron" : "");
+    } else {
+        info->exit_code = WEXITSTATUS(status);
+        (void)snprintf(text, sizeof(text), "exited with code %d%s", info->exit_code,
+                       run->ending ? ", ended through metron" : "");
+    }
+    if (oom && strncmp(oom, "killed", 6) == 0)
+        info->cause = oom;
+    else
+        info->cause = arena_printf(&run->arena, "%s%s%s", text, oom ? "; " : "", oom ? oom : "");
+}
+
+void run_name_survivors(struct run *run)
+{
+    size_t named = 0;
+
+    run->info.survivors_in_all = 0;
+    for (size_t i = 0; i < tree_count(run->tree); i++) {
+        const struct process *process = tree_process(run->tree, i);
+        if (process_is_zombie(process) || !process->of_command)
+            continue;
+        run->info.survivors_in_all++;
+        if (named < SURVIVORS_NAMED)
+            run->survivors[named++] = (struct run_survivor){
+                process->subject.id,
+                arena_strdup(&run->arena, process->command ? process->command : process->stat.comm)};
+    }
+    run->info.survivors = run->survivors;
+    run->info.survivor_count = named;
+}

@@ -1,0 +1,241 @@
+/* A tree whose files say what we write into them: what cannot be had from real processes. */
+#include "tree/tree.h"
+
+#include "tree_fixture.h"
+
+#include <sys/stat.h>
+
+/* A /proc of our own, with processes as we write them. */
+static char root[64];
+
+static void put_stat(pid_t pid, const char *text)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void put_process(pid_t pid, pid_t ppid, unsigned user_ticks, unsigned start_ticks)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof(text),
+                   "%d (made up) S %d 1 1 0 -1 4194560 10 20 0 0 %u 0 0 0 20 0 1 0 %u 4096 1 "
+                   "18446744073709551615 1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                   (int)pid, (int)ppid, user_ticks, start_ticks);
+    put_stat(pid, text);
+}
+
+static void remove_process(pid_t pid)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
+    (void)rmdir(path);
+    (void)rmdir(root);
+}
+
+/* Follows process 4711 of that /proc. */
+static void watch_recorded_as(enum tree_method method, bool reaps)
+{
+    struct tree_options options = tree_options_for(method);
+
+    (void)snprintf(root, sizeof(root), "/tmp/metron-tree-XXXXXX");
+    assert_non_null(mkdtemp(root));
+    watch.facts.live = false;
+    options.proc_root = root;
+    options.kept_descriptors = 0; /* a file of ours, once open, would never say that the process is gone */
+    options.start_ns = 0;         /* all that it used counts */
+    options.reaps = reaps;
+    options.read_clock = false;
+    watch_with(&options, method);
+    assert_int_equal(tree_add_root(watch.tree, 4711), 0);
+}
+
+static void watch_recorded(enum tree_method method)
+{
+    watch_recorded_as(method, false);
+}
+
+static void a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more(void **state)
+{
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 500, 1000);
+    tree_refresh(watch.tree);
+    double used = 500.0 / (double)clock_ticks_per_second();
+    assert_true(who(4711)->fresh);
+    assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
+    put_stat(4711, "not what the kernel writes");
+    tree_refresh(watch.tree);
+    assert_non_null(who(4711)); /* not dead: nothing says so */
+    assert_false(who(4711)->fresh);
+    assert_int_equal(tree_living(watch.tree), 1);
+    assert_int_equal(tree_exited(watch.tree), 0);
+    assert_true(fabs(tree_ledger(watch.tree)->live.cpu_seconds - used) < 1e-9);
+    put_process(4711, 1, 700, 1000);
+    tree_refresh(watch.tree);
+    assert_true(who(4711)->fresh);
+    assert_true(tree_ledger(watch.tree)->live.cpu_seconds > used);
+    remove_process(4711);
+    tree_refresh(watch.tree);
+    assert_null(who(4711));
+    assert_int_equal(tree_exited(watch.tree), 1);
+}
+
+static void another_start_time_is_another_process(void **state)
+{
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 500, 1000);
+    tree_refresh(watch.tree);
+    const uint64_t serial = who(4711)->subject.serial;
+    put_process(4711, 1, 3, 1001);
+    tree_refresh(watch.tree);
+    assert_null(who(4711)); /* the one we knew is gone, whoever has its number */
+    assert_int_equal(tree_exited(watch.tree), 1);
+    assert_int_equal(tree_add_root(watch.tree, 4711), 0);
+    tree_refresh(watch.tree);
+    assert_true(who(4711)->subject.serial != serial);
+    assert_int_equal(who(4711)->subject.incarnation, 2);
+    assert_true(tree_ledger(watch.tree)->gone.cpu_seconds > 0); /* and what it did is kept */
+    remove_process(4711);
+}
+
+static void children_of_whoever_has_an_ended_members_pid_are_not_ours(void **state)
+{
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 1, 1000);
+    put_process(4712, 4711, 1, 1001);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_count(watch.tree), 2);
+    put_process(4712, 1, 1, 2000); /* a stranger with the pid of our child that ended */
+    put_process(4713, 4712, 1, 2001);
+    put_process(4714, 4711, 1, 2002); /* a new child of our own */
+    tree_refresh(watch.tree);
+    tree_refresh(watch.tree);
+    assert_null(who(4712));
+    assert_null(who(4713));
+    assert_non_null(who(4714));
+    assert_int_equal(tree_count(watch.tree), 2);
+    for (pid_t pid = 4711; pid <= 4714; pid++)
+        remove_process(pid);
+}
+
+static void a_tree_without_a_root_folder_says_so(void **state)
+{
+    struct tree_options options = tree_options_for(TREE_LISTINGS);
+    struct metron_error error = {0};
+
+    (void)state;
+    options.proc_root = "/nowhere/proc";
+    assert_null(tree_new(&options, &error));
+    assert_non_null(strstr(error.message, "/nowhere/proc"));
+    assert_int_equal(error.code, -ENOENT);
+}
+
+static void put_io(pid_t pid, const char *text)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/%d/io", root, (int)pid);
+    (void)unlink(path);
+    if (!text)
+        return;
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define IO_TEXT(RCHAR)                                                                                       \
+    "rchar: " RCHAR                                                                                          \
+    "\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 0\n"
+
+static void io_that_can_no_longer_be_read_stays_as_it_was(void **state)
+{
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 1, 1000);
+    put_io(4711, IO_TEXT("1000"));
+    tree_refresh(watch.tree);
+    assert_true(who(4711)->has_io);
+    assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_RCHAR], 1000);
+    assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_WRITE_BYTES], 6);
+    put_io(4711, NULL);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_RCHAR], 1000);
+    put_io(4711, "rchar: 2000\nwchar: 2"); /* half a file is none */
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_RCHAR], 1000);
+    put_io(4711, IO_TEXT("3000"));
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_RCHAR], 3000);
+    put_io(4711, NULL);
+    remove_process(4711);
+}
+
+static void a_tree_without_io_files_has_no_io(void **state)
+{
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 1, 1000);
+    tree_refresh(watch.tree);
+    assert_true(who(4711)->fresh);
+    assert_false(who(4711)->has_io);
+    assert_false(tree_has_io(watch.tree));
+    remove_process(4711);
+}
+
+/* What is said to be missing of a process that ignores these signals (a mask) and has a child. */
+static bool loses_with_ignored(uint64_t ignored, enum tree_method method)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof(text),
+                   "4711 (made up) S 1 1 1 0 -1 4194560 10 20 0 0 1 0 0 0 20 0 1 0 1000 4096 1 "
+                   "18446744073709551615 1 1 1 0 0 0 0 %lu 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                   (unsigned long)ignored);
+    watch_recorded_as(method, true);
+    put_stat(4711, text);
+    put_process(4712, 4711, 1, 1001);
+    for (int i = 0; i < 3; i++)
+        tree_refresh(watch.tree);
+    assert_int_equal(tree_count(watch.tree), 2);
+    bool loses = tree_cpu_missing(watch.tree) != NULL;
+    tree_free(watch.tree);
+    watch.tree = NULL;
+    remove_process(4712);
+    remove_process(4711);
+    return loses;
+}
+
+static void sigchld_is_told_from_other_ignored_signals(void **state)
+{
+    const uint64_t all = 0x7fffffff, sigchld = UINT64_C(1) << (SIGCHLD - 1);
+
+    assert_true(loses_with_ignored(sigchld, method_of(state)));
+    assert_true(loses_with_ignored(all, method_of(state)));
+    assert_false(loses_with_ignored(all & ~sigchld, method_of(state)));
+    assert_false(loses_with_ignored(0, method_of(state)));
+}
+
+int main(void)
+{
+    (void)by_connector;
+    const struct CMUnitTest tests[] = {
+        ONE_WAY(a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more, by_listings),
+        ONE_WAY(another_start_time_is_another_process, by_listings),
+        ONE_WAY(children_of_whoever_has_an_ended_members_pid_are_not_ours, by_scan),
+        ONE_WAY(io_that_can_no_longer_be_read_stays_as_it_was, by_listings),
+        ONE_WAY(a_tree_without_io_files_has_no_io, by_listings),
+        ONE_WAY(sigchld_is_told_from_other_ignored_signals, by_scan),
+        ONE_WAY(a_tree_without_a_root_folder_says_so, by_listings),
+    };
+
+    return cmocka_run_group_tests(tests, become_reaper, NULL);
+}

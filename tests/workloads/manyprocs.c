@@ -1,16 +1,20 @@
 /*
- * usage: manyprocs [-f FANOUT] [-o FILE] COUNT SECONDS
+ * usage: manyprocs [-f FANOUT] [-o FILE] [-w INTERVAL] COUNT SECONDS
  *
  * COUNT processes (this one included), a tree in which each has up to FANOUT children (default COUNT: all
  * directly below the root). Once all live, their pids are written to FILE and "ready" is printed; they sleep,
- * and SECONDS later leave, leaves of the tree first.
+ * and SECONDS later leave, leaves of the tree first. -w: each wakes every INTERVAL seconds, so that none is
+ * idle.
  */
+#include <poll.h>
+
 #include "workload.h"
 
 struct plan {
     long count, fanout;
-    int born[2];    /* every process writes its pid here */
-    int release[2]; /* only the root holds the write end: its closing lets everybody go */
+    int born[2];         /* every process writes its pid here */
+    double wake_seconds; /* 0: sleep to the end */
+    int release[2];      /* only the root holds the write end: its closing lets everybody go */
 };
 
 /* Starts the children of `index` in a heap-shaped tree, and theirs. Returns only in the process it was called
@@ -25,8 +29,11 @@ static _Noreturn void member_main(const struct plan *plan, long index)
     if (write(plan->born[1], &self, sizeof(self)) != (ssize_t)sizeof(self))
         workload_fail("write");
     grow(plan, index);
-    while (read(plan->release[0], &byte, 1) < 0 && errno == EINTR)
+    struct pollfd released = {.fd = plan->release[0], .events = POLLIN};
+    int wake_ms = plan->wake_seconds > 0 ? (int)(1000 * plan->wake_seconds) : -1;
+    while (poll(&released, 1, wake_ms) <= 0)
         ;
+    (void)!read(plan->release[0], &byte, 1);
     while (wait(NULL) > 0 || errno == EINTR)
         ;
     _exit(0);
@@ -69,16 +76,18 @@ static void collect_pids(const struct plan *plan, const char *path)
 
 int main(int argc, char **argv)
 {
-    const char *usage = "manyprocs [-f FANOUT] [-o FILE] COUNT SECONDS";
+    const char *usage = "manyprocs [-f FANOUT] [-o FILE] [-w INTERVAL] COUNT SECONDS";
     struct plan plan = {.fanout = 0};
     const char *path = NULL;
     int option;
 
-    while ((option = getopt(argc, argv, "f:o:")) != -1) {
+    while ((option = getopt(argc, argv, "f:o:w:")) != -1) {
         if (option == 'f')
             plan.fanout = argument_integer(optarg);
         else if (option == 'o')
             path = optarg;
+        else if (option == 'w')
+            plan.wake_seconds = argument_number(optarg);
         else
             workload_usage(usage);
     }

@@ -1,0 +1,59 @@
+"""`make -j2` of a real C project: many short compilers, drivers and shells, counted to the last."""
+
+import os
+import pathlib
+import shutil
+
+import pytest
+
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
+ROOMS = ("base", "schema", "reduce", "store", "view")
+
+MAKEFILE = """\
+objects := $(patsubst %.c,%.o,$(wildcard {rooms}))
+all: $(objects)
+\tar rcs whole.a $(objects)
+%.o: %.c
+\t$(CC) -std=gnu17 -O3 -g -D_GNU_SOURCE -DMETRON_VERSION='"0"' -I. -c -o $@ $<
+.PHONY: all
+"""
+
+
+@pytest.fixture
+def project(programs):
+    """A copy of a part of metron itself that builds without anything but a compiler, anyone's to build."""
+    for tool in ("make", "cc", "ar"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is missing")
+    folder = programs / "project"
+    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("meson.build"))
+    (folder / "Makefile").write_text(MAKEFILE.format(rooms=" ".join(f"{room}/*.c" for room in ROOMS)), encoding="utf-8")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def built(runner, truth, project, args):
+    run = runner(args, [*truth.join, "make", "-j2", "-s", "-C", str(project), "CC=cc"], outer=truth.outer, timeout=90)
+    assert run.returncode == 0, run
+    assert (project / "whole.a").exists()
+    return run, truth.seconds()
+
+
+def test_build_is_counted_to_0_1_percent_with_an_own_leaf(own_leaf, leaf_truth, project):
+    run, seconds = built(own_leaf, leaf_truth, project, "--cgroup own")
+    assert seconds > 2, "too short a build to judge"
+    headline = run.info["headline"]["cpu_seconds"]
+    assert headline["source"] == "cgroup_cpu_seconds"
+    assert headline["value"] == pytest.approx(seconds, rel=0.001)
+    assert abs(run.summary["ledger_unaccounted_seconds"]) <= 0.005 * seconds
+
+
+def test_build_is_counted_to_0_5_percent_without(run_as_user, cpu_truth, project):
+    if os.getuid() == 0:
+        os.chown(project, 65534, 65534)
+    run, seconds = built(run_as_user, cpu_truth(), project, "--cgroup off")
+    assert seconds > 2, "too short a build to judge"
+    assert run.info["headline"]["cpu_seconds"]["value"] == pytest.approx(seconds, rel=0.005)
+    assert run.info["provenance"]["cpu_is_conserved"] is True

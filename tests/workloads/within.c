@@ -1,0 +1,97 @@
+/*
+ * usage: within MOUNT FILE -- COMMAND [ARGUMENT...]
+ *
+ * Makes a group below the one it is in (cgroup v2, mounted at MOUNT), runs COMMAND in it, waits until nobody
+ * lives there any more, writes the group's CPU time in microseconds to FILE, removes the group and exits as
+ * COMMAND did. So a count of COMMAND alone is had without its leaving the group it was started in: what it
+ * uses is counted there as well. Costs about a millisecond of its own.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "workload.h"
+
+static char group[4096];
+
+static void read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+
+    if (length < 0)
+        workload_fail(path);
+    text[length] = '\0';
+    (void)close(fd);
+}
+
+static void read_group_file(const char *name, char *text, size_t size)
+{
+    char path[sizeof(group) + 64];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", group, name);
+    read_text(path, text, size);
+}
+
+static void group_make(const char *mount)
+{
+    char text[8192];
+
+    read_text("/proc/self/cgroup", text, sizeof(text));
+    char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+    if (line == NULL)
+        workload_fail("no cgroup v2 in /proc/self/cgroup");
+    char *path = strstr(line, "0::") + 3;
+    path[strcspn(path, "\n")] = '\0';
+    int length = snprintf(group, sizeof(group), "%s/%s/within-%d", mount, path, (int)getpid());
+    if (length >= (int)sizeof(group) || mkdir(group, 0755) != 0)
+        workload_fail(group);
+}
+
+static _Noreturn void command_main(char **command)
+{
+    char path[sizeof(group) + 64];
+
+    (void)snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "0", 1) != 1)
+        workload_fail(path);
+    (void)execvp(command[0], command);
+    workload_fail(command[0]);
+}
+
+static void write_usage(const char *path)
+{
+    char text[4096];
+
+    read_group_file("cpu.stat", text, sizeof(text));
+    const char *usage = strstr(text, "usage_usec ");
+    if (usage == NULL)
+        workload_fail("cpu.stat");
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fprintf(file, "%lld\n", strtoll(usage + strlen("usage_usec "), NULL, 10)) < 0 ||
+        fclose(file) != 0)
+        workload_fail(path);
+}
+
+int main(int argc, char **argv)
+{
+    char text[4096];
+
+    if (argc < 5 || strcmp(argv[3], "--") != 0)
+        workload_usage("within MOUNT FILE -- COMMAND [ARGUMENT...]");
+    group_make(argv[1]);
+    pid_t pid = fork_checked();
+    if (pid == 0)
+        command_main(argv + 4);
+    int status = wait_checked(pid);
+    for (;;) {
+        read_group_file("cgroup.events", text, sizeof(text));
+        if (strstr(text, "populated 0") != NULL)
+            break;
+        sleep_seconds(0.02);
+    }
+    write_usage(argv[2]);
+    for (int i = 0; i < 100 && rmdir(group) != 0; i++)
+        sleep_seconds(0.01);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

@@ -119,8 +119,9 @@ static void a_living_process_holds_what_it_touched(void **state)
     assert_int_equal(smaps_parse(text, fixture_read("/proc/self/smaps_rollup", text, sizeof(text)), &after),
                      0);
     assert_int_equal(munmap(memory, held), 0);
-    assert_in_range(after.pss_bytes - before.pss_bytes, held, held + (1 << 20));
-    assert_in_range(after.uss_bytes - before.uss_bytes, held, held + (1 << 20));
+    /* Whoever else starts or ends meanwhile changes our share of the libraries. */
+    assert_in_range(after.pss_bytes - before.pss_bytes, held - (1 << 20), held + (1 << 20));
+    assert_in_range(after.uss_bytes - before.uss_bytes, held - (1 << 20), held + (1 << 20));
     assert_true(after.pss_bytes >= after.uss_bytes);
 }
 

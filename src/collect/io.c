@@ -124,7 +124,9 @@ static void survey(const struct collect_context *context, const char *reasons[])
                                      : "/proc/PID/io cannot be read",
                    reasons);
     reasons[BLOCKED_SECONDS] = NULL;
-    if (!context->facts->delay_accounting)
+    if (breakage_has("stat"))
+        reasons[BLOCKED_SECONDS] = "/proc/PID/stat cannot be read";
+    else if (!context->facts->delay_accounting)
         reasons[BLOCKED_SECONDS] =
             "the kernel does not count delays; sysctl kernel.task_delayacct=1 turns it on";
 }

@@ -323,6 +323,8 @@ static void run_finish(struct run *run)
     info->events_lost = tree_events_lost(run->tree);
     info->spawned_is_exact = tree_counts_all(run->tree);
     info->cpu_is_conserved = tree_cpu_missing(run->tree) == NULL;
+    info->has_io = tree_has_io(run->tree);
+    info->io_is_conserved = info->cpu_is_conserved && !tree_io_missed(run->tree);
     settle_methods(run);
     run_set_outcome(run);
     info->ended = true;

@@ -33,14 +33,16 @@ static int make_named(const char *folder, int version, struct cgroup_leaf *leaf)
     return leaf->join_fd < 0 ? -errno : 0;
 }
 
-int cgroup_leaf_make(const char *parent, int version, struct cgroup_leaf *out)
+static int make_leaf(const char *parent, int version, const char *role, struct cgroup_leaf *out)
 {
     int code = -EEXIST;
 
     *out = CGROUP_LEAF_NONE;
     for (int try = 1; try <= NAME_TRIES && (code == -EEXIST || code == -ENOENT); try++) {
-        if (asprintf(&out->folder, try == 1 ? "%s/" LEAF_PREFIX "%d" : "%s/" LEAF_PREFIX "%d-%d", parent,
-                     (int)getpid(), try) < 0) {
+        char number[16] = "";
+        if (try > 1)
+            (void)snprintf(number, sizeof(number), "-%d", try);
+        if (asprintf(&out->folder, "%s/" LEAF_PREFIX "%d%s%s", parent, (int)getpid(), role, number) < 0) {
             out->folder = NULL;
             return -ENOMEM;
         }
@@ -53,6 +55,16 @@ int cgroup_leaf_make(const char *parent, int version, struct cgroup_leaf *out)
         }
     }
     return code;
+}
+
+int cgroup_leaf_make(const char *parent, int version, struct cgroup_leaf *out)
+{
+    return make_leaf(parent, version, "", out);
+}
+
+int cgroup_leaf_make_aside(const char *parent, struct cgroup_leaf *out)
+{
+    return make_leaf(parent, 2, "-self", out);
 }
 
 static int remove_group(const char *path, const struct stat *status, int type, struct FTW *place)

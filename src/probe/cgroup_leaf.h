@@ -26,6 +26,8 @@ struct cgroup_leaf {
  * where cgroup.procs would take a lock that every fork of the machine waits for. A negative errno leaves
  * nothing. */
 int cgroup_leaf_make(const char *parent, int version, struct cgroup_leaf *out);
+/* The same for metron itself, in v2. */
+int cgroup_leaf_make_aside(const char *parent, struct cgroup_leaf *out);
 /* Closes it and removes it with all empty groups below it. One that still has members stays, unlocked. */
 void cgroup_leaf_remove(struct cgroup_leaf *leaf);
 /* Removes the leaves below `parent` that nobody holds and nobody is in. */

@@ -96,7 +96,7 @@ static void disable_controllers(struct cgroup_target *target, const char *folder
  * a leaf of our own, beside the target's. */
 static void step_aside(struct cgroup_target *target, const char *folder)
 {
-    if (!alone_in(folder) || cgroup_leaf_make(folder, 2, &target->aside) < 0)
+    if (!alone_in(folder) || cgroup_leaf_make_aside(folder, &target->aside) < 0)
         return;
     if (write(target->aside.join_fd, "0", 1) == 1 && enable_controllers(target, folder))
         return;
@@ -183,6 +183,16 @@ static bool make_leaves(struct cgroup_target *target)
            !target->reasons[CGROUP_MEMORY];
 }
 
+static void remove_leaves(struct cgroup_target *target)
+{
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+        if (!target->leaves[i].folder)
+            continue;
+        cgroup_leaf_remove(&target->leaves[i]);
+        cgroup_leaf_sweep(target->place.spots[i].folder);
+    }
+}
+
 int cgroup_target_open(struct cgroup_target *target, struct cgroup_place *place, enum cgroup_mode mode,
                        bool look_only, struct metron_error *error)
 {
@@ -202,6 +212,7 @@ int cgroup_target_open(struct cgroup_target *target, struct cgroup_place *place,
     } else if (make_leaves(target)) {
         target->scope = CGROUP_SCOPE_OWN;
     } else {
+        remove_leaves(target); /* one that counts neither CPU nor memory is of no use */
         target->why_not_own =
             target->reasons[target->place.spots[CGROUP_UNIFIED].version ? CGROUP_UNIFIED : CGROUP_MEMORY];
         target->scope = found ? CGROUP_SCOPE_INHERITED : CGROUP_SCOPE_NONE;
@@ -213,18 +224,8 @@ int cgroup_target_open(struct cgroup_target *target, struct cgroup_place *place,
 
 void cgroup_target_close(struct cgroup_target *target)
 {
-    bool own = target->scope == CGROUP_SCOPE_OWN && !target->look_only;
-
-    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
-        const struct cgroup_spot *spot = &target->place.spots[i];
-        bool made = target->leaves[i].folder != NULL;
-        if (made)
-            cgroup_leaf_remove(&target->leaves[i]);
-        if (own && made)
-            cgroup_leaf_sweep(spot->folder);
-    }
-    if (own)
-        step_back(target);
+    remove_leaves(target);
+    step_back(target);
     cgroup_place_fini(&target->place);
     *target = (struct cgroup_target){.aside = CGROUP_LEAF_NONE};
     for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)

@@ -120,6 +120,13 @@ int pid_io_parse(const char *text, size_t length, struct pid_io *out)
     return 0;
 }
 
+struct pid_io pid_io_minus(const struct pid_io *a, const struct pid_io *b)
+{
+    return (struct pid_io){a->rchar - b->rchar,           a->wchar - b->wchar,
+                           a->syscr - b->syscr,           a->syscw - b->syscw,
+                           a->read_bytes - b->read_bytes, a->write_bytes - b->write_bytes};
+}
+
 /*
  * /proc/PID/limits, proc_pid_limits() in fs/proc/base.c, "%-25s %-20s %-20s %-10s\n" a line:
  *

@@ -37,6 +37,7 @@ struct pid_io {
     uint64_t rchar, wchar, syscr, syscw, read_bytes, write_bytes;
 };
 int pid_io_parse(const char *text, size_t length, struct pid_io *out);
+struct pid_io pid_io_minus(const struct pid_io *a, const struct pid_io *b);
 
 /* Soft limit of "Max open files"; UINT64_MAX for unlimited. */
 int pid_limits_parse(const char *text, size_t length, uint64_t *open_files);

@@ -82,15 +82,42 @@ static struct headline_answer stall(const struct record *summary, bool own_cgrou
     return share;
 }
 
+/* Of two numbers that should be the same: the share of the larger, and at least so much, that they may
+ * differ. */
+#define CPU_TOLERANCE          0.01
+#define CPU_TOLERANCE_SECONDS  0.05
+#define CHARGE_TOLERANCE       0.10
+#define CHARGE_TOLERANCE_BYTES (64.0 * 1024 * 1024) /* libraries are charged to whoever read them first */
+
+static bool cpu_exceeds(double larger_seconds, double smaller_seconds)
+{
+    double difference = larger_seconds - smaller_seconds;
+    return difference > CPU_TOLERANCE_SECONDS && difference > CPU_TOLERANCE * larger_seconds;
+}
+
+/* The own group's count. Neither it nor the ledger ever counts too much: where the ledger has more, processes
+ * have been moved out of the group. */
+static struct headline_answer cpu_seconds(const struct record *summary,
+                                          const struct headline_method_facts *facts)
+{
+    struct headline_answer ledger = answer(summary, "proc_cpu_seconds", facts->cpu_note);
+    struct headline_answer group = answer(summary, "cgroup_cpu_seconds", NULL);
+
+    if (!facts->own_cgroup || !group.has)
+        return ledger;
+    if (!ledger.has || !cpu_exceeds(ledger.value, group.value))
+        return group;
+    if (!ledger.note)
+        ledger.note = "some of its processes left its control group";
+    return ledger;
+}
+
 struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts)
 {
     struct headline headline = {0};
     bool own = facts->own_cgroup;
 
-    if (own)
-        headline.cpu_seconds = answer(summary, "cgroup_cpu_seconds", NULL);
-    if (!headline.cpu_seconds.has)
-        headline.cpu_seconds = answer(summary, "proc_cpu_seconds", facts->cpu_note);
+    headline.cpu_seconds = cpu_seconds(summary, facts);
     headline.peak_memory_bytes = peak_memory(summary, facts);
     if (own)
         headline.memory_upper_bound = answer(summary, "cgroup_mem_peak", NULL);
@@ -103,13 +130,6 @@ struct headline headline_of(const struct record *summary, const struct headline_
     return headline;
 }
 
-/* Of two numbers that should be the same: the share of the larger, and at least so much, that they may
- * differ. */
-#define CPU_TOLERANCE          0.01
-#define CPU_TOLERANCE_SECONDS  0.05
-#define CHARGE_TOLERANCE       0.10
-#define CHARGE_TOLERANCE_BYTES (64.0 * 1024 * 1024) /* libraries are charged to whoever read them first */
-
 void headline_disagreements(struct strbuf *out, const struct record *summary,
                             const struct headline_method_facts *facts)
 {
@@ -120,9 +140,7 @@ void headline_disagreements(struct strbuf *out, const struct record *summary,
         return;
     if (record_number(summary, "cgroup_cpu_seconds", &group) &&
         record_number(summary, "proc_cpu_seconds", &ledger)) {
-        double difference = group > ledger ? group - ledger : ledger - group;
-        double most = group > ledger ? group : ledger;
-        if (difference > CPU_TOLERANCE_SECONDS && difference > CPU_TOLERANCE * most)
+        if (cpu_exceeds(group, ledger) || cpu_exceeds(ledger, group))
             strbuf_addf(out, "CPU: its control group counts %s, the ledger %s: %s\n",
                         unit_human(UNIT_SECONDS, group, first), unit_human(UNIT_SECONDS, ledger, second),
                         group > ledger

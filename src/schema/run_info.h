@@ -102,7 +102,8 @@ struct run_info {
     const char *cgroup_reason;         /* why not own; NULL if it is */
     const char *processes_seen_by;     /* connector, listings or scan */
     const char *processes_seen_reason; /* why not the connector */
-    bool spawned_is_exact, cpu_is_conserved;
+    bool spawned_is_exact, cpu_is_conserved, io_is_conserved;
+    bool has_io; /* I/O was measured at all */
     uint64_t events_lost;
     const struct run_collector *collectors;
     size_t collector_count;

@@ -253,12 +253,12 @@ static bool same_process(const struct tree *tree, struct process *process, const
     return true;
 }
 
-/* A process that no longer lets us look keeps what it last showed. */
-static void read_io(struct tree *tree, struct process *process)
+/* A process that no longer lets us look keeps what it last showed. The file is kept open from the first time
+ * on: of a zombie an ordinary user cannot open it any more. */
+void member_read_io(struct tree *tree, struct process *process)
 {
     char text[256];
-    ssize_t length =
-        pid_dir_read(&process->dir, &tree->reader, PID_FILE_IO, process->passes > 0, text, sizeof(text));
+    ssize_t length = pid_dir_read(&process->dir, &tree->reader, PID_FILE_IO, true, text, sizeof(text));
 
     if (length > 0 && pid_io_parse(text, (size_t)length, &process->io) == 0)
         process->has_io = tree->has_io = true;
@@ -317,7 +317,7 @@ static int look_at(struct tree *tree, struct process *process, uint64_t cpu_ns, 
     process->look_again = false;
     process->cpu_ns = cpu_ns;
     if (tree->options.read_io)
-        read_io(tree, process);
+        member_read_io(tree, process);
     if (process->passes == 0 && process->was_there)
         process->baseline = ledger_of_process(&stat, cpu_ns, process->has_io ? &process->io : NULL);
     if (tree->options.read_commands && process->image != image_of(&stat) && stat.state != 'Z')

@@ -26,10 +26,13 @@ struct tree {
     enum tree_method method;
     struct ledger ledger;
     bool dropped_children; /* a parent that ignores SIGCHLD was seen */
+    bool io_missed;        /* I/O counters of somebody who ended could not be read */
     bool has_io;           /* I/O counters of somebody were read */
     char cpu_missing[160];
     pid_t last_pid; /* about to be reaped, and what its io file said: 0 if it could not be read */
     struct pid_io last_io;
+    struct pid_io children_io; /* where that fails: of all that we reaped before it */
+    bool has_children_io;
     uint64_t spawned, exited, killed;
     unsigned living, zombies;
     struct timespec wall_at_start; /* these two name the same instant */
@@ -71,6 +74,9 @@ void discover_by_scan(struct tree *tree);
 /* Reads stat (and clock) of a member and settles its identity. 0; -ESRCH: it has gone; another negative
  * errno: it could not be read this time. */
 int member_read(struct tree *tree, struct process *process);
+
+/* Its I/O counters; the file stays open, if it may. */
+void member_read_io(struct tree *tree, struct process *process);
 
 /* Wall time of a monotonic stamp, immune to steps of the wall clock since the start. */
 struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "probe/connector.h"
+#include "probe/own_io.h"
 #include "tree/members.h"
 
 /* Linux' own upper bound on pids (PID_MAX_LIMIT): a count for each is virtual until a pid is seen. */
@@ -95,7 +96,11 @@ int tree_add_root(struct tree *tree, pid_t pid)
     struct process *root = members_find(tree, pid);
     if (!root)
         root = members_add(tree, pid, 0);
-    return root ? 0 : -ENOMEM;
+    if (!root)
+        return -ENOMEM;
+    if (tree->options.read_io)
+        member_read_io(tree, root); /* opened now, it can be read when the command has ended, however soon */
+    return 0;
 }
 
 /* The member that forked, or NULL: one that has ended forks no more, its pid is somebody else's by now. */
@@ -306,14 +311,38 @@ void tree_before_reap(struct tree *tree, pid_t pid)
     if (!tree->options.read_io || is_stranger(tree, pid))
         return;
     /* Its io file is there until it is reaped; after that only what reached storage is told (wait4), and what
-     * passed through read and write would be lost in our own counters. */
+     * passed through read and write would be lost in our own counters. A zombie's files belong to root: an
+     * ordinary user can only read it through a descriptor from before. */
+    struct process *process = members_find(tree, pid);
+    bool known = process && process->dir.kept[PID_FILE_IO] >= 0;
     pid_dir_init(&dir, pid);
-    ssize_t length = pid_dir_read(&dir, &tree->reader, PID_FILE_IO, false, text, sizeof(text));
+    ssize_t length =
+        pid_dir_read(known ? &process->dir : &dir, &tree->reader, PID_FILE_IO, known, text, sizeof(text));
     if (length > 0 && pid_io_parse(text, (size_t)length, &tree->last_io) == 0) {
         tree->last_pid = pid;
         tree->has_io = true;
+    } else {
+        tree->has_children_io = own_io_of_children(&tree->children_io) == 0;
     }
     pid_dir_close(&dir, &tree->reader);
+}
+
+/* What the process that was just reaped had read and written; NULL: not known. */
+static const struct pid_io *io_of_reaped(struct tree *tree, const struct process *process)
+{
+    struct pid_io after;
+
+    if (!tree->options.read_io)
+        return NULL;
+    if (tree->last_pid)
+        return &tree->last_io;
+    if (tree->has_children_io && own_io_of_children(&after) == 0) {
+        tree->last_io = pid_io_minus(&after, &tree->children_io);
+        tree->has_io = true;
+        return &tree->last_io;
+    }
+    tree->io_missed = true;
+    return process && process->has_io ? &process->io : NULL; /* the last that was seen of it */
 }
 
 void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage)
@@ -326,7 +355,7 @@ void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusag
     struct process *process = members_find(tree, pid);
     if (!process)
         process = members_add(tree, pid, 0);
-    ledger_reap(&tree->ledger, usage, tree->last_pid == pid ? &tree->last_io : NULL);
+    ledger_reap(&tree->ledger, usage, io_of_reaped(tree, process));
     tree->last_pid = 0;
     if (!process)
         return;
@@ -398,6 +427,11 @@ void tree_note_hwm(struct tree *tree, uint64_t bytes)
 bool tree_has_io(const struct tree *tree)
 {
     return tree->has_io;
+}
+
+bool tree_io_missed(const struct tree *tree)
+{
+    return tree->io_missed;
 }
 
 void tree_settle(struct tree *tree)

@@ -140,7 +140,8 @@ unsigned tree_living(const struct tree *tree); /* members that are not zombies, 
 unsigned tree_zombies(const struct tree *tree);
 const struct ledger *tree_ledger(const struct tree *tree);
 void tree_note_hwm(struct tree *tree, uint64_t bytes); /* a high-water mark was read */
-bool tree_has_io(const struct tree *tree);             /* I/O counters of somebody were read */
+bool tree_io_missed(const struct tree *tree); /* what somebody that ended had read and written is not known */
+bool tree_has_io(const struct tree *tree);    /* I/O counters of somebody were read */
 /* The last pass has been made: what is missing in the ledger now is lost. */
 void tree_settle(struct tree *tree);
 /* What the ledger is known to miss; NULL: nothing. Borrowed. */

@@ -36,18 +36,35 @@ static const char *how(const struct measurement *measurement)
     return reduce_name(measurement->reduce);
 }
 
+/* Of the columns whose contents differ much in length, each with two spaces behind. */
+struct widths {
+    int key, unit, cost;
+};
+
+static struct widths measure_columns(const struct registry *registry)
+{
+    struct widths widths = {.key = 5, .unit = 6, .cost = 7};
+    char cost[COST_TEXT_SIZE];
+
+    for (size_t i = 0; i < registry->count; i++) {
+        const struct measurement *m = registry->entries[i].measurement;
+        int key = (int)strlen(m->key) + 2, unit = (int)strlen(unit_name(m->unit)) + 2;
+        int reads = (int)strlen(cost_text(m->cost, cost)) + 2;
+        widths.key = key > widths.key ? key : widths.key;
+        widths.unit = unit > widths.unit ? unit : widths.unit;
+        widths.cost = reads > widths.cost ? reads : widths.cost;
+    }
+    return widths;
+}
+
 void measurements_table(struct strbuf *out, const struct registry *registry,
                         const struct run_collector *sources, size_t width)
 {
-    enum {
-        KEY_WIDTH = 28,
-        SCOPE_WIDTH = 8,
-        TYPE_WIDTH = 12,
-        UNIT_WIDTH = 9,
-        HOW_WIDTH = 14,
-        COST_WIDTH = 14
-    };
-    const size_t columns = 2 + KEY_WIDTH + SCOPE_WIDTH + TYPE_WIDTH + UNIT_WIDTH + HOW_WIDTH + COST_WIDTH;
+    const struct widths widths = measure_columns(registry);
+    const int key_width = widths.key, unit_width = widths.unit, cost_width = widths.cost;
+    enum { SCOPE_WIDTH = 8, TYPE_WIDTH = 12, HOW_WIDTH = 14 };
+    const size_t columns =
+        (size_t)(2 + key_width + SCOPE_WIDTH + TYPE_WIDTH + unit_width + HOW_WIDTH + cost_width);
     const bool wide = width >= columns + 30;
     const struct source *source = NULL;
     char cost[COST_TEXT_SIZE];
@@ -60,15 +77,15 @@ void measurements_table(struct strbuf *out, const struct registry *registry,
             source = entry->source;
             strbuf_addf(out, "%s%s: %s", i ? "\n" : "", source->name, source->title);
             strbuf_addf(out, reason ? " (not available: %s)\n" : "\n", reason ? reason : "");
-            strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s%-*s%s\n", KEY_WIDTH, "KEY", SCOPE_WIDTH, "SCOPE",
-                        TYPE_WIDTH, "TYPE", UNIT_WIDTH, "UNIT", HOW_WIDTH, "REDUCED BY",
-                        wide ? COST_WIDTH : 0, wide ? "READS" : "", wide ? "MEANING" : "");
+            strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s%-*s%s\n", key_width, "KEY", SCOPE_WIDTH, "SCOPE",
+                        TYPE_WIDTH, "TYPE", unit_width, "UNIT", HOW_WIDTH, "REDUCED BY",
+                        wide ? cost_width : 0, wide ? "READS" : "", wide ? "MEANING" : "");
         }
-        strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s", KEY_WIDTH, m->key, SCOPE_WIDTH, scope_name(m->scope),
-                    TYPE_WIDTH, type_name(m->type), UNIT_WIDTH, unit_name(m->unit), HOW_WIDTH, how(m));
+        strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s", key_width, m->key, SCOPE_WIDTH, scope_name(m->scope),
+                    TYPE_WIDTH, type_name(m->type), unit_width, unit_name(m->unit), HOW_WIDTH, how(m));
         (void)cost_text(m->cost, cost);
         if (wide)
-            strbuf_addf(out, "%-*s", COST_WIDTH, cost);
+            strbuf_addf(out, "%-*s", cost_width, cost);
         else
             strbuf_addf(out, "\n%6s", "");
         add_wrapped(out, m->meaning, wide ? columns : 6, width);

@@ -87,8 +87,9 @@ class Group:
         return sorted(path for path in self.path.iterdir() if path.is_dir())
 
     def leaf(self):
-        """The one group that metron has made below this one, as a Group; None if it has made none."""
-        made = self.subgroups()
+        """The one group that metron has made for its target below this one, as a Group; None if it has made none. In
+        v2 it may have made one for itself beside it."""
+        made = [path for path in self.subgroups() if not path.name.endswith("-self")]
         assert len(made) <= 1, f"more than one group below {self.path}: {made}"
         return Group(self.join_program, made[0], self.version) if made else None
 

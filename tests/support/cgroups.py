@@ -20,12 +20,12 @@ MIB = 1 << 20
 
 def own_group(kind, controller):
     """The folder of the group we are in: kind 'cgroup' (v1, of a controller) or 'cgroup2'; None if there is none."""
-    return cputruth._own_group(kind, controller)
+    return cputruth.own_group(kind, controller)
 
 
 def unified_mount():
     """Where all of cgroup v2 is mounted, with or without controllers; None if it is not."""
-    for mount, root, kind, _ in cputruth._mounts():
+    for mount, root, kind, _ in cputruth.mounts():
         if kind == "cgroup2" and root == "/":
             return mount
     return None
@@ -42,7 +42,7 @@ def why_no_leaf():
         return "neither cgroup v2 nor cpuacct is mounted"
     if os.path.isdir("/run/systemd/system") and not _is_delegated(own):
         return f"{own} is systemd's and not delegated"
-    trial = own / cputruth.CpuTruth._name()
+    trial = own / cputruth.group_name()
     try:
         trial.mkdir()
         trial.rmdir()
@@ -127,7 +127,7 @@ class Groups:
         self.enabled = []
 
     def _make(self, parent, version):
-        path = parent / cputruth.CpuTruth._name()
+        path = parent / cputruth.group_name()
         try:
             path.mkdir()
         except OSError as error:

@@ -13,7 +13,12 @@ class NoTruth(Exception):
     """This machine lets us make no such group; the text says why."""
 
 
-def _mounts():
+def group_name():
+    """A name that no other group has, and no metron would take for its own."""
+    return f"metron-test-{os.getpid()}-{time.monotonic_ns()}"
+
+
+def mounts():
     """(mount point, root inside the file system, type, super options) of every cgroup mount."""
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         for line in file:
@@ -33,9 +38,9 @@ def _membership(controller):
     return None
 
 
-def _own_group(kind, controller):
+def own_group(kind, controller):
     own = _membership(controller)
-    for mount, root, mounted_kind, options in _mounts():
+    for mount, root, mounted_kind, options in mounts():
         if mounted_kind != kind or own is None:
             continue
         if kind == "cgroup" and controller not in options:
@@ -69,15 +74,11 @@ class CpuTruth:
         self.groups.append(path)
         return path
 
-    @staticmethod
-    def _name():
-        return f"metron-test-{os.getpid()}-{time.monotonic_ns()}"
-
     def _make_v1(self, uid):
-        own = _own_group("cgroup", "cpuacct")
+        own = own_group("cgroup", "cpuacct")
         if own is None:
             raise OSError("cpuacct is not mounted")
-        leaf = self._mkdir(own / self._name())
+        leaf = self._mkdir(own / group_name())
         if uid is not None:
             os.chown(leaf / "tasks", uid, -1)
         self.usage_file = leaf / "cpuacct.usage"
@@ -88,10 +89,10 @@ class CpuTruth:
     def _make_v2(self, uid):
         # An ordinary user may only move within a subtree whose top it may write: metron starts in one leaf
         # of it and the target joins the other.
-        own = _own_group("cgroup2", "")
+        own = own_group("cgroup2", "")
         if own is None:
             raise OSError("cgroup v2 is not mounted")
-        top = self._mkdir(own / self._name())
+        top = self._mkdir(own / group_name())
         outside, leaf = self._mkdir(top / "metron"), self._mkdir(top / "target")
         if uid is not None:
             for group in (top, leaf):

@@ -58,7 +58,8 @@ static unsigned leaves_of(const struct cgroup_place *place)
     unsigned count = 0;
 
     for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
-        if (place->spots[i].version)
+        /* In v2 all controllers are in one folder. */
+        if (place->spots[i].version == 1 || (place->spots[i].version == 2 && i == CGROUP_UNIFIED))
             count += leaves_below(place->spots[i].folder);
     return count;
 }

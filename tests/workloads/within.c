@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -81,20 +82,33 @@ static void write_usage(const char *path)
         workload_fail(path);
 }
 
+/* Told by the kernel: to look now and then would itself be counted in the group above. */
+static void await_empty(void)
+{
+    char path[sizeof(group) + 64], text[256];
+
+    (void)snprintf(path, sizeof(path), "%s/cgroup.events", group);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct pollfd changed = {.fd = fd, .events = POLLPRI};
+    for (;;) {
+        ssize_t length = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+        if (length < 0)
+            workload_fail(path);
+        text[length] = '\0';
+        if (strstr(text, "populated 0") != NULL)
+            break;
+        (void)poll(&changed, 1, -1);
+    }
+    (void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
-    char text[4096];
-
     if (argc < 5 || strcmp(argv[3], "--") != 0)
         workload_usage("within MOUNT FILE -- COMMAND [ARGUMENT...]");
     group_make(argv[1]);
     int status = wait_checked(start_command(argv + 4));
-    for (;;) {
-        read_group_file("cgroup.events", text, sizeof(text));
-        if (strstr(text, "populated 0") != NULL)
-            break;
-        sleep_seconds(0.02);
-    }
+    await_empty();
     write_usage(argv[2]);
     for (int i = 0; i < 100 && rmdir(group) != 0; i++)
         sleep_seconds(0.01);

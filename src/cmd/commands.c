@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -25,6 +26,15 @@ bool command_colors(const struct settings *settings, int fd)
     if (wanted != CHOICE_COLORS_AUTO)
         return wanted == CHOICE_COLORS_ALWAYS;
     return isatty(fd) && !(no_color && no_color[0]) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+size_t command_width(int fd)
+{
+    struct winsize size;
+
+    if (!isatty(fd))
+        return 0;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
 }
 
 int command_print(const char *text, size_t length)

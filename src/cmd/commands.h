@@ -23,6 +23,8 @@ enum { EXIT_OK = 0, EXIT_TROUBLE = 1, EXIT_WRONG_USAGE = 2 };
 bool command_begin(const struct command_description *description, int argc, char **argv,
                    struct settings *settings, int *first_operand, int *exit_code);
 /* Whether to colour what goes to `fd`. */
+/* Columns of the terminal that `fd` is; 0 if it is none. */
+size_t command_width(int fd);
 bool command_colors(const struct settings *settings, int fd);
 /* Writes a whole text to stdout: EXIT_OK or EXIT_TROUBLE. */
 int command_print(const char *text, size_t length);

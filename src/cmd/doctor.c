@@ -14,6 +14,7 @@
 #include "probe/connector.h"
 #include "probe/kernel.h"
 #include "view/doctor.h"
+#include "view/wrap.h"
 
 static const struct command_description description = {
     .name = "doctor",
@@ -27,7 +28,7 @@ static const struct command_description description = {
     .command = COMMAND_DOCTOR,
 };
 
-enum { FINDINGS_MAX = 96, KEYS_NAMED = 3 };
+enum { FINDINGS_MAX = 96, KEYS_NAMED = 3, DETAIL_COLUMN = 29 };
 
 struct report {
     struct doctor_finding findings[FINDINGS_MAX];
@@ -186,19 +187,27 @@ static int doctor_main(int argc, char **argv)
     struct availability availability = {0};
     struct metron_error error = {0};
     struct report report = {0};
-    struct strbuf text = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT, lines = STRBUF_INIT;
     int first = argc, exit_code;
 
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
         goto out;
+    if (first < argc) {
+        log_error("doctor: '%s' is no option, and doctor takes no operands; see 'metron doctor --help'",
+                  argv[first]);
+        exit_code = EXIT_WRONG_USAGE;
+        goto out;
+    }
     exit_code = EXIT_TROUBLE;
+    const enum cgroup_mode mode = (enum cgroup_mode)settings_choice(&settings, SETTING_CGROUP);
     const struct availability_options looking = {
         .proc_root = "/proc",
-        .cgroup_mode = (enum cgroup_mode)settings_choice(&settings, SETTING_CGROUP),
+        .cgroup_mode =
+            mode == CGROUP_MODE_OWN ? CGROUP_MODE_AUTO : mode, /* what cannot be had is told, no error */
         .look_only = true,
         .tuning = {.smaps = settings_flag(&settings, SETTING_SMAPS)},
     };
-    if (availability_init(&availability, &looking, &error) < 0 && error.code != -EACCES) {
+    if (availability_init(&availability, &looking, &error) < 0) {
         log_error("%s", error.message);
         goto out;
     }
@@ -212,9 +221,12 @@ static int doctor_main(int argc, char **argv)
         doctor_json(&text, report.findings, report.count);
     else
         doctor_text(&text, report.findings, report.count, command_colors(&settings, STDOUT_FILENO));
-    exit_code = command_print(strbuf_text(&text), text.length);
+    wrap_lines(&lines, strbuf_text(&text), DETAIL_COLUMN,
+               settings_flag(&settings, SETTING_JSON) ? 0 : command_width(STDOUT_FILENO));
+    exit_code = command_print(strbuf_text(&lines), lines.length);
 out:
     strbuf_fini(&text);
+    strbuf_fini(&lines);
     arena_fini(&report.arena);
     availability_fini(&availability);
     settings_fini(&settings);

@@ -49,9 +49,10 @@ static int print_version(void)
 {
     struct strbuf text = STRBUF_INIT;
 
-    strbuf_addf(&text,
-                "metron %s\nfeatures: process connector, libuv %s\nnot in this build: cgroup, BPF, GPU\n",
-                METRON_VERSION, uv_version_string());
+    strbuf_addf(
+        &text,
+        "metron %s\nfeatures: process connector, control groups, libuv %s\nnot in this build: BPF, GPU\n",
+        METRON_VERSION, uv_version_string());
     int code = command_print(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return code;

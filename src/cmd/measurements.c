@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -25,14 +24,13 @@ static const struct command_description description = {
     .options_anywhere = true,
 };
 
+/* Into a file or a pipe: wide, with the meanings beside the keys. */
 static size_t screen_width(void)
 {
-    struct winsize size;
     static const size_t wide = 160;
+    size_t width = command_width(STDOUT_FILENO);
 
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60)
-        return size.ws_col;
-    return isatty(STDOUT_FILENO) ? 80 : wide;
+    return width ? width : wide;
 }
 
 /* Leaves only what the operands name in the registry. */

@@ -10,6 +10,7 @@
 #include "cmd/commands.h"
 #include "loop/run.h"
 #include "view/run_summary.h"
+#include "view/wrap.h"
 
 static const struct command_description description = {
     .name = "run",
@@ -100,7 +101,8 @@ static void fill_looking(struct availability_options *looking, const struct sett
     *looking = (struct availability_options){
         .proc_root = "/proc",
         .cgroup_mode = (enum cgroup_mode)cgroup,
-        .tuning = {.sample_interval = options->sample_interval,
+        .tuning = {.mask_secrets = options->mask_secrets,
+                   .sample_interval = options->sample_interval,
                    .smaps = settings_flag(settings, SETTING_SMAPS),
                    .smaps_interval = settings_real(settings, SETTING_SMAPS_INTERVAL),
                    .smaps_budget = settings_real(settings, SETTING_SMAPS_BUDGET),
@@ -116,7 +118,7 @@ static void print_summary(const struct run *run, const struct settings *settings
     const struct run_info *info = run_get_info(run);
     const char *format = settings_text(settings, SETTING_SUMMARY_FORMAT);
     bool colors = command_colors(settings, STDERR_FILENO);
-    struct strbuf text = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT, lines = STRBUF_INIT;
 
     if (!log_enabled(LOG_LEVEL_INFO))
         return;
@@ -124,8 +126,11 @@ static void print_summary(const struct run *run, const struct settings *settings
         run_summary_format(&text, format, info, colors);
     else
         run_summary_write(&text, info, run_was_discarded(run), colors);
-    (void)file_write_all(STDERR_FILENO, strbuf_text(&text), text.length);
+    /* A format of the user's own is his to break. */
+    wrap_lines(&lines, strbuf_text(&text), RUN_SUMMARY_INDENT, format ? 0 : command_width(STDERR_FILENO));
+    (void)file_write_all(STDERR_FILENO, strbuf_text(&lines), lines.length);
     strbuf_fini(&text);
+    strbuf_fini(&lines);
 }
 
 static int run_command(const struct settings *settings, char **argv, struct availability *availability,

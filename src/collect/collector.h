@@ -29,6 +29,7 @@ struct loop_figures {
 
 /* What the user may set about single sources. */
 struct collect_tuning {
+    bool mask_secrets;
     double sample_interval;     /* seconds */
     bool smaps;                 /* read it at all */
     double smaps_interval;      /* seconds; 0: five samples */

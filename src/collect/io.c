@@ -85,11 +85,15 @@ static const struct measurement measurements[] = {
     OWN("io_syscw", SYSCW, UNIT_COUNT, "write calls, waited-for children included"),
     TOTAL("io_syscw_total", TREE_SYSCW, UNIT_COUNT, "write calls of the whole tree"),
     RATE("io_read_rate", SCOPE_PER_PID, READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
-         "bytes fetched from storage per second between two samples"),
+         "bytes fetched from storage per second between two samples; jumps when the process waits for a "
+         "child, "
+         "whose I/O it takes over"),
     RATE("io_read_rate_total", SCOPE_SINGLE, TREE_READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes fetched from storage per second by the whole tree"),
     RATE("io_write_rate", SCOPE_PER_PID, WRITE_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
-         "bytes sent towards storage per second between two samples"),
+         "bytes sent towards storage per second between two samples; jumps when the process waits for a "
+         "child, "
+         "whose I/O it takes over"),
     RATE("io_write_rate_total", SCOPE_SINGLE, TREE_WRITE_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes sent towards storage per second by the whole tree"),
     RATE("io_blocked_pct", SCOPE_PER_PID, BLOCKED_SECONDS, UNIT_PERCENT, COST_STAT,

@@ -244,6 +244,13 @@ static void survey(const struct collect_context *context, const char *reasons[])
         {COST_LIMITS, "limits", "/proc/PID/limits cannot be read"},
         {COST_CMDLINE, "cmdline", "/proc/PID/cmdline cannot be read"},
     };
+    char self[512];
+    (void)snprintf(self, sizeof(self), "%s/self", context->proc_root);
+    if (access(self, F_OK) != 0) {
+        for (unsigned field = 0; field < FIELD_COUNT; field++)
+            reasons[field] = "/proc is not mounted";
+        return;
+    }
     unsigned missing = can_read(context, "stat") ? 0 : COST_STAT;
 
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -337,22 +344,14 @@ static void read_status(const struct proc_state *proc, struct tree *tree, struct
         tree_note_hwm(tree, status.hwm_bytes);
 }
 
-/* Its files, as far as they are wanted. */
+/* Its other files, as far as they are wanted. */
 static void read_files(const struct proc_state *proc, struct tree *tree, struct process *process)
 {
     struct pid_reader *reader = tree_reader(tree);
     struct process_files *files = &process->files;
     bool keep = process->passes > 1;
-    char text[256];
-    struct pid_statm statm;
 
     *files = (struct process_files){.looked_ns = process->looked_ns};
-    if (proc->cost & COST_STATM) {
-        ssize_t length = pid_dir_read(&process->dir, reader, PID_FILE_STATM, keep, text, sizeof(text));
-        files->has_rss = length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0;
-        if (files->has_rss)
-            files->rss_bytes = statm.resident_pages * proc->page_bytes;
-    }
     if (proc->cost & (COST_STATUS | COST_TASKS))
         read_status(proc, tree, process);
     if (proc->cost & COST_FD)
@@ -360,6 +359,19 @@ static void read_files(const struct proc_state *proc, struct tree *tree, struct 
     if (proc->cost & COST_LIMITS)
         files->has_fd_limit = pid_dir_open_file_limit(&process->dir, reader, &files->fd_limit) == 0 &&
                               files->fd_limit != UINT64_MAX;
+}
+
+/* In every pass: the kernel takes pages of a process away while it sleeps. */
+static void read_resident(const struct proc_state *proc, struct tree *tree, struct process *process)
+{
+    char text[256];
+    struct pid_statm statm;
+    ssize_t length = pid_dir_read(&process->dir, tree_reader(tree), PID_FILE_STATM, process->passes > 1, text,
+                                  sizeof(text));
+
+    process->files.has_rss = length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0;
+    if (process->files.has_rss)
+        process->files.rss_bytes = statm.resident_pages * proc->page_bytes;
 }
 
 static void put_files(const struct proc_state *proc, const struct process_files *files, struct row *row)
@@ -398,6 +410,8 @@ static int proc_collect(void *state, const struct collect_context *context, stru
             continue; /* it has no memory and no files any more */
         if (process->files.looked_ns != process->looked_ns)
             read_files(proc, tree, process);
+        if (proc->cost & COST_STATM)
+            read_resident(proc, tree, process);
         put_files(proc, &process->files, row);
     }
     if (ledger->hwm_bytes)

@@ -99,6 +99,7 @@ struct ps_state {
     size_t count, capacity;
     struct arena texts; /* what the rows of this pass point to */
     struct strbuf masked, line;
+    bool mask_secrets;
     uint64_t begin_ns;
     const struct collect_context *context; /* during a pass */
     struct pass *pass;
@@ -136,10 +137,10 @@ static int open_state(const struct collect_context *context, unsigned cost, void
 {
     struct ps_state *ps = calloc(1, sizeof(*ps));
 
-    (void)context;
     (void)cost;
     if (!ps)
         return -ENOMEM;
+    ps->mask_secrets = !context->tuning || context->tuning->mask_secrets;
     int code = ps_program_init(&ps->program);
     if (code < 0) {
         close_state(ps);
@@ -220,7 +221,7 @@ static const char *masked_arguments(struct ps_state *ps, const struct ps_process
 
     strbuf_reset(masked);
     strbuf_reset(line);
-    secrets_mask_argument(masked, text, told->arguments_length, &value_is_next, true);
+    secrets_mask_argument(masked, text, told->arguments_length, &value_is_next, ps->mask_secrets);
     if (masked->failed)
         return NULL;
     while (same < told->arguments_length && same < masked->length && text[same] == masked->data[same])

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "probe/breakage.h"
+#include "probe/kept_file.h"
 #include "probe/pressure.h"
 
 enum { CPU_SOME, MEMORY_SOME, MEMORY_FULL, IO_SOME, IO_FULL, FIELD_COUNT };
@@ -52,31 +53,28 @@ static const struct {
     {"io", IO_SOME, IO_FULL},
 };
 
-/* Descriptors kept open; -1 where the file is not there. */
 struct psi_state {
-    int files[RESOURCE_COUNT];
+    struct kept_file files[RESOURCE_COUNT];
 };
 
-static int open_file(const char *proc_root, const char *name)
+static int open_file(struct kept_file *file, const char *proc_root, const char *name)
 {
     char path[512];
 
+    *file = (struct kept_file)KEPT_FILE_NONE;
     if (breakage_has("pressure"))
         return -EIO;
     if (snprintf(path, sizeof(path), "%s/pressure/%s", proc_root, name) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    return fd;
+    return kept_file_open(file, path);
 }
 
-static int read_file(int fd, struct pressure *pressure)
+static int read_file(const struct kept_file *file, struct pressure *pressure)
 {
     char text[PRESSURE_SIZE];
-    ssize_t length = pread(fd, text, sizeof(text), 0); /* the kernel gives it whole */
+    ssize_t length = kept_file_read(file, text, sizeof(text));
 
-    return length < 0 ? -errno : pressure_parse(text, (size_t)length, pressure);
+    return length < 0 ? (int)length : pressure_parse(text, (size_t)length, pressure);
 }
 
 static const char *reason_of(int code)
@@ -97,11 +95,12 @@ static void survey(const struct collect_context *context, const char *reasons[])
 {
     for (size_t i = 0; i < RESOURCE_COUNT; i++) {
         struct pressure pressure = {0};
-        int fd = open_file(context->proc_root, resources[i].name);
-        int code = fd < 0 ? fd : read_file(fd, &pressure);
+        struct kept_file file;
+        int code = open_file(&file, context->proc_root, resources[i].name);
 
-        if (fd >= 0)
-            (void)close(fd);
+        if (code == 0)
+            code = read_file(&file, &pressure);
+        kept_file_close(&file);
         if (!pressure.has_some)
             reasons[resources[i].some] = reason_of(code);
         if (!pressure.has_full && resources[i].full != NO_FIELD)
@@ -114,8 +113,7 @@ static void close_state(void *state)
     struct psi_state *psi = state;
 
     for (size_t i = 0; i < RESOURCE_COUNT; i++)
-        if (psi->files[i] >= 0)
-            (void)close(psi->files[i]);
+        kept_file_close(&psi->files[i]);
     free(psi);
 }
 
@@ -127,7 +125,7 @@ static int open_state(const struct collect_context *context, unsigned cost, void
     if (!psi)
         return -ENOMEM;
     for (size_t i = 0; i < RESOURCE_COUNT; i++)
-        psi->files[i] = open_file(context->proc_root, resources[i].name);
+        (void)open_file(&psi->files[i], context->proc_root, resources[i].name);
     *state = psi;
     return 0;
 }
@@ -140,7 +138,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
     for (size_t i = 0; i < RESOURCE_COUNT; i++) {
         struct pressure pressure = {0};
 
-        if (psi->files[i] < 0 || read_file(psi->files[i], &pressure) < 0)
+        if (read_file(&psi->files[i], &pressure) < 0)
             continue;
         if (pressure.has_some)
             row_number(&pass->single, resources[i].some, pressure.some_seconds);

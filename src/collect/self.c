@@ -10,7 +10,7 @@
 enum { CPU_SECONDS, SAMPLES, MISSED_TICKS, RSS, SAMPLE_SECONDS, FIELD_COUNT };
 
 static const char *const fields[FIELD_COUNT] = {
-    [CPU_SECONDS] = "getrusage(RUSAGE_SELF)",
+    [CPU_SECONDS] = "getrusage(RUSAGE_SELF), and wait4 of programs run to measure",
     [SAMPLES] = "loop",
     [MISSED_TICKS] = "loop",
     [RSS] = "/proc/self/statm",

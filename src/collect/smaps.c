@@ -7,16 +7,16 @@
  * 10.7 ms per GiB of shared ones, 0.05 ms per GiB of huge pages (0.1 us each). Another machine took 21 ms per
  * GiB. Hence
  *  - an interval of its own, five samples. Beyond it there is a pass whenever the sum of resident memory is a
- *    tenth above any at which a pass was made, so that a sampled peak is not missed: this adds as many passes
- *    as the logarithm of the memory. (What grows while resident memory does not, as pages of a fork that are
- *    written to, is seen at the interval.)
+ *    twentieth above any at which a pass was made, so that a sampled peak is not missed: this adds as many
+ * passes as the logarithm of the memory. (What grows while resident memory does not, as pages of a fork that
+ * are written to, is seen at the interval.)
  *  - a limit on the size of a process: 8 GiB are a stall of 70 to 170 ms;
  *  - a budget of time for a pass: before each read the time it should take, by the speed of earlier ones, is
  *    compared with what is left. Who was passed over for want of time is the first in the next pass. What is
  *    expected can be wrong, by one read of a process below the limit.
- * Whoever is passed over is counted. A total is there only if every living process was read in the same pass:
- * a sum with a hole is not the sum. One that ends meanwhile is no hole; while the kernel takes its mappings
- * down they still divide those of others, so that a sum at such a moment is low, never high.
+ * Whoever is passed over is counted. A total is there only if every living process was read in the same pass,
+ * and if nobody came, went or changed much meanwhile (is_torn): a sum with a hole is not the sum. A pass like
+ * that is made again with the next sample, a few times; a tree that never holds still has no such total.
  *
  * What is remembered between passes only decides when to look, and at whom.
  */
@@ -33,12 +33,13 @@
 #include "probe/breakage.h"
 #include "probe/smaps.h"
 
-enum { PSS, USS, SWAP, PSS_TOTAL, USS_TOTAL, SWAP_TOTAL, SKIPPED, FIELD_COUNT };
+enum { PSS, USS, SWAP, RSS_TOTAL, PSS_TOTAL, USS_TOTAL, SWAP_TOTAL, SKIPPED, FIELD_COUNT };
 
 static const char *const fields[FIELD_COUNT] = {
     [PSS] = "smaps_rollup: Pss",
     [USS] = "smaps_rollup: Private_Clean + Private_Dirty + Private_Hugetlb",
     [SWAP] = "smaps_rollup: SwapPss",
+    [RSS_TOTAL] = "sum of Rss over all living processes",
     [PSS_TOTAL] = "sum of Pss over all living processes",
     [USS_TOTAL] = "sum of Private_* over all living processes",
     [SWAP_TOTAL] = "sum of SwapPss over all living processes",
@@ -55,7 +56,12 @@ static const struct measurement measurements[] = {
     HELD("smaps_pss", SCOPE_PER_PID, PSS,
          "resident memory with each shared page divided by the number of its mappings; no hugetlbfs pages"),
     HELD("smaps_pss_total", SCOPE_SINGLE, PSS_TOTAL,
-         "sum of smaps_pss: what the tree really holds; absent unless every living process was read"),
+         "sum of smaps_pss: what the tree really holds; absent unless every living process was read and none "
+         "came "
+         "or went meanwhile"),
+    HELD("smaps_rss_total", SCOPE_SINGLE, RSS_TOTAL,
+         "sum of resident memory in the same reading: its peak below that of proc_rss_total means that "
+         "smaps_pss_total was not read at the peak"),
     HELD("smaps_uss", SCOPE_PER_PID, USS,
          "resident memory that nobody else maps: what would be free if the process ended"),
     HELD("smaps_uss_total", SCOPE_SINGLE, USS_TOTAL,
@@ -81,7 +87,11 @@ static const struct measurement measurements[] = {
 /* Of a read, whatever the size. */
 #define READ_SECONDS 40e-6
 /* How much larger than ever before the target must be for a pass out of turn. */
-#define GROWTH 1.1
+#define GROWTH 1.05
+/* How often a pass that was of no instant is made again at once. */
+#define TORN_TRIES 3
+/* So much of the memory of a tree may come and go during a pass whatever its size. */
+#define FEW_BYTES (1024.0 * 1024)
 
 struct smaps_state {
     double page_bytes;
@@ -89,6 +99,7 @@ struct smaps_state {
     double largest_rss_bytes;      /* the largest sum of resident memory that a pass was made at */
     double read_bytes, read_spent; /* resident bytes of recent reads, and the seconds they took */
     size_t first;                  /* whom to begin with: the index of a member */
+    unsigned torn;                 /* passes in a row that were of no instant */
     uint64_t skipped;
 };
 
@@ -98,10 +109,11 @@ struct walk {
     const struct collect_context *context;
     struct pass *pass;
     uint64_t begin_ns;
-    double budget;    /* seconds */
-    double rss_bytes; /* of all that are no one else's, read or not */
-    double known_bytes,
-        seen_bytes; /* resident memory of those that were read: by stat before, by the rollup */
+    double budget;         /* seconds */
+    double rss_bytes;      /* of all that are no one else's, read or not */
+    double seen_bytes;     /* resident memory of those that were read */
+    double moved_bytes;    /* by how much that differs from what it was when the sample began */
+    double vanished_bytes; /* of those that ended during the pass */
     double pss_bytes, uss_bytes, swap_bytes;
     unsigned read;
     bool has_hole;
@@ -149,8 +161,12 @@ static double seconds_since(uint64_t begin_ns)
     return (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
 }
 
+/* As of this sample where the proc collector reads it (statm); else as stat told when the process last ran, a
+ * little behind. */
 static double resident_bytes(const struct smaps_state *smaps, const struct process *process)
 {
+    if (process->files.has_rss)
+        return (double)process->files.rss_bytes;
     return (double)process->stat.rss_pages * smaps->page_bytes;
 }
 
@@ -201,8 +217,10 @@ static void read_process(struct walk *walk, struct process *process)
     uint64_t begin_ns = clock_monotonic_ns();
     ssize_t length = read_rollup(tree, process, text, sizeof(text));
 
-    if (length == -ESRCH)
-        return; /* it ended: nothing is missing */
+    if (length == -ESRCH) { /* it ended: what it held alone is gone, what it shared is in nobody's sum */
+        walk->vanished_bytes += resident_bytes(smaps, process);
+        return;
+    }
     struct row *row = NULL;
     if (length > 0 && smaps_parse(text, (size_t)length, &held) == 0)
         row = pass_row(walk->pass, &process->subject);
@@ -214,7 +232,8 @@ static void read_process(struct walk *walk, struct process *process)
     row_number(row, PSS, (double)held.pss_bytes);
     row_number(row, USS, (double)held.uss_bytes);
     row_number(row, SWAP, (double)held.swap_bytes);
-    walk->known_bytes += resident_bytes(smaps, process);
+    if (process->files.has_rss)
+        walk->moved_bytes += (double)held.rss_bytes - resident_bytes(smaps, process);
     walk->seen_bytes += (double)held.rss_bytes;
     walk->pss_bytes += (double)held.pss_bytes;
     walk->uss_bytes += (double)held.uss_bytes;
@@ -266,6 +285,19 @@ static void visit(struct walk *walk, size_t index)
     }
 }
 
+/* Processes are read one after the other. Pages that go from one owner to several meanwhile are counted as
+ * both, and what a process shared that was born or ended meanwhile is in nobody's sum: such a sum is of no
+ * instant. */
+static bool is_torn(const struct walk *walk, uint64_t spawned_before)
+{
+    struct tree *tree = walk->context->tree;
+    double tolerance = 0.02 * walk->seen_bytes;
+
+    tree_read_events(tree);
+    return tree_spawned(tree) != spawned_before || walk->vanished_bytes > tolerance ||
+           (walk->read > 1 && fabs(walk->moved_bytes) > tolerance + FEW_BYTES);
+}
+
 static void walk_members(struct smaps_state *smaps, const struct collect_context *context, struct pass *pass)
 {
     const struct collect_tuning *tuning = context->tuning;
@@ -280,17 +312,21 @@ static void walk_members(struct smaps_state *smaps, const struct collect_context
         .budget = tuning->smaps_budget < half_sample ? tuning->smaps_budget : half_sample,
     };
 
+    uint64_t spawned = tree_spawned(context->tree);
+
     smaps->first = 0;
     for (size_t i = 0; i < count; i++)
         visit(&walk, (first + i) % count);
-    /* Pages that go from one owner to several during the pass are counted as both: such a sum is of no
-     * instant. The kernel's stat is behind by up to 64 pages per counter and CPU. */
-    double moved = fabs(walk.seen_bytes - walk.known_bytes);
-    bool has_changed = moved > 0.02 * walk.known_bytes + 1048576.0 * walk.read;
-    if (!has_changed && walk.rss_bytes > smaps->largest_rss_bytes)
-        smaps->largest_rss_bytes = walk.rss_bytes;
-    if (walk.has_hole || walk.read == 0 || has_changed)
+    bool torn = is_torn(&walk, spawned);
+    smaps->torn = torn ? smaps->torn + 1 : 0;
+    /* As long as there is hope the next sample tries again. */
+    if (smaps->torn <= TORN_TRIES && torn)
         return;
+    if (walk.rss_bytes > smaps->largest_rss_bytes)
+        smaps->largest_rss_bytes = walk.rss_bytes;
+    if (walk.has_hole || walk.read == 0 || torn)
+        return;
+    row_number(&pass->single, RSS_TOTAL, walk.seen_bytes);
     row_number(&pass->single, PSS_TOTAL, walk.pss_bytes);
     row_number(&pass->single, USS_TOTAL, walk.uss_bytes);
     row_number(&pass->single, SWAP_TOTAL, walk.swap_bytes);

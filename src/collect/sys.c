@@ -2,12 +2,11 @@
 #include "collect/collector.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "probe/breakage.h"
+#include "probe/kept_file.h"
 #include "probe/system_files.h"
 
 enum {
@@ -61,29 +60,27 @@ static const struct measurement measurements[] = {
                 "cores idle while a task waits for I/O, 100 = one core; the kernel calls it unreliable"),
 };
 
-/* Descriptors kept open; -1 where the file is not there. */
 struct sys_state {
-    int meminfo, loadavg, stat;
+    struct kept_file meminfo, loadavg, stat;
 };
 
 /* `reader` is what the file is called among the readers that can be broken. */
-static int open_file(const char *proc_root, const char *name, const char *reader)
+static void open_file(struct kept_file *file, const char *proc_root, const char *name, const char *reader)
 {
     char path[512];
-    if (breakage_has(reader))
-        return -1;
-    if (snprintf(path, sizeof(path), "%s/%s", proc_root, name) >= (int)sizeof(path))
-        return -1;
-    return open(path, O_RDONLY | O_CLOEXEC);
+
+    *file = (struct kept_file)KEPT_FILE_NONE;
+    if (!breakage_has(reader) && snprintf(path, sizeof(path), "%s/%s", proc_root, name) < (int)sizeof(path))
+        (void)kept_file_open(file, path);
 }
 
 static void close_state(void *state)
 {
     struct sys_state *sys = state;
-    int files[] = {sys->meminfo, sys->loadavg, sys->stat};
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        if (files[i] >= 0)
-            (void)close(files[i]);
+
+    kept_file_close(&sys->meminfo);
+    kept_file_close(&sys->loadavg);
+    kept_file_close(&sys->stat);
     free(sys);
 }
 
@@ -93,20 +90,18 @@ static int open_state(const struct collect_context *context, unsigned cost, void
     (void)cost;
     if (!sys)
         return -ENOMEM;
-    *sys = (struct sys_state){
-        .meminfo = open_file(context->proc_root, "meminfo", "meminfo"),
-        .loadavg = open_file(context->proc_root, "loadavg", "loadavg"),
-        .stat = open_file(context->proc_root, "stat", "cpu"),
-    };
+    open_file(&sys->meminfo, context->proc_root, "meminfo", "meminfo");
+    open_file(&sys->loadavg, context->proc_root, "loadavg", "loadavg");
+    open_file(&sys->stat, context->proc_root, "stat", "cpu");
     *state = sys;
     return 0;
 }
 
-static void read_memory(int fd, struct row *row)
+static void read_memory(const struct kept_file *file, struct row *row)
 {
     char text[8192];
     struct meminfo memory;
-    ssize_t length = pread(fd, text, sizeof(text), 0); /* the kernel gives it whole */
+    ssize_t length = kept_file_read(file, text, sizeof(text));
 
     if (length <= 0 || meminfo_parse(text, (size_t)length, &memory) < 0)
         return;
@@ -118,11 +113,11 @@ static void read_memory(int fd, struct row *row)
     row_number(row, MEM_USED, (double)(memory.total - memory.available));
 }
 
-static void read_load(int fd, struct row *row)
+static void read_load(const struct kept_file *file, struct row *row)
 {
     char text[128];
     struct loadavg load;
-    ssize_t length = pread(fd, text, sizeof(text), 0); /* the kernel gives it whole */
+    ssize_t length = kept_file_read(file, text, sizeof(text));
 
     if (length <= 0 || loadavg_parse(text, (size_t)length, &load) < 0)
         return;
@@ -131,13 +126,13 @@ static void read_load(int fd, struct row *row)
     row_number(row, LOAD15, load.load15);
 }
 
-static void read_cpu(int fd, struct row *row)
+static void read_cpu(const struct kept_file *file, struct row *row)
 {
     char text[1024];
     struct system_stat stat;
     /* Only the first line is wanted: one read of its length, since the rest (every CPU, every interrupt) is
      * slow. */
-    ssize_t length = pread(fd, text, sizeof(text), 0);
+    ssize_t length = kept_file_read(file, text, sizeof(text));
     const double tick = 1.0 / (double)clock_ticks_per_second();
 
     if (length <= 0 || system_stat_parse(text, (size_t)length, &stat) < 0)
@@ -149,12 +144,9 @@ static void read_cpu(int fd, struct row *row)
 
 static void read_files(const struct sys_state *sys, struct row *row)
 {
-    if (sys->meminfo >= 0)
-        read_memory(sys->meminfo, row);
-    if (sys->loadavg >= 0)
-        read_load(sys->loadavg, row);
-    if (sys->stat >= 0)
-        read_cpu(sys->stat, row);
+    read_memory(&sys->meminfo, row);
+    read_load(&sys->loadavg, row);
+    read_cpu(&sys->stat, row);
 }
 
 static void survey(const struct collect_context *context, const char *reasons[])

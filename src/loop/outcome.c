@@ -25,7 +25,8 @@ static const char *oom_limit_text(struct run *run, const struct oom_verdict *oom
     case OOM_OWN_LIMIT:
         return arena_printf(&run->arena, " at its own limit%s%s", limit[0] ? " of " : "", limit);
     case OOM_ANCESTOR_LIMIT:
-        return arena_printf(&run->arena, " at the limit of its parent group (%s%s%s)", limit,
+        return arena_printf(&run->arena, " at the limit of %s (%s%s%s)",
+                            oom->is_parent ? "its parent group" : "a group above its own", limit,
                             limit[0] ? " of " : "", oom->group);
     case OOM_HOST:
         return ": the host was out of memory";
@@ -40,12 +41,14 @@ static const char *oom_cause(struct run *run, bool killed)
 {
     struct oom_verdict oom;
     uint64_t others = tree_killed(run->tree) - killed;
-    bool own_group = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN;
+    const struct cgroup_target *cgroup = run->options.context->cgroup;
+    bool own_group = cgroup->scope == CGROUP_SCOPE_OWN && !cgroup->reasons[CGROUP_MEMORY];
 
     oom_watch_read(run->oom, &oom);
     if (oom.kind == OOM_NONE)
         return NULL;
-    bool of_command = killed && run->kill_rounds == 0;
+    /* Only a kill at about the time of the command's own end speaks of it. */
+    bool of_command = killed && run->kill_rounds == 0 && oom.just_now;
     if (oom.kind == OOM_ON_MACHINE)
         return of_command
                    ? "killed by SIGKILL, likely by the OOM killer: it has killed on this machine meanwhile"

@@ -32,6 +32,7 @@
 #include "loop/sampler.h"
 #include "loop/ticker.h"
 #include "probe/cgroup_target.h"
+#include "probe/oom_watch.h"
 #include "reduce/headline.h"
 
 /* Kernel events are taken in batches this far apart, as seldom as the receive buffer allows, so that a storm
@@ -74,6 +75,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
     if (read(run->tick_fd, &expirations, sizeof(expirations)) < 0 || run->phase != RUN_RUNNING)
         return;
     (void)sampler_sample(run->sampler);
+    oom_watch_look(run->oom);
     uint64_t now_ns = clock_monotonic_ns();
     sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
     arm_ticker(run);
@@ -289,6 +291,7 @@ static void settle_methods(struct run *run)
     int code;
 
     info->headline = headline_of(&run->summary, &facts);
+    info->cpu_is_conserved = !facts.cpu_note && !headline_ledger_misses(&run->summary, &facts);
     headline_disagreements(&text, &run->summary, &facts);
     for (char *rest = text.length ? text.data : NULL, *line; (line = strsep(&rest, "\n")) != NULL;)
         if (line[0])
@@ -322,9 +325,8 @@ static void run_finish(struct run *run)
     info->wall_seconds = (double)(run->end_ns - run->launched.start_ns) / (double)NS_PER_SECOND;
     info->events_lost = tree_events_lost(run->tree);
     info->spawned_is_exact = tree_counts_all(run->tree);
-    info->cpu_is_conserved = tree_cpu_missing(run->tree) == NULL;
     info->has_io = tree_has_io(run->tree);
-    info->io_is_conserved = info->cpu_is_conserved && !tree_io_missed(run->tree);
+    info->io_is_conserved = !tree_cpu_missing(run->tree) && !tree_io_missed(run->tree);
     settle_methods(run);
     run_set_outcome(run);
     info->ended = true;

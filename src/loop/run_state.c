@@ -276,7 +276,7 @@ static void describe_method(struct run *run)
     bool own = cgroup->scope == CGROUP_SCOPE_OWN;
 
     run->info.tier = own ? "own cgroup" : "plain";
-    run->info.tier_reason = own ? "this version loads no BPF" : cgroup->why_not_own;
+    run->info.tier_reason = own ? "no kernel events: this version loads no BPF" : cgroup->why_not_own;
     run->info.cgroup_scope = scopes[cgroup->scope];
     run->info.cgroup_reason = cgroup->why_not_own;
     run->info.processes_seen_by = methods[tree_method(run->tree)];

@@ -12,7 +12,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "probe/cgroup_group.h"
+
 #define LEAF_PREFIX "metron-"
+#define SELF_ROLE   "-self"
 /* A leaf of an earlier process with our pid may still have members: then the next number is taken. */
 #define NAME_TRIES   16
 #define FOLDER_SIZE  4096
@@ -64,7 +67,17 @@ int cgroup_leaf_make(const char *parent, int version, struct cgroup_leaf *out)
 
 int cgroup_leaf_make_aside(const char *parent, struct cgroup_leaf *out)
 {
-    return make_leaf(parent, 2, "-self", out);
+    return make_leaf(parent, 2, SELF_ROLE, out);
+}
+
+/* Stops the walk (1) at a group that somebody is in. */
+static int find_member(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    char text[64];
+
+    (void)status;
+    (void)place;
+    return type == FTW_D && cgroup_group_read(path, "cgroup.procs", text, sizeof(text)) > 0;
 }
 
 static int remove_group(const char *path, const struct stat *status, int type, struct FTW *place)
@@ -76,10 +89,11 @@ static int remove_group(const char *path, const struct stat *status, int type, s
     return 0;
 }
 
-/* With the groups that the target made below it. Mostly there are none, and then it is one call. */
+/* With the groups that the target made below it, unless somebody is left in one of them: then they are still
+ * his. Mostly there are none, and it is one call. */
 static void remove_groups(const char *folder)
 {
-    if (rmdir(folder) != 0)
+    if (rmdir(folder) != 0 && nftw(folder, find_member, FOLDERS_OPEN, FTW_PHYS) == 0)
         (void)nftw(folder, remove_group, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -95,11 +109,27 @@ void cgroup_leaf_remove(struct cgroup_leaf *leaf)
     *leaf = CGROUP_LEAF_NONE;
 }
 
+static const char *skip_digits(const char *text)
+{
+    return text + strspn(text, "0123456789");
+}
+
+/* A name that make_leaf gives, and no other: metron-4711, metron-4711-self, metron-4711-2. */
 static int is_leaf(const struct dirent *entry)
 {
-    const char *number = entry->d_name + sizeof(LEAF_PREFIX) - 1;
-    return strncmp(entry->d_name, LEAF_PREFIX, sizeof(LEAF_PREFIX) - 1) == 0 && *number >= '0' &&
-           *number <= '9';
+    const char *at = entry->d_name;
+
+    if (strncmp(at, LEAF_PREFIX, sizeof(LEAF_PREFIX) - 1) != 0)
+        return 0;
+    at += sizeof(LEAF_PREFIX) - 1;
+    if (skip_digits(at) == at)
+        return 0;
+    at = skip_digits(at);
+    if (strncmp(at, SELF_ROLE, sizeof(SELF_ROLE) - 1) == 0)
+        at += sizeof(SELF_ROLE) - 1;
+    if (*at == '-' && skip_digits(at + 1) > at + 1)
+        at = skip_digits(at + 1);
+    return *at == '\0';
 }
 
 static void sweep_leaf(const char *parent, const char *name)
@@ -141,39 +171,57 @@ static bool is_marked(const char *folder)
     return false;
 }
 
+static bool is_unit(const char *name, size_t length)
+{
+    static const char *const endings[] = {".slice", ".scope", ".service"};
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strncmp(name + length - ending, endings[i], ending) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The nearest unit above us must be marked itself: what lies below a delegated one, but in a unit of its own,
+ * is another manager's (a user's systemd). */
 static bool is_delegated(const struct cgroup_spot *spot)
 {
     char *folder = strdup(spot->folder);
-    bool marked = folder && is_marked(folder);
+    bool marked = false, more = folder != NULL;
 
-    while (folder && !marked && cgroup_spot_ascend(spot, folder))
+    while (more && !marked) {
+        const char *name = strrchr(folder, '/');
         marked = is_marked(folder);
+        if (name && is_unit(name + 1, strlen(name + 1)))
+            break;
+        more = cgroup_spot_ascend(spot, folder);
+    }
     free(folder);
     return marked;
 }
 
 bool cgroup_path_is_systemds(const char *path, bool systemd_runs, bool delegated)
 {
-    static const char *const endings[] = {".slice", ".scope", ".service"};
     size_t length = strcspn(path + 1, "/");
 
     if (!systemd_runs || delegated)
         return false;
-    if (length == 0)
-        return true; /* the root itself */
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && strncmp(path + 1 + length - ending, endings[i], ending) == 0)
-            return true;
-    }
-    return false; /* another manager's, such as a batch system's */
+    /* The root itself, or below a unit. Else it is another manager's, such as a batch system's. */
+    return length == 0 || is_unit(path + 1, length);
 }
 
 const char *cgroup_leaf_refusal(const struct cgroup_spot *spot)
 {
+    char procs[CGROUP_PATH_SIZE];
+
     if (access(spot->folder, W_OK) != 0)
         return errno == EROFS ? "the cgroup file system is mounted read-only"
                               : "no permission to make a group below the one metron was started in";
+    /* In v2 whoever moves must be able to write to the common ancestor's too. */
+    if (spot->version == 2 &&
+        (!cgroup_group_path(spot->folder, "cgroup.procs", procs) || access(procs, W_OK) != 0))
+        return "no permission to move a process below the group metron was started in";
     /* As sd_booted(3) tells it. */
     bool systemd_runs = access("/run/systemd/system", F_OK) == 0;
     if (systemd_runs && cgroup_path_is_systemds(spot->path, true, is_delegated(spot)))

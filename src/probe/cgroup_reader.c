@@ -9,12 +9,12 @@
 
 #include "base/file.h"
 #include "probe/cgroup_files.h"
+#include "probe/cgroup_group.h"
+#include "probe/kept_file.h"
 #include "probe/pressure.h"
 
-#define FOLDER_SIZE 4096
-#define PATH_SIZE   (FOLDER_SIZE + 64)
-#define FILE_FACTS  4     /* a file tells at most so many */
-#define TEXT_SIZE   16384 /* memory.stat of v1 with many NUMA nodes stays below it */
+#define FILE_FACTS 4     /* a file tells at most so many */
+#define TEXT_SIZE  16384 /* memory.stat of v1 with many NUMA nodes stays below it */
 
 enum layout { LAYOUT_NUMBER, LAYOUT_KEYED, LAYOUT_PRESSURE, LAYOUT_IO_STAT, LAYOUT_BLKIO };
 
@@ -114,14 +114,15 @@ static const struct group_file files[] = {
 enum peak_kind {
     PEAK_PLAIN, /* no peak, or one that began with the run: read as it is */
     PEAK_GROWN, /* may be older than the run: counts once it exceeds what it was */
-    PEAK_RESET, /* reset at each reading. v1: for everybody, so in an own leaf only. v2 (Linux 6.12): for this
-                 * descriptor; but others that are reset too lose what they had (peak_write() in
-                 * mm/memcontrol.c), so there is only one, and the largest is kept here */
+    PEAK_RESET, /* reset at each reading, in an own leaf. v1: for everybody; v2 (Linux 6.12): for this
+                 * descriptor, but others that are reset too lose what they had (peak_write() in
+                 * mm/memcontrol.c): so it is nothing to do in a group that others may watch. The largest is
+                 * kept here */
 };
 
 struct open_file {
     const struct group_file *file;
-    int fd;
+    struct kept_file kept;
     enum peak_kind kind;
     double baseline;
 };
@@ -130,7 +131,7 @@ struct cgroup_reader {
     struct open_file open[FILE_COUNT];
     size_t count;
     double largest;   /* PEAK_RESET: of all readings so far */
-    bool from_resets; /* the peak of the run is that: the kernel's own is older than the run */
+    bool is_new_leaf; /* and nothing was read of it yet */
     char text[TEXT_SIZE];
 };
 
@@ -145,11 +146,11 @@ static uint32_t facts_of(const struct group_file *file)
 /* Whether a quota binds the members of a group. */
 static bool has_quota(const char *folder, int version)
 {
-    char path[PATH_SIZE], text[64];
+    char text[64];
     uint64_t quota = CGROUP_NO_LIMIT, period;
+    ssize_t length =
+        cgroup_group_read(folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us", text, sizeof(text));
 
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
-    ssize_t length = file_read(AT_FDCWD, path, text, sizeof(text));
     if (length <= 0)
         return false;
     int code = version == 2 ? cgroup_cpu_max_parse(text, (size_t)length, &quota, &period)
@@ -160,14 +161,14 @@ static bool has_quota(const char *folder, int version)
 /* Throttling is counted where the quota is: in the nearest group that has one, whether or not the cpu
  * controller reaches down to ours. Without one, in our own group: it may be set while we run. */
 static const char *throttled_folder(const struct cgroup_target *target, int *version, const char **reason,
-                                    char above[FOLDER_SIZE])
+                                    char above[CGROUP_FOLDER_SIZE])
 {
     const struct cgroup_spot *spots = target->place.spots;
     const struct cgroup_spot *spot = spots[CGROUP_CPU].version ? &spots[CGROUP_CPU] : &spots[CGROUP_UNIFIED];
     const char *own = cgroup_target_folder(target, CGROUP_CPU, version, reason);
 
     if (target->scope == CGROUP_SCOPE_NONE || !spot->version ||
-        snprintf(above, FOLDER_SIZE, "%s", spot->folder) >= FOLDER_SIZE)
+        snprintf(above, CGROUP_FOLDER_SIZE, "%s", spot->folder) >= CGROUP_FOLDER_SIZE)
         return own;
     do {
         if (has_quota(above, spot->version)) {
@@ -183,9 +184,9 @@ enum found { FOUND_NOT, FOUND_PATH, FOUND_LATER }; /* later: in a leaf that a ru
 
 /* The path of a file of the target's group; why there is none, if that can be said. */
 static enum found file_path(const struct cgroup_target *target, const struct group_file *file,
-                            char path[PATH_SIZE], const char **reason)
+                            char path[CGROUP_PATH_SIZE], const char **reason)
 {
-    char above[FOLDER_SIZE];
+    char above[CGROUP_FOLDER_SIZE];
     int version;
     const char *folder = file->controller == CGROUP_CPU
                              ? throttled_folder(target, &version, reason, above)
@@ -195,7 +196,7 @@ static enum found file_path(const struct cgroup_target *target, const struct gro
         return FOUND_NOT;
     if (!folder)
         return target->look_only ? FOUND_LATER : FOUND_NOT;
-    return snprintf(path, PATH_SIZE, "%s/%s", folder, file->name) < PATH_SIZE ? FOUND_PATH : FOUND_NOT;
+    return cgroup_group_path(folder, file->name, path) ? FOUND_PATH : FOUND_NOT;
 }
 
 /* Kernels before 5.13 have no line "full" for the CPU of a group. */
@@ -213,11 +214,15 @@ static uint32_t facts_to_be_had(const struct cgroup_target *target, const struct
                                 const char *path)
 {
     uint32_t facts = facts_of(file);
-    bool resets = file->facts[0] == CGROUP_MEM_INTERVAL_PEAK;
 
-    if (access(path, resets ? R_OK | W_OK : R_OK) != 0)
-        return 0;
-    if (resets && file->version == 1 && target->scope != CGROUP_SCOPE_OWN)
+    if (file->facts[0] == CGROUP_MEM_INTERVAL_PEAK) {
+        /* By opening it: a file without a way to write it refuses even root. */
+        int fd = target->scope == CGROUP_SCOPE_OWN ? open(path, O_RDWR | O_CLOEXEC) : -1;
+        if (fd >= 0)
+            (void)close(fd);
+        return fd >= 0 ? facts : 0;
+    }
+    if (access(path, R_OK) != 0)
         return 0;
     if ((facts & CGROUP_FACT(CGROUP_PSI_CPU_FULL)) && !tells_full(path))
         facts &= ~CGROUP_FACT(CGROUP_PSI_CPU_FULL);
@@ -246,9 +251,19 @@ static const char *no_file_reason(enum cgroup_fact fact)
     }
 }
 
+/* A file of a leaf that is not made: the group above it has the same, unless it is a root. */
+static bool parent_has(const struct cgroup_target *target, const struct group_file *file)
+{
+    const struct cgroup_spot *spot =
+        &target->place.spots[file->version == 2 ? CGROUP_UNIFIED : file->controller];
+    char path[CGROUP_PATH_SIZE];
+
+    return spot->is_root || (cgroup_group_path(spot->folder, file->name, path) && access(path, R_OK) == 0);
+}
+
 void cgroup_reader_survey(const struct cgroup_target *target, const char *reasons[CGROUP_FACT_COUNT])
 {
-    char path[PATH_SIZE];
+    char path[CGROUP_PATH_SIZE];
     uint32_t told = 0;
 
     for (unsigned fact = 0; fact < CGROUP_FACT_COUNT; fact++)
@@ -259,7 +274,7 @@ void cgroup_reader_survey(const struct cgroup_target *target, const char *reason
         enum found found = file_path(target, file, path, &reason);
         if (found == FOUND_PATH)
             told |= facts_to_be_had(target, file, path);
-        else if (found == FOUND_LATER)
+        else if (found == FOUND_LATER && parent_has(target, file))
             told |= facts_of(file);
         for (unsigned j = 0; reason && j < file->fact_count; j++)
             reasons[file->facts[j]] = reason;
@@ -272,19 +287,21 @@ void cgroup_reader_survey(const struct cgroup_target *target, const char *reason
     }
 }
 
-static bool read_text(struct cgroup_reader *reader, int fd, size_t *length)
+static bool read_text(struct cgroup_reader *reader, const struct open_file *open_file, size_t *length)
 {
-    ssize_t got = pread(fd, reader->text, sizeof(reader->text), 0);
+    ssize_t got = kept_file_read(&open_file->kept, reader->text, sizeof(reader->text));
+
     *length = got > 0 ? (size_t)got : 0;
     return got >= 0;
 }
 
-static bool read_number(struct cgroup_reader *reader, int fd, double scale, double *value)
+static bool read_number(struct cgroup_reader *reader, const struct open_file *open_file, double scale,
+                        double *value)
 {
     uint64_t number;
     size_t length;
 
-    if (!read_text(reader, fd, &length) || cgroup_number_parse(reader->text, length, &number) < 0)
+    if (!read_text(reader, open_file, &length) || cgroup_number_parse(reader->text, length, &number) < 0)
         return false;
     *value = (double)number * scale;
     return true;
@@ -293,7 +310,7 @@ static bool read_number(struct cgroup_reader *reader, int fd, double scale, doub
 /* To what is charged now. */
 static bool reset_peak(const struct open_file *open)
 {
-    return pwrite(open->fd, "0", 1, 0) == 1;
+    return pwrite(open->kept.fd, "0", 1, 0) == 1;
 }
 
 /* From here on the peak is the run's own, by one way or another; false: it cannot be had. */
@@ -307,40 +324,44 @@ static bool settle_peak(struct cgroup_reader *reader, const struct cgroup_target
         return true;
     if (fact == CGROUP_MEM_INTERVAL_PEAK) {
         open->kind = PEAK_RESET;
-        reader->from_resets = !own;
-        /* By trying, not by version: older kernels refuse the write. */
-        return (own || open->file->version == 2) && reset_peak(open);
+        return own && reset_peak(open);
     }
     if (own)
         return true;
     open->kind = PEAK_GROWN;
-    return read_number(reader, open->fd, 1, &open->baseline);
+    return read_number(reader, open, 1, &open->baseline);
+}
+
+/* The file that is reset must stay open, and is the only one that is ever written to. */
+static bool open_one(struct open_file *open_file, const char *path)
+{
+    open_file->kept = (struct kept_file)KEPT_FILE_NONE;
+    if (open_file->file->facts[0] != CGROUP_MEM_INTERVAL_PEAK)
+        return kept_file_open(&open_file->kept, path) == 0;
+    open_file->kept.fd = open(path, O_RDWR | O_CLOEXEC);
+    return open_file->kept.fd >= 0;
 }
 
 struct cgroup_reader *cgroup_reader_new(const struct cgroup_target *target, uint32_t wanted)
 {
     struct cgroup_reader *reader = calloc(1, sizeof(*reader));
-    char path[PATH_SIZE];
+    char path[CGROUP_PATH_SIZE];
     const char *reason;
 
     if (!reader)
         return NULL;
-    if (target->scope != CGROUP_SCOPE_OWN && (wanted & CGROUP_FACT(CGROUP_MEM_PEAK)))
-        wanted |= CGROUP_FACT(CGROUP_MEM_INTERVAL_PEAK);
+    reader->is_new_leaf = target->scope == CGROUP_SCOPE_OWN;
     for (size_t i = 0; i < FILE_COUNT; i++) {
         struct open_file *open_file = &reader->open[reader->count];
         if (!(facts_of(&files[i]) & wanted) || file_path(target, &files[i], path, &reason) != FOUND_PATH)
             continue;
-        *open_file = (struct open_file){.file = &files[i], .fd = -1};
-        /* The only file that is ever written to. */
-        bool resets = files[i].facts[0] == CGROUP_MEM_INTERVAL_PEAK;
-        open_file->fd = open(path, (resets ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-        if (open_file->fd < 0)
+        *open_file = (struct open_file){.file = &files[i]};
+        if (!open_one(open_file, path))
             continue;
         if (settle_peak(reader, target, open_file))
             reader->count++;
         else
-            (void)close(open_file->fd);
+            kept_file_close(&open_file->kept);
     }
     return reader;
 }
@@ -350,7 +371,7 @@ void cgroup_reader_free(struct cgroup_reader *reader)
     if (!reader)
         return;
     for (size_t i = 0; i < reader->count; i++)
-        (void)close(reader->open[i].fd);
+        kept_file_close(&reader->open[i].kept);
     free(reader);
 }
 
@@ -364,7 +385,7 @@ static void read_peak(struct cgroup_reader *reader, struct open_file *open, stru
 {
     double value;
 
-    if (!read_number(reader, open->fd, open->file->scale, &value))
+    if (!read_number(reader, open, open->file->scale, &value))
         return;
     if (open->kind == PEAK_GROWN && value <= open->baseline)
         return;
@@ -374,6 +395,12 @@ static void read_peak(struct cgroup_reader *reader, struct open_file *open, stru
         (void)reset_peak(open);
     }
     put(out, open->file->facts[0], value);
+}
+
+/* Not one device has been counted. */
+static bool is_blank_blkio(const char *text, size_t length)
+{
+    return length == 0 || text[0] == 'T'; /* "Total 0" */
 }
 
 static void read_file(struct cgroup_reader *reader, struct open_file *open, struct cgroup_facts *out)
@@ -388,7 +415,7 @@ static void read_file(struct cgroup_reader *reader, struct open_file *open, stru
         read_peak(reader, open, out);
         return;
     }
-    if (!read_text(reader, open->fd, &length))
+    if (!read_text(reader, open, &length))
         return;
     switch (file->layout) {
     case LAYOUT_KEYED:
@@ -398,6 +425,9 @@ static void read_file(struct cgroup_reader *reader, struct open_file *open, stru
         found = cgroup_io_stat_parse(reader->text, length, &values[0], &values[1]) == 0 ? 3 : 0;
         break;
     case LAYOUT_BLKIO:
+        /* Some kernels count nothing here, and never show a device: that is no 0 but for a leaf just made. */
+        if (is_blank_blkio(reader->text, length) && !reader->is_new_leaf)
+            return;
         found = cgroup_blkio_parse(reader->text, length, &values[0], &values[1]) == 0 ? 3 : 0;
         break;
     case LAYOUT_PRESSURE:
@@ -421,8 +451,7 @@ void cgroup_reader_read(struct cgroup_reader *reader, struct cgroup_facts *out)
     out->present = 0;
     for (size_t i = 0; i < reader->count; i++)
         read_file(reader, &reader->open[i], out);
-    bool has_peak = out->present & CGROUP_FACT(CGROUP_MEM_PEAK);
-    if (reader->largest > 0 &&
-        (has_peak ? reader->largest > out->values[CGROUP_MEM_PEAK] : reader->from_resets))
+    reader->is_new_leaf = false;
+    if ((out->present & CGROUP_FACT(CGROUP_MEM_PEAK)) && reader->largest > out->values[CGROUP_MEM_PEAK])
         put(out, CGROUP_MEM_PEAK, reader->largest);
 }

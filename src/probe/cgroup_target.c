@@ -1,63 +1,26 @@
 #include "probe/cgroup_target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "probe/breakage.h"
+#include "probe/cgroup_group.h"
 #include "probe/digits.h"
 
 /* v2 names of the controllers that can be had in a leaf without changing how the target runs. */
 static const char *const leaf_controllers[CGROUP_CONTROLLER_COUNT] = {
     [CGROUP_MEMORY] = "memory", [CGROUP_PIDS] = "pids", [CGROUP_IO] = "io"};
 
-/* One short write to a file of a group. */
-static int group_write(const char *folder, const char *name, const char *text)
-{
-    char path[4200];
-    int code = 0;
-
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    if (write(fd, text, strlen(text)) < 0)
-        code = -errno;
-    (void)close(fd);
-    return code;
-}
-
-/* Whether a file of the group holds `word`, alone or among others. */
-static bool group_file_has(const char *folder, const char *name, const char *word)
-{
-    char path[4200], text[1024];
-
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
-        return false;
-    ssize_t length = file_read(AT_FDCWD, path, text, sizeof(text));
-    if (length <= 0)
-        return false;
-    text[length < (ssize_t)sizeof(text) ? length : (ssize_t)sizeof(text) - 1] = '\0';
-    for (char *rest = text, *found; (found = strsep(&rest, " \n")) != NULL;)
-        if (strcmp(found, word) == 0)
-            return true;
-    return false;
-}
-
 /* v2: nobody but ourselves is a member. */
 static bool alone_in(const char *folder)
 {
-    char path[4200], text[64];
+    char text[64];
     uint64_t pid;
+    ssize_t length = cgroup_group_read(folder, "cgroup.procs", text, sizeof(text));
 
-    if (snprintf(path, sizeof(path), "%s/cgroup.procs", folder) >= (int)sizeof(path))
-        return false;
-    ssize_t length = file_read(AT_FDCWD, path, text, sizeof(text));
     if (length <= 0)
         return false;
     const char *end = digits_read(text, text + length, &pid);
@@ -71,10 +34,10 @@ static bool enable_controllers(struct cgroup_target *target, const char *folder)
 
     for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
         char text[16];
-        if (!leaf_controllers[i] || !group_file_has(folder, "cgroup.controllers", leaf_controllers[i]))
+        if (!leaf_controllers[i] || !cgroup_group_word(folder, "cgroup.controllers", leaf_controllers[i]))
             continue;
         (void)snprintf(text, sizeof(text), "+%s", leaf_controllers[i]);
-        target->enabled[i] = group_write(folder, "cgroup.subtree_control", text) == 0;
+        target->enabled[i] = cgroup_group_write(folder, "cgroup.subtree_control", text) == 0;
         any = any || target->enabled[i];
     }
     return any;
@@ -87,7 +50,7 @@ static void disable_controllers(struct cgroup_target *target, const char *folder
         if (!target->enabled[i])
             continue;
         (void)snprintf(text, sizeof(text), "-%s", leaf_controllers[i]);
-        (void)group_write(folder, "cgroup.subtree_control", text);
+        (void)cgroup_group_write(folder, "cgroup.subtree_control", text);
         target->enabled[i] = false;
     }
 }
@@ -100,7 +63,7 @@ static void step_aside(struct cgroup_target *target, const char *folder)
         return;
     if (write(target->aside.join_fd, "0", 1) == 1 && enable_controllers(target, folder))
         return;
-    (void)group_write(folder, "cgroup.procs", "0");
+    (void)cgroup_group_write(folder, "cgroup.procs", "0");
     cgroup_leaf_remove(&target->aside);
 }
 
@@ -111,7 +74,7 @@ static void step_back(struct cgroup_target *target)
     if (!target->aside.folder)
         return;
     disable_controllers(target, folder);
-    (void)group_write(folder, "cgroup.procs", "0");
+    (void)cgroup_group_write(folder, "cgroup.procs", "0");
     cgroup_leaf_remove(&target->aside);
 }
 
@@ -126,14 +89,43 @@ static const char *make_unified(struct cgroup_target *target)
         return refusal;
     for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
         wanted = wanted || (leaf_controllers[i] && target->place.spots[i].version == 2 &&
-                            !group_file_has(spot->folder, "cgroup.subtree_control", leaf_controllers[i]));
+                            !cgroup_group_word(spot->folder, "cgroup.subtree_control", leaf_controllers[i]));
     if (wanted)
         step_aside(target, spot->folder);
-    if (cgroup_leaf_make(spot->folder, 2, &target->leaves[CGROUP_UNIFIED]) < 0) {
-        step_back(target);
-        return "the kernel refused to make a group";
+    struct cgroup_leaf *leaf = &target->leaves[CGROUP_UNIFIED];
+    refusal = "the kernel refused to make a group";
+    if (cgroup_leaf_make(spot->folder, 2, leaf) == 0) {
+        if (cgroup_group_word(leaf->folder, "cgroup.type", "domain"))
+            return NULL;
+        refusal = "metron was started in a threaded group, which takes no processes below it";
+        cgroup_leaf_remove(leaf);
     }
-    return NULL;
+    step_back(target);
+    return refusal;
+}
+
+/* Why a v1 leaf would not do what it is for: count, and change nothing. */
+static const char *v1_refusal(const struct cgroup_target *target, enum cgroup_controller controller)
+{
+    const struct cgroup_spot *spots = target->place.spots;
+    uint64_t hierarchical;
+
+    switch (controller) {
+    case CGROUP_IO:
+        return "in cgroup v1 a leaf of blkio would leave the limits above it";
+    case CGROUP_CPUACCT:
+        if (spots[CGROUP_CPU].version == 1 &&
+            strcmp(spots[CGROUP_CPU].folder, spots[CGROUP_CPUACCT].folder) == 0)
+            return "cpuacct is mounted together with cpu, a leaf of which would change scheduling";
+        return NULL;
+    case CGROUP_MEMORY:
+        if (cgroup_group_number(spots[CGROUP_MEMORY].folder, "memory.use_hierarchy", &hierarchical) &&
+            hierarchical == 0)
+            return "memory.use_hierarchy is 0: a leaf would leave the limits above it";
+        return NULL;
+    default:
+        return NULL;
+    }
 }
 
 static const char *make_controller(struct cgroup_target *target, enum cgroup_controller controller)
@@ -147,11 +139,11 @@ static const char *make_controller(struct cgroup_target *target, enum cgroup_con
             return spot->version ? target->reasons[CGROUP_UNIFIED] : spot->reason;
         if (unified)
             target->in_unified[controller] =
-                group_file_has(unified, "cgroup.controllers", leaf_controllers[controller]);
+                cgroup_group_word(unified, "cgroup.controllers", leaf_controllers[controller]);
         else
             target->in_unified[controller] =
-                group_file_has(target->place.spots[CGROUP_UNIFIED].folder, "cgroup.subtree_control",
-                               leaf_controllers[controller]);
+                cgroup_group_word(target->place.spots[CGROUP_UNIFIED].folder, "cgroup.subtree_control",
+                                  leaf_controllers[controller]);
         if (target->in_unified[controller])
             return NULL;
         return spot->version ? "in cgroup v2 a leaf has this controller only in a delegated group where "
@@ -159,7 +151,9 @@ static const char *make_controller(struct cgroup_target *target, enum cgroup_con
                                "'systemd-run --user --scope -p Delegate=yes metron run ...' gives one"
                              : spot->reason;
     }
-    refusal = cgroup_leaf_refusal(spot);
+    refusal = v1_refusal(target, controller);
+    if (!refusal)
+        refusal = cgroup_leaf_refusal(spot);
     if (refusal || target->look_only)
         return refusal;
     if (cgroup_leaf_make(spot->folder, 1, &target->leaves[controller]) < 0)
@@ -265,5 +259,5 @@ size_t cgroup_target_entrances(const struct cgroup_target *target, int join_fds[
 bool cgroup_target_kill(const struct cgroup_target *target)
 {
     const char *folder = target->leaves[CGROUP_UNIFIED].folder;
-    return folder && group_write(folder, "cgroup.kill", "1") == 0;
+    return folder && cgroup_group_write(folder, "cgroup.kill", "1") == 0;
 }

@@ -4,11 +4,11 @@
  *
  * An own leaf is a child of the group metron is in, so that every limit above still binds. On a v1 or hybrid
  * host it is a child in each hierarchy that counts something without changing how the target runs: memory,
- * pids, blkio, and for CPU time the v2 hierarchy where it is mounted (without controllers), else cpuacct. A
- * `cpu` leaf would change scheduling and a cpuset leaf refuses members: neither is made. On a v2 host a group
- * has members or controllers below it, not both: the leaf counts CPU and pressure, and memory, pids and I/O
- * only where metron is alone in a group that was delegated to it (then metron steps aside into a leaf of its
- * own).
+ * pids, and for CPU time the v2 hierarchy where it is mounted (without controllers), else cpuacct. A `cpu`
+ * leaf would change scheduling, a blkio leaf would leave the limits above (they are not hierarchical in v1),
+ * and a cpuset leaf refuses members: none of them is made. On a v2 host a group has members or controllers
+ * below it, not both: the leaf counts CPU and pressure, and memory, pids and I/O only where metron is alone
+ * in a group that was delegated to it (then metron steps aside into a leaf of its own).
  *
  * Below a group that systemd manages and has not delegated nothing is made. No process but metron itself is
  * ever moved; the command starts inside the leaf. A leaf is locked (flock) as long as its metron lives: what

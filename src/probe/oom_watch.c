@@ -1,14 +1,13 @@
 #include "probe/oom_watch.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "probe/cgroup_files.h"
+#include "probe/cgroup_group.h"
 
-#define LEVELS_MAX 32 /* groups from the leaf up; deeper hierarchies are not made */
+#define LEVELS_MAX 32 /* groups from the leaf up; those above are as good as hidden */
 
 struct level {
     char *folder;
@@ -19,8 +18,9 @@ struct level {
 };
 
 struct oom_watch {
-    char *vmstat_path;
+    char *proc_root;
     uint64_t machine_kills;
+    uint64_t looked_kills; /* of the group, else of the machine: at the last look */
     bool has_machine_kills;
     int version; /* of the memory hierarchy; 0: there is none to be read */
     char *kills_folder;
@@ -32,37 +32,17 @@ struct oom_watch {
     size_t level_count;
 };
 
-static bool read_key(const char *folder, const char *name, const char *key, uint64_t *value)
-{
-    char path[4200], text[8192];
-
-    if (snprintf(path, sizeof(path), "%s%s%s", folder, name[0] ? "/" : "", name) >= (int)sizeof(path))
-        return false;
-    ssize_t length = file_read(AT_FDCWD, path, text, sizeof(text));
-    return length > 0 && cgroup_keyed_parse(text, (size_t)length, &key, 1, value) == 1;
-}
-
-static bool read_number(const char *folder, const char *name, uint64_t *value)
-{
-    char path[4200], text[64];
-
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
-        return false;
-    ssize_t length = file_read(AT_FDCWD, path, text, sizeof(text));
-    return length > 0 && cgroup_number_parse(text, (size_t)length, value) == 0;
-}
-
 static bool read_kills(const struct oom_watch *watch, uint64_t *kills)
 {
     return watch->kills_folder &&
-           read_key(watch->kills_folder, watch->version == 2 ? "memory.events" : "memory.oom_control",
-                    "oom_kill", kills);
+           cgroup_group_key(watch->kills_folder, watch->version == 2 ? "memory.events" : "memory.oom_control",
+                            "oom_kill", kills);
 }
 
 static bool read_failures(const struct oom_watch *watch, const struct level *level, uint64_t *failures)
 {
-    return watch->version == 2 ? read_key(level->folder, "memory.events.local", "oom", failures)
-                               : read_number(level->folder, "memory.failcnt", failures);
+    return watch->version == 2 ? cgroup_group_key(level->folder, "memory.events.local", "oom", failures)
+                               : cgroup_group_number(level->folder, "memory.failcnt", failures);
 }
 
 /* v1 limits memory and swap together too (memory.memsw), batch systems to the same as memory alone: it is
@@ -74,20 +54,23 @@ static bool memsw_is_full(const struct oom_watch *watch, const struct level *lev
 {
     uint64_t limit, most;
 
-    return watch->version == 1 && read_number(level->folder, "memory.memsw.limit_in_bytes", &limit) &&
-           limit != CGROUP_NO_LIMIT && read_number(level->folder, "memory.memsw.max_usage_in_bytes", &most) &&
+    return watch->version == 1 && cgroup_group_number(level->folder, "memory.memsw.limit_in_bytes", &limit) &&
+           limit != CGROUP_NO_LIMIT &&
+           cgroup_group_number(level->folder, "memory.memsw.max_usage_in_bytes", &most) &&
            most + MEMSW_STEP_BYTES >= limit;
 }
 
 static bool read_machine_kills(const struct oom_watch *watch, uint64_t *kills)
 {
-    return watch->vmstat_path && read_key(watch->vmstat_path, "", "oom_kill", kills);
+    return watch->proc_root && cgroup_group_key(watch->proc_root, "vmstat", "oom_kill", kills);
 }
 
 static int add_level(struct oom_watch *watch, const char *folder, bool own)
 {
-    if (watch->level_count == LEVELS_MAX)
+    if (watch->level_count == LEVELS_MAX) {
+        watch->ancestors_hidden = true;
         return 0;
+    }
     struct level *level = &watch->levels[watch->level_count];
     level->folder = strdup(folder);
     if (!level->folder)
@@ -138,9 +121,8 @@ struct oom_watch *oom_watch_new(const char *proc_root, const struct cgroup_targe
 
     if (!watch)
         return NULL;
-    if (asprintf(&watch->vmstat_path, "%s/vmstat", proc_root) < 0)
-        watch->vmstat_path = NULL;
-    if (!watch->vmstat_path ||
+    watch->proc_root = strdup(proc_root);
+    if (!watch->proc_root ||
         (target && target->scope != CGROUP_SCOPE_NONE && add_levels(watch, target) < 0)) {
         oom_watch_free(watch);
         return NULL;
@@ -148,7 +130,22 @@ struct oom_watch *oom_watch_new(const char *proc_root, const struct cgroup_targe
     watch->has_kills = read_kills(watch, &watch->kills);
     if (!watch->has_kills)
         watch->has_machine_kills = read_machine_kills(watch, &watch->machine_kills);
+    watch->looked_kills = watch->has_kills ? watch->kills : watch->machine_kills;
     return watch;
+}
+
+static bool read_any_kills(const struct oom_watch *watch, uint64_t *kills)
+{
+    return watch->has_kills ? read_kills(watch, kills)
+                            : watch->has_machine_kills && read_machine_kills(watch, kills);
+}
+
+void oom_watch_look(struct oom_watch *watch)
+{
+    uint64_t now;
+
+    if (read_any_kills(watch, &now))
+        watch->looked_kills = now;
 }
 
 void oom_watch_free(struct oom_watch *watch)
@@ -158,7 +155,7 @@ void oom_watch_free(struct oom_watch *watch)
     for (size_t i = 0; i < watch->level_count; i++)
         free(watch->levels[i].folder);
     free(watch->kills_folder);
-    free(watch->vmstat_path);
+    free(watch->proc_root);
     free(watch);
 }
 
@@ -168,9 +165,10 @@ static void name_limit(const struct oom_watch *watch, const struct level *level,
     const char *path = level->folder + (strlen(level->folder) > top ? top : strlen(level->folder));
 
     out->kind = level->own ? OOM_OWN_LIMIT : OOM_ANCESTOR_LIMIT;
+    out->is_parent = !level->own && level > watch->levels && level[-1].own;
     (void)snprintf(out->group, sizeof(out->group), "%s", path[0] ? path : "/");
-    if (!read_number(level->folder, watch->version == 2 ? "memory.max" : "memory.limit_in_bytes",
-                     &out->limit_bytes))
+    if (!cgroup_group_number(level->folder, watch->version == 2 ? "memory.max" : "memory.limit_in_bytes",
+                             &out->limit_bytes))
         out->limit_bytes = CGROUP_NO_LIMIT;
 }
 
@@ -181,6 +179,7 @@ void oom_watch_read(struct oom_watch *watch, struct oom_verdict *out)
     bool all_readable = true;
 
     *out = (struct oom_verdict){.limit_bytes = CGROUP_NO_LIMIT};
+    out->just_now = read_any_kills(watch, &now) && now > watch->looked_kills;
     if (!watch->has_kills) {
         if (watch->has_machine_kills && read_machine_kills(watch, &now) && now > watch->machine_kills)
             out->kind = OOM_ON_MACHINE;

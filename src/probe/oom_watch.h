@@ -28,6 +28,8 @@ enum oom_kind {
 struct oom_verdict {
     enum oom_kind kind;
     uint64_t kills;       /* in the target's group since the start */
+    bool just_now;        /* some of them since the last look */
+    bool is_parent;       /* OOM_ANCESTOR_LIMIT: of the group just above the one metron was started in */
     uint64_t limit_bytes; /* of OOM_OWN_LIMIT and OOM_ANCESTOR_LIMIT; CGROUP_NO_LIMIT: unknown */
     char group[256];      /* whose limit: its path in the hierarchy */
 };
@@ -37,6 +39,8 @@ struct oom_watch;
 /* Reads the baselines. NULL for want of memory. `target` must outlive it; may be NULL: only the machine is
  * watched. */
 struct oom_watch *oom_watch_new(const char *proc_root, const struct cgroup_target *target);
+/* Once in a while: how the count stands. It narrows down when a kill was. */
+void oom_watch_look(struct oom_watch *watch);
 /* What has happened since. Call it before the leaf is removed. */
 void oom_watch_read(struct oom_watch *watch, struct oom_verdict *out);
 void oom_watch_free(struct oom_watch *watch);

@@ -74,7 +74,7 @@ static struct others look_at_others(void)
     return others;
 }
 
-int own_io_of_children(struct pid_io *out)
+int own_io_of_children(struct pid_io *out, unsigned *threads)
 {
     struct pid_io thread, whole;
     size_t length, ignored;
@@ -98,6 +98,7 @@ int own_io_of_children(struct pid_io *out)
         thread.syscr++;
         add(&thread, &after.io);
         *out = pid_io_minus(&whole, &thread);
+        *threads = after.count + 1;
         return 0;
     }
     return -EAGAIN;

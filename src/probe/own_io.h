@@ -12,7 +12,9 @@
 
 #include "probe/pid_files.h"
 
-/* Of the calling process, so far. -EAGAIN: its other threads are too busy to get a picture of one instant. */
-int own_io_of_children(struct pid_io *out);
+/* Of the calling process, so far, and how many threads it has: one that ends adds its own to this, so two
+ * readings compare only if they have the same number. -EAGAIN: the other threads are too busy to get a
+ * picture of one instant. */
+int own_io_of_children(struct pid_io *out, unsigned *threads);
 
 #endif

@@ -15,6 +15,35 @@ static void larger(struct headline_answer *best, struct headline_answer candidat
         *best = candidate;
 }
 
+/* The sum of shares is read less often than resident memory, and cannot be read of everybody: one that was
+ * only had while the tree was small says nothing about its peak. */
+static bool shares_are_of_the_peak(const struct record *summary)
+{
+    static const double near_the_peak = 0.9;
+    double shares, at_reading, at_peak;
+
+    if (!record_number(summary, "smaps_peak_pss_total", &shares))
+        return false;
+    return !record_number(summary, "smaps_peak_rss_total", &at_reading) ||
+           !record_number(summary, "proc_peak_rss_total", &at_peak) || at_reading >= near_the_peak * at_peak;
+}
+
+/* With neither an own group nor shares: the lower of two upper bounds. */
+static struct headline_answer memory_bound(const struct record *summary, bool alone)
+{
+    double shares;
+    const char *note =
+        record_number(summary, "smaps_peak_pss_total", &shares)
+            ? "upper bound: shared pages are counted once per process, and their shares could not "
+              "be read at the peak"
+            : "upper bound: shared pages are counted once per process";
+    struct headline_answer sum = answer(summary, "proc_peak_rss_total", alone ? NULL : note);
+    struct headline_answer group = answer(summary, "cgroup_peak_mem_anon_shmem",
+                                          "upper bound: whoever else is in its group is counted as well");
+
+    return !alone && sum.has && group.has && group.value < sum.value ? group : sum;
+}
+
 static struct headline_answer peak_memory(const struct record *summary,
                                           const struct headline_method_facts *facts)
 {
@@ -22,9 +51,12 @@ static struct headline_answer peak_memory(const struct record *summary,
     double value, spawned;
     /* With one process in all there is nothing to be careful about. */
     bool alone = facts->spawned_is_exact && record_number(summary, "proc_spawned", &spawned) && spawned <= 1;
-    const char *one = alone ? NULL : "largest single process; several may have held more at once";
     bool own = facts->own_cgroup && record_number(summary, "cgroup_peak_mem_anon_shmem", &value);
-    bool shares = record_number(summary, "smaps_peak_pss_total", &value);
+    bool shares = shares_are_of_the_peak(summary);
+    const char *one = own || shares ? "largest single process; no sample saw the whole hold more"
+                                    : "largest single process; several may have held more at once";
+    if (alone)
+        one = NULL;
 
     larger(&best, answer(summary, "proc_hwm_max", one));
     larger(&best, answer(summary, "rusage_max_rss", one));
@@ -33,8 +65,7 @@ static struct headline_answer peak_memory(const struct record *summary,
     if (shares)
         larger(&best, answer(summary, "smaps_peak_pss_total", alone ? NULL : "sampled"));
     if (!own && !shares)
-        larger(&best, answer(summary, "proc_peak_rss_total",
-                             alone ? NULL : "upper bound: shared pages are counted once per process"));
+        larger(&best, memory_bound(summary, alone));
     return best;
 }
 
@@ -43,7 +74,8 @@ static const struct {
     const char *inherited_bias; /* where the group is not the target's own; NULL: the same */
 } methods[] = {
     {"cgroup_mem_peak", "largest charge of the control group, kept by the kernel",
-     "upper bound: page cache is included", "page cache is included, and whoever else is in the group"},
+     "page cache is included; pages that others read first are charged to them",
+     "page cache is included, and whoever else is in the group"},
     {"cgroup_peak_mem_anon_shmem", "anonymous and shared memory of the control group, sampled",
      "a peak between two samples is missed", "whoever else is in the group is included; sampled"},
     {"smaps_peak_pss_total", "sum of proportional shares of all processes, sampled",
@@ -121,6 +153,9 @@ struct headline headline_of(const struct record *summary, const struct headline_
     headline.peak_memory_bytes = peak_memory(summary, facts);
     if (own)
         headline.memory_upper_bound = answer(summary, "cgroup_mem_peak", NULL);
+    /* Pages that somebody else read first are charged to him: then it is no bound. */
+    if (headline.memory_upper_bound.value < headline.peak_memory_bytes.value)
+        headline.memory_upper_bound.has = false;
     headline.processes = answer(summary, "proc_spawned", facts->spawned_is_exact ? NULL : "lower bound");
     headline.stalls[STALL_CPU] = stall(summary, own, "cgroup_ave_psi_cpu_some_pct", "psi_ave_cpu_some_pct");
     headline.stalls[STALL_MEMORY] =
@@ -128,6 +163,14 @@ struct headline headline_of(const struct record *summary, const struct headline_
     headline.stalls[STALL_IO] = stall(summary, own, "cgroup_ave_psi_io_some_pct", "psi_ave_io_some_pct");
     compare_methods(summary, own, &headline);
     return headline;
+}
+
+bool headline_ledger_misses(const struct record *summary, const struct headline_method_facts *facts)
+{
+    double group, ledger;
+
+    return facts->own_cgroup && record_number(summary, "cgroup_cpu_seconds", &group) &&
+           record_number(summary, "proc_cpu_seconds", &ledger) && cpu_exceeds(group, ledger);
 }
 
 void headline_disagreements(struct strbuf *out, const struct record *summary,

@@ -18,6 +18,8 @@ struct headline_method_facts {
 
 struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts);
 
+/* Whether the own group has counted CPU that the ledger does not have. */
+bool headline_ledger_misses(const struct record *summary, const struct headline_method_facts *facts);
 /* Two methods that measure the same and disagree by more than their tolerance: a sentence for each such pair,
  * one a line, that says which, by how much and what it means. Nothing is added where all agree. */
 void headline_disagreements(struct strbuf *out, const struct record *summary,

@@ -33,6 +33,7 @@ struct tree {
     struct pid_io last_io;
     struct pid_io children_io; /* where that fails: of all that we reaped before it */
     bool has_children_io;
+    unsigned children_io_threads; /* of ours, at that time */
     uint64_t spawned, exited, killed;
     unsigned living, zombies;
     struct timespec wall_at_start; /* these two name the same instant */

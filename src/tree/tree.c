@@ -322,7 +322,7 @@ void tree_before_reap(struct tree *tree, pid_t pid)
         tree->last_pid = pid;
         tree->has_io = true;
     } else {
-        tree->has_children_io = own_io_of_children(&tree->children_io) == 0;
+        tree->has_children_io = own_io_of_children(&tree->children_io, &tree->children_io_threads) == 0;
     }
     pid_dir_close(&dir, &tree->reader);
 }
@@ -331,12 +331,14 @@ void tree_before_reap(struct tree *tree, pid_t pid)
 static const struct pid_io *io_of_reaped(struct tree *tree, const struct process *process)
 {
     struct pid_io after;
+    unsigned threads;
 
     if (!tree->options.read_io)
         return NULL;
     if (tree->last_pid)
         return &tree->last_io;
-    if (tree->has_children_io && own_io_of_children(&after) == 0) {
+    if (tree->has_children_io && own_io_of_children(&after, &threads) == 0 &&
+        threads == tree->children_io_threads) {
         tree->last_io = pid_io_minus(&after, &tree->children_io);
         tree->has_io = true;
         return &tree->last_io;

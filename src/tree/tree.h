@@ -11,11 +11,11 @@
  * decided here and nowhere else. A process that vanishes or cannot be read costs its own reading and nothing
  * more.
  *
- * A process that has not run has not changed: where its CPU clock, read anew in every pass, has not moved,
- * its files are not read again. Most processes of a large tree sleep, and cost one short call each. What
- * others can do to a sleeping process is looked after: the end of its parent at once; memory that the kernel
- * takes back and limits set from outside when its files are read again, after TREE_LOOK_AGAIN_NS at the
- * latest.
+ * A process that has not run has not changed itself: where its CPU clock, read anew in every pass, has not
+ * moved, its files are not read again, but for its resident memory (collect/proc.c). Most processes of a
+ * large tree sleep, and cost one or two short calls each. What others can do to a sleeping process is looked
+ * after: the end of its parent at once; what is rare (limits set from outside, pages written into it) when
+ * its files are read again, after TREE_LOOK_AGAIN_NS at the latest.
  */
 #ifndef METRON_TREE_TREE_H
 #define METRON_TREE_TREE_H

@@ -9,9 +9,16 @@ static const char *const verdict_text[] = {[DOCTOR_FACT] = "", [DOCTOR_WORKS] = 
 static const char *const verdict_color[] = {
     [DOCTOR_FACT] = "", [DOCTOR_WORKS] = "\033[32m", [DOCTOR_FAILS] = "\033[33m"};
 
+/* More about what the finding before was about. */
+static bool is_same(const struct doctor_finding *finding, const struct doctor_finding *before)
+{
+    return before && strcmp(finding->group, before->group) == 0 && strcmp(finding->name, before->name) == 0;
+}
+
 void doctor_text(struct strbuf *out, const struct doctor_finding *findings, size_t count, bool colors)
 {
     const char *group = "";
+    const struct doctor_finding *before = NULL;
 
     for (size_t i = 0; i < count; i++) {
         const struct doctor_finding *finding = &findings[i];
@@ -20,7 +27,10 @@ void doctor_text(struct strbuf *out, const struct doctor_finding *findings, size
             group = finding->group;
         }
         strbuf_addf(out, "  %s%-3s%s %-22s ", colors ? verdict_color[finding->verdict] : "",
-                    verdict_text[finding->verdict], colors ? "\033[0m" : "", finding->name);
+                    verdict_text[finding->verdict], colors ? "\033[0m" : "",
+                    finding->verdict == DOCTOR_FAILS && is_same(finding, before) ? "  but not"
+                                                                                 : finding->name);
+        before = finding;
         text_printable(out, finding->detail, strlen(finding->detail));
         strbuf_addc(out, '\n');
     }

@@ -58,8 +58,12 @@ static void add_memory(struct strbuf *out, const struct run_info *info)
     strbuf_addf(out, "peak %s", unit_human(UNIT_BYTES, memory->value, text));
     double share = info->may_use.memory_bytes ? memory->value / (double)info->may_use.memory_bytes : 0;
     if (share >= worth_telling) {
-        strbuf_addf(out, ", %s", unit_human(UNIT_PERCENT, 100 * share, text));
-        strbuf_addf(out, " of the %s it may use",
+        if (share < 0.995)
+            strbuf_addf(out, ", %s of", unit_human(UNIT_PERCENT, 100 * share, text));
+        else
+            strbuf_adds(
+                out, ", all of"); /* the charge stops at the limit; what others are charged with does not */
+        strbuf_addf(out, " the %s it may use",
                     unit_human(UNIT_BYTES, (double)info->may_use.memory_bytes, text));
     }
     strbuf_addf(out, " (%s%s%s)\n", memory->source, memory->note ? "; " : "",
@@ -84,7 +88,7 @@ static void add_processes(struct strbuf *out, const struct run_info *info)
     strbuf_addf(out, "%s%s", info->spawned_is_exact ? "" : "at least ",
                 unit_human(UNIT_COUNT, processes->value, text));
     if (info->summary && record_number(info->summary, "proc_peak_processes", &at_once))
-        strbuf_addf(out, ", up to %s at once", unit_human(UNIT_COUNT, at_once, text));
+        strbuf_addf(out, ", up to %s in a sample", unit_human(UNIT_COUNT, at_once, text));
     strbuf_addf(out, " (%s)\n", processes->source);
 }
 
@@ -128,8 +132,10 @@ static void add_stalls(struct strbuf *out, const struct run_info *info)
                     resources[i]);
     }
     if (first)
-        strbuf_addf(out, " (%s%s%s)\n", first->source, first->note ? "; " : "",
-                    first->note ? first->note : "");
+        strbuf_addf(out, " (%s%s%s)\n",
+                    strncmp(first->source, "cgroup_", 7) == 0 ? "cgroup_ave_psi_*_some_pct"
+                                                              : "psi_ave_*_some_pct",
+                    first->note ? "; " : "", first->note ? first->note : "");
 }
 
 static void add_own_cost(struct strbuf *out, const struct run_info *info)

@@ -10,6 +10,8 @@
 #include "base/strbuf.h"
 #include "schema/run_info.h"
 
+#define RUN_SUMMARY_INDENT 12 /* the column behind the labels */
+
 /* The built-in summary. `discarded`: the files were removed again. */
 void run_summary_write(struct strbuf *out, const struct run_info *info, bool discarded, bool colors);
 /* By a format of the user's (view/format.h), ended by a newline. */

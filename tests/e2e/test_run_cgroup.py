@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -15,11 +16,24 @@ def memberships(text):
     return {line.split(":", 2)[1]: line.split(":", 2)[2] for line in text.strip().splitlines()}
 
 
+def is_somebody_elses(folder):
+    """Whether a metron that this test has not started is alive and has it."""
+    pid = int(re.match(rf"{LEAF}(\d+)", folder.name)[1])
+    ours = os.getpid()
+    try:
+        while pid > 1 and pid != ours:
+            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    except OSError:
+        return False
+    return pid != ours
+
+
 def leaf_folders():
-    """Every group that some metron has made, wherever it is mounted."""
+    """Every group that a metron of ours has made, wherever it is mounted."""
     mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
               if " - cgroup" in line]
-    return {path for mount in mounts for path in pathlib.Path(mount).rglob(f"{LEAF}[0-9]*") if path.is_dir()}
+    found = {path for mount in mounts for path in pathlib.Path(mount).rglob(f"{LEAF}[0-9]*") if path.is_dir()}
+    return {path for path in found if not is_somebody_elses(path)}
 
 
 @pytest.fixture
@@ -202,7 +216,9 @@ def test_every_method_of_peak_memory_is_told_with_its_bias(owned):
         assert run.summary[method["source"]] == method["value"]
     headline = run.info["headline"]["peak_memory_bytes"]
     if "cgroup_mem_peak" in methods:
-        assert headline["upper_bound"] == {"value": run.summary["cgroup_mem_peak"], "source": "cgroup_mem_peak"}
+        bound = headline.get("upper_bound", {"value": None})["value"]
+        charged = run.summary["cgroup_mem_peak"]
+        assert bound == (charged if charged >= headline["value"] else None), "a bound is never below what it bounds"
 
 
 def test_stall_budget_is_a_share_of_the_wall_time(owned):

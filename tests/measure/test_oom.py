@@ -4,6 +4,9 @@ metron is started inside a group with a limit (the limit is then metron's and th
 offers itself to the OOM killer, so that it is the one who goes.
 """
 
+import subprocess
+import time
+
 import pytest
 
 from support.cgroups import MIB
@@ -79,6 +82,19 @@ def test_sigkill_in_a_group_where_others_were_killed_before_is_no_oom(run_metron
     assert run.returncode == 137
     assert "OOM" not in run.summary["cause"]
     assert run.summary.get("cgroup_oom_kills", 0) == 0
+
+
+def test_sigkill_after_somebody_else_in_the_group_was_killed_is_no_oom(run_metron, groups):
+    """The OOM killer takes another member of the inherited group; seconds later the command is killed by hand."""
+    group = groups.memory(limit=LIMIT)
+    started = run_metron.start("--cgroup inherited --sample-interval 0.1",
+                               ["sh", "-c", "sleep 1.5; kill -9 $$"], outer=group.inside)
+    time.sleep(0.4)
+    subprocess.run([*group.inside, run_metron.workload("hog"), str(HOG)], check=False)
+    run = started.finish()
+    assert run.returncode == 137
+    assert group.oom_kills() in (1, None), "somebody was killed"
+    assert run.summary["cause"].startswith("killed by SIGKILL"), run.summary["cause"]
 
 
 def test_child_killed_while_the_command_goes_on_is_named_beside_its_exit_code(run_metron, groups, choice):

@@ -42,7 +42,10 @@ def test_spike_is_in_the_headline_and_in_the_charge_of_an_own_leaf(own_leaf):
     if "cgroup_mem_peak" not in run.summary:
         pytest.skip(f"no memory in an own leaf here: {run.info['provenance']['collectors']['cgroup']}")
     assert SPIKE <= run.summary["cgroup_mem_peak"] <= SPIKE * (1 + TOLERANCE) + MARGIN
-    assert headline["upper_bound"] == {"value": run.summary["cgroup_mem_peak"], "source": "cgroup_mem_peak"}
+    if "upper_bound" in headline:
+        assert headline["upper_bound"] == {"value": run.summary["cgroup_mem_peak"], "source": "cgroup_mem_peak"}
+    else:
+        assert run.summary["cgroup_mem_peak"] < headline["value"], "libraries may be charged to somebody else"
     assert methods(run)["cgroup_mem_peak"] == run.summary["cgroup_mem_peak"]
 
 

@@ -81,3 +81,14 @@ def test_without_smaps_the_sum_of_rss_is_called_an_upper_bound(run_as_user):
     assert headline["value"] > 5 * SHARED
     assert "upper bound" in headline["note"]
     assert not any(key.startswith("smaps_") for key in run.summary)
+
+
+def test_processes_too_large_to_be_read_do_not_hide_the_others(run_as_user):
+    """Four that share nothing and may not be read for their shares: an upper bound, not the largest of them."""
+    spike = f"{run_as_user.workload('spike')} 60000000 700"
+    run = run_as_user("--sample-interval 0.1 --smaps-limit 0.01 --cgroup off",
+                      ["sh", "-c", f"{spike} & {spike} & {spike} & {spike} & wait"])
+    headline = run.info["headline"]["peak_memory_bytes"]
+    assert run.summary["smaps_skipped"] > 0
+    assert headline["source"] == "proc_peak_rss_total" and "upper bound" in headline["note"]
+    assert headline["value"] == pytest.approx(240_000_000, rel=0.1)

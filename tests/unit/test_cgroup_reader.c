@@ -131,7 +131,7 @@ static void an_older_kernel_says_what_it_lacks(void **state)
     survey();
     read_wanted(ALL);
     lacks(CGROUP_MEM_PEAK, "5.19");
-    lacks(CGROUP_MEM_INTERVAL_PEAK, "cannot be reset");
+    lacks(CGROUP_MEM_INTERVAL_PEAK, "own leaf");
     lacks(CGROUP_PIDS_PEAK, "6.1");
     for (unsigned fact = 0; fact < CGROUP_FACT_COUNT; fact++)
         if (fact != CGROUP_PSI_CPU_FULL) /* the next test's */
@@ -163,7 +163,7 @@ static void every_fact_of_a_v1_group_is_read(void **state)
     fact_is(CGROUP_WRITE_BYTES, 2.0 * 314773504);
     fact_is(CGROUP_THROTTLED_SECONDS, 0); /* of the root group: there is no other */
     lacks(CGROUP_OOM_EVENTS, "v1 does not count");
-    lacks(CGROUP_MEM_INTERVAL_PEAK, "cannot be reset"); /* others would lose their peak */
+    lacks(CGROUP_MEM_INTERVAL_PEAK, "own leaf"); /* others would lose their peak */
     lacks(CGROUP_PIDS_PEAK, "6.1");
     lacks(CGROUP_CPU_SECONDS, "root group");
     lacks(CGROUP_CPU_USER_SECONDS, "root group");
@@ -248,7 +248,7 @@ static void a_peak_of_an_inherited_v2_group_counts_once_it_has_grown(void **stat
     reader = cgroup_reader_new(&target, ALL);
     become_root();
     read_wanted(ALL);
-    lacks(CGROUP_MEM_INTERVAL_PEAK, "cannot be reset");
+    lacks(CGROUP_MEM_INTERVAL_PEAK, "own leaf");
     assert_false(has(CGROUP_MEM_PEAK));
     assert_false(has(CGROUP_PIDS_PEAK));
     group_put(group(CGROUP_MEMORY), "memory.peak", "524288001\n");
@@ -263,19 +263,33 @@ static void a_peak_of_an_inherited_v2_group_counts_once_it_has_grown(void **stat
 static void a_peak_that_was_reset_begins_with_the_run(void **state)
 {
     (void)state;
-    inherit("v2-6.12");
+    own("v2-6.12");
     survey();
     assert_null(reasons[CGROUP_MEM_INTERVAL_PEAK]);
     reader = cgroup_reader_new(&target, ALL);
     assert_non_null(reader);
-    group_put(group(CGROUP_MEMORY), "memory.peak", "1000\n"); /* far below the peak before */
+    group_put(group(CGROUP_MEMORY), "memory.peak", "1000\n");
     cgroup_reader_read(reader, &facts);
     fact_is(CGROUP_MEM_PEAK, 1000);
     fact_is(CGROUP_MEM_INTERVAL_PEAK, 1000);
     group_put(group(CGROUP_MEMORY), "memory.peak", "700\n");
     cgroup_reader_read(reader, &facts);
     fact_is(CGROUP_MEM_INTERVAL_PEAK, 700);
-    assert_false(has(CGROUP_PIDS_PEAK)); /* that one cannot be reset */
+    fact_is(CGROUP_MEM_PEAK, 1000); /* the largest is kept */
+}
+
+/* Others may watch it, and a reset would take from them what they had. */
+static void the_peak_of_a_group_that_is_not_ours_alone_is_never_reset(void **state)
+{
+    (void)state;
+    inherit("v2-6.12");
+    survey();
+    assert_non_null(strstr(reasons[CGROUP_MEM_INTERVAL_PEAK], "own leaf"));
+    reader = cgroup_reader_new(&target, ALL);
+    assert_non_null(reader);
+    cgroup_reader_read(reader, &facts);
+    assert_false(has(CGROUP_MEM_INTERVAL_PEAK));
+    assert_false(has(CGROUP_MEM_PEAK)); /* older than the run */
 }
 
 static void a_peak_of_an_own_group_is_the_runs_from_the_start(void **state)
@@ -505,6 +519,7 @@ int main(void)
         TEST(a_peak_of_an_inherited_v1_group_counts_once_it_has_grown),
         TEST(a_peak_of_an_inherited_v2_group_counts_once_it_has_grown),
         TEST(a_peak_that_was_reset_begins_with_the_run),
+        TEST(the_peak_of_a_group_that_is_not_ours_alone_is_never_reset),
         TEST(a_peak_of_an_own_group_is_the_runs_from_the_start),
         TEST(only_what_is_wanted_is_read),
         TEST(throttling_is_that_of_the_nearest_quota),

@@ -194,6 +194,60 @@ static void either_of_group_and_shares_puts_the_sum_of_rss_aside(void **state)
     answer_is(&headline.peak_memory_bytes, 40, "cgroup_peak_mem_anon_shmem", "sampled");
 }
 
+static void shares_that_were_only_read_while_the_tree_was_small_say_nothing_of_its_peak(void **state)
+{
+    (void)state;
+    const struct known early[] = {{"proc_hwm_max", 300},
+                                  {"smaps_peak_pss_total", 70},
+                                  {"smaps_peak_rss_total", 80},
+                                  {"proc_peak_rss_total", 1800}};
+    const struct known near[] = {{"proc_hwm_max", 300},
+                                 {"smaps_peak_pss_total", 700},
+                                 {"smaps_peak_rss_total", 1650},
+                                 {"proc_peak_rss_total", 1800}};
+    const struct headline missed = HEADLINE(early, &exact), read = HEADLINE(near, &exact);
+
+    answer_is(&missed.peak_memory_bytes, 1800, "proc_peak_rss_total", "could not be read at the peak");
+    answer_is(&read.peak_memory_bytes, 700, "smaps_peak_pss_total", "sampled");
+}
+
+static void of_two_upper_bounds_the_lower_is_taken(void **state)
+{
+    (void)state;
+    const struct known lower[] = {
+        {"proc_hwm_max", 300}, {"proc_peak_rss_total", 1800}, {"cgroup_peak_mem_anon_shmem", 900}};
+    const struct known higher[] = {
+        {"proc_hwm_max", 300}, {"proc_peak_rss_total", 1800}, {"cgroup_peak_mem_anon_shmem", 2000}};
+    const struct known lowest[] = {
+        {"proc_hwm_max", 300}, {"proc_peak_rss_total", 1800}, {"cgroup_peak_mem_anon_shmem", 200}};
+    const struct headline group = HEADLINE(lower, &exact), sum = HEADLINE(higher, &exact),
+                          one = HEADLINE(lowest, &exact);
+
+    answer_is(&group.peak_memory_bytes, 900, "cgroup_peak_mem_anon_shmem", "whoever else is in its group");
+    answer_is(&sum.peak_memory_bytes, 1800, "proc_peak_rss_total", "upper bound");
+    answer_is(&one.peak_memory_bytes, 300, "proc_hwm_max", "largest single process");
+}
+
+static void a_charge_below_the_peak_is_no_bound(void **state)
+{
+    (void)state;
+    const struct known below[] = {{"proc_hwm_max", 300}, {"cgroup_mem_peak", 290}};
+    const struct known above[] = {{"proc_hwm_max", 300}, {"cgroup_mem_peak", 310}};
+    const struct headline without = HEADLINE(below, &own_group), with_bound = HEADLINE(above, &own_group);
+
+    assert_false(without.memory_upper_bound.has);
+    answer_is(&with_bound.memory_upper_bound, 310, "cgroup_mem_peak", NULL);
+}
+
+static void cpu_that_left_the_group_is_the_ledgers(void **state)
+{
+    (void)state;
+    const struct known left[] = {{"cgroup_cpu_seconds", 0.1}, {"proc_cpu_seconds", 5}};
+    const struct headline headline = HEADLINE(left, &own_group);
+
+    answer_is(&headline.cpu_seconds, 5, "proc_cpu_seconds", "left its control group");
+}
+
 static void memory_of_an_inherited_group_is_not_the_targets(void **state)
 {
     (void)state;
@@ -438,6 +492,10 @@ int main(void)
         cmocka_unit_test(without_group_and_shares_the_peak_is_the_largest_with_its_method),
         cmocka_unit_test(the_peak_is_the_largest_of_group_shares_and_high_water_mark),
         cmocka_unit_test(either_of_group_and_shares_puts_the_sum_of_rss_aside),
+        cmocka_unit_test(shares_that_were_only_read_while_the_tree_was_small_say_nothing_of_its_peak),
+        cmocka_unit_test(of_two_upper_bounds_the_lower_is_taken),
+        cmocka_unit_test(a_charge_below_the_peak_is_no_bound),
+        cmocka_unit_test(cpu_that_left_the_group_is_the_ledgers),
         cmocka_unit_test(memory_of_an_inherited_group_is_not_the_targets),
         cmocka_unit_test(a_single_process_is_not_called_an_upper_bound),
         cmocka_unit_test(one_process_in_all_needs_no_warning),

@@ -264,7 +264,8 @@ static void the_real_ps_tells_of_a_child(void **state)
         assert_int_equal(process->state, 'S');
         assert_true(process->rss_bytes > 0 && process->vsize_bytes >= process->rss_bytes);
         assert_true(process->memory_fraction >= 0 && process->memory_fraction < 1);
-        assert_true(process->has_elapsed && process->elapsed_seconds < 100);
+        /* Of one just born ps may think that it will start in the future. */
+        assert_true(!process->has_elapsed || process->elapsed_seconds < 100);
         assert_true(strlen(test.arguments[i]) > 0);
     }
     assert_int_equal(test.ended, test.started);

@@ -8,6 +8,7 @@ METRON_SANITIZED 1: the binary is built with sanitizers; only metron's own size 
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -23,6 +24,12 @@ NOBODY = 65534
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes ten seconds or more")
     processes.become_subreaper()
+    # Whoever starts the tests in the background (nohup, a shell's &) has some of these ignored, and metron would
+    # leave them so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _find_binary():

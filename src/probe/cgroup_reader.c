@@ -33,7 +33,8 @@ struct group_file {
 #define USEC 1e-6
 #define NSEC 1e-9
 
-/* CPU time is told by the v2 leaf or by v1's cpuacct, never by both: cgroup_target gives one of them. */
+/* CPU time is told by the v2 group or by v1's cpuacct; of an own leaf by one of them, of an inherited group
+ * perhaps by both: then the later in this table stands. */
 static const struct group_file files[] = {
     {CGROUP_MEMORY, 2, "memory.peak", LAYOUT_NUMBER, {0}, {CGROUP_MEM_PEAK}, 1, 1},
     {CGROUP_MEMORY, 1, "memory.max_usage_in_bytes", LAYOUT_NUMBER, {0}, {CGROUP_MEM_PEAK}, 1, 1},

@@ -95,7 +95,9 @@ static const char *make_unified(struct cgroup_target *target)
     struct cgroup_leaf *leaf = &target->leaves[CGROUP_UNIFIED];
     refusal = "the kernel refused to make a group";
     if (cgroup_leaf_make(spot->folder, 2, leaf) == 0) {
-        if (cgroup_group_word(leaf->folder, "cgroup.type", "domain"))
+        /* "domain invalid" or "threaded" (from Linux 4.14; before, there were no such groups). */
+        if (!cgroup_group_word(leaf->folder, "cgroup.type", "invalid") &&
+            !cgroup_group_word(leaf->folder, "cgroup.type", "threaded"))
             return NULL;
         refusal = "metron was started in a threaded group, which takes no processes below it";
         cgroup_leaf_remove(leaf);

@@ -99,8 +99,10 @@ static void watch_tree(void **state)
     const char *reasons[64] = {NULL};
 
     collector_ps.survey(&with.context, reasons);
-    if (reasons[0])
+    if (reasons[0]) {
+        print_message("%s\n", reasons[0]);
         skip();
+    }
     watch_begin(state);
     with.context.tree = watch.tree;
     assert_int_equal(collector_ps.open(&with.context, COST_PS, &with.state), 0);

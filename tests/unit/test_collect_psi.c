@@ -189,8 +189,10 @@ static void this_machine_never_stalls_longer_than_time_goes(void **unused)
 
     context.proc_root = "/proc";
     collector_psi.survey(&context, reasons);
-    if (reasons[field])
+    if (reasons[field]) {
+        print_message("%s\n", reasons[field]);
         skip();
+    }
     void *state = opened();
     uint64_t begin_ns = clock_monotonic_ns();
     look(state);

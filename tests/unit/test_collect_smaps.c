@@ -413,8 +413,10 @@ static void body_hidden(void)
 
 static void one_that_hides_its_memory_is_a_hole(void **state)
 {
-    if (geteuid() == 0)
-        skip(); /* nothing is hidden from root */
+    if (geteuid() == 0) {
+        print_message("nothing is hidden from root\n");
+        skip();
+    }
     watch_tree(state);
     (void)start_root(body_wait);
     (void)start(body_hidden);

@@ -246,8 +246,10 @@ static int run(const pid_t *pids, size_t count, double seconds)
 static void the_real_ps_tells_of_a_child(void **state)
 {
     (void)state;
-    if (ps_program_init(&test.program) < 0)
+    if (ps_program_init(&test.program) < 0) {
+        print_message("no ps here\n");
         skip();
+    }
     pid_t children[] = {start_child(), start_child()};
     pid_t asked[] = {children[0], 1 << 22, children[1]}; /* no process has the one in the middle */
     int status = run(asked, 3, 10);
@@ -261,7 +263,7 @@ static void the_real_ps_tells_of_a_child(void **state)
         const struct ps_process *process = &test.seen[i];
         assert_true(process->pid == children[0] || process->pid == children[1]);
         assert_int_equal(process->ppid, getpid());
-        assert_int_equal(process->state, 'S');
+        assert_true(process->state == 'S' || process->state == 'R'); /* just before it sleeps */
         assert_true(process->rss_bytes > 0 && process->vsize_bytes >= process->rss_bytes);
         assert_true(process->memory_fraction >= 0 && process->memory_fraction < 1);
         /* Of one just born ps may think that it will start in the future. */
@@ -279,8 +281,10 @@ static void our_signals_and_the_keyboards_are_not_its(void **state)
     const pid_t pids[] = {1};
     sigset_t all, before;
 
-    if (ps_program_init(&test.program) < 0)
+    if (ps_program_init(&test.program) < 0) {
+        print_message("no ps here\n");
         skip();
+    }
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, &before);
     int status = run(pids, 1, 10);
@@ -295,8 +299,10 @@ static void nobody_alive_is_no_failure(void **state)
     (void)state;
     const pid_t gone[] = {1 << 22};
 
-    if (ps_program_init(&test.program) < 0)
+    if (ps_program_init(&test.program) < 0) {
+        print_message("no ps here\n");
         skip();
+    }
     assert_int_equal(run(gone, 1, 10), 0);
     assert_int_equal(test.count, 0);
     assert_int_equal(run(gone, 0, 10), 0); /* and for nobody it is not run at all */

@@ -155,8 +155,10 @@ static void only_a_vforked_child_shares_its_parents_memory(void **state)
     (void)close(news[0]);
     (void)close(news[1]);
     assert_false(forked_shared);
-    if (!told)
+    if (!told) {
+        print_message("the kernel has no kcmp here (CONFIG_KCMP)\n");
         skip();
+    }
     assert_true(shared);
     assert_false(smaps_is_shared(parent, getpid())); /* it is gone */
 }

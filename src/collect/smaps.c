@@ -341,7 +341,8 @@ static int collect(void *state, const struct collect_context *context, struct pa
         double rss_bytes = 0;
 
         for (size_t i = 0; i < tree_count(context->tree); i++)
-            rss_bytes += resident_bytes(smaps, tree_process(context->tree, i));
+            if (!process_is_zombie(tree_process(context->tree, i)))
+                rss_bytes += resident_bytes(smaps, tree_process(context->tree, i));
         if (!is_due(smaps, context->tuning, pass->stamp_ns, rss_bytes))
             return COLLECT_NOT_DUE;
         smaps->last_ns = pass->stamp_ns;

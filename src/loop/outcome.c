@@ -47,8 +47,10 @@ static const char *oom_cause(struct run *run, bool killed)
     oom_watch_read(run->oom, &oom);
     if (oom.kind == OOM_NONE)
         return NULL;
-    /* Only a kill at about the time of the command's own end speaks of it. */
-    bool of_command = killed && run->kill_rounds == 0 && oom.just_now;
+    /* Where it is not known how everybody else in the group ended, only a kill at about the time of the
+     * command's own end speaks of it. */
+    bool of_command =
+        killed && run->kill_rounds == 0 && (oom.just_now || (own_group && tree_counts_all(run->tree)));
     if (oom.kind == OOM_ON_MACHINE)
         return of_command
                    ? "killed by SIGKILL, likely by the OOM killer: it has killed on this machine meanwhile"

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "probe/cgroup_files.h"
 #include "probe/cgroup_group.h"
 
-#define LEVELS_MAX 32 /* groups from the leaf up; those above are as good as hidden */
+/* Who is killed takes a while to go: his memory is freed first. */
+#define JUST_NOW_NS (NS_PER_SECOND / 2)
+#define LEVELS_MAX  32 /* groups from the leaf up; those above are as good as hidden */
 
 struct level {
     char *folder;
@@ -20,6 +23,7 @@ struct level {
 struct oom_watch {
     char *proc_root;
     uint64_t machine_kills;
+    uint64_t rise_ns;      /* when a look found that it had risen; 0: never */
     uint64_t looked_kills; /* of the group, else of the machine: at the last look */
     bool has_machine_kills;
     int version; /* of the memory hierarchy; 0: there is none to be read */
@@ -144,8 +148,11 @@ void oom_watch_look(struct oom_watch *watch)
 {
     uint64_t now;
 
-    if (read_any_kills(watch, &now))
-        watch->looked_kills = now;
+    if (!read_any_kills(watch, &now))
+        return;
+    if (now > watch->looked_kills)
+        watch->rise_ns = clock_monotonic_ns();
+    watch->looked_kills = now;
 }
 
 void oom_watch_free(struct oom_watch *watch)
@@ -179,7 +186,8 @@ void oom_watch_read(struct oom_watch *watch, struct oom_verdict *out)
     bool all_readable = true;
 
     *out = (struct oom_verdict){.limit_bytes = CGROUP_NO_LIMIT};
-    out->just_now = read_any_kills(watch, &now) && now > watch->looked_kills;
+    oom_watch_look(watch);
+    out->just_now = watch->rise_ns && clock_monotonic_ns() - watch->rise_ns < JUST_NOW_NS;
     if (!watch->has_kills) {
         if (watch->has_machine_kills && read_machine_kills(watch, &now) && now > watch->machine_kills)
             out->kind = OOM_ON_MACHINE;

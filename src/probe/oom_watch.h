@@ -28,7 +28,7 @@ enum oom_kind {
 struct oom_verdict {
     enum oom_kind kind;
     uint64_t kills;       /* in the target's group since the start */
-    bool just_now;        /* some of them since the last look */
+    bool just_now;        /* some of them within half a second, as far as the looks can tell */
     bool is_parent;       /* OOM_ANCESTOR_LIMIT: of the group just above the one metron was started in */
     uint64_t limit_bytes; /* of OOM_OWN_LIMIT and OOM_ANCESTOR_LIMIT; CGROUP_NO_LIMIT: unknown */
     char group[256];      /* whose limit: its path in the hierarchy */

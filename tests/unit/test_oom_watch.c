@@ -127,6 +127,25 @@ static void a_v1_group_killed_at_its_own_limit(void **state)
     assert_string_equal(verdict.group, "/slurm/uid_1000/job_42/step_0/task_0");
 }
 
+/* Whether a kill was that of a process that has ended now is told by the time. */
+static void a_kill_long_before_the_end_is_not_just_now(void **state)
+{
+    (void)state;
+    inherit("v1-batch");
+    begin();
+    oom_watch_look(watch);
+    put_v1_kills(group(0), 3);
+    assert_int_equal(now(), OOM_HOST);
+    assert_true(verdict.just_now); /* since the last look */
+    oom_watch_look(watch);
+    (void)now();
+    assert_true(verdict.just_now); /* who was killed takes a while to go */
+    (void)usleep(600000);
+    (void)now();
+    assert_false(verdict.just_now);
+    assert_int_equal(verdict.kills, 2);
+}
+
 static void a_v1_group_killed_at_the_limit_of_an_ancestor(void **state)
 {
     (void)state;
@@ -431,6 +450,7 @@ int main(void)
         TEST(without_a_group_the_machine_tells_that_somebody_was_killed),
         TEST(a_group_that_is_switched_off_is_not_read),
         TEST(a_kernel_that_does_not_count_kills_of_a_group_leaves_the_machine),
+        TEST(a_kill_long_before_the_end_is_not_just_now),
         TEST(nothing_to_read_is_no_verdict),
     };
 

@@ -47,7 +47,7 @@ struct others {
 static void visit_thread(void *context, pid_t tid)
 {
     struct others *others = context;
-    struct pid_io io;
+    struct pid_io io = {0};
     size_t length;
     char path[64];
 
@@ -76,7 +76,7 @@ static struct others look_at_others(void)
 
 int own_io_of_children(struct pid_io *out, unsigned *threads)
 {
-    struct pid_io thread, whole;
+    struct pid_io thread = {0}, whole = {0};
     size_t length, ignored;
     int code;
 

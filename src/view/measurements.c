@@ -63,8 +63,8 @@ void measurements_table(struct strbuf *out, const struct registry *registry,
     const struct widths widths = measure_columns(registry);
     const int key_width = widths.key, unit_width = widths.unit, cost_width = widths.cost;
     enum { SCOPE_WIDTH = 8, TYPE_WIDTH = 12, HOW_WIDTH = 14 };
-    const size_t columns =
-        (size_t)(2 + key_width + SCOPE_WIDTH + TYPE_WIDTH + unit_width + HOW_WIDTH + cost_width);
+    const int all_columns = 2 + key_width + SCOPE_WIDTH + TYPE_WIDTH + unit_width + HOW_WIDTH + cost_width;
+    const size_t columns = (size_t)all_columns;
     const bool wide = width >= columns + 30;
     const struct source *source = NULL;
     char cost[COST_TEXT_SIZE];

@@ -48,7 +48,7 @@ static void visit_thread(void *context, pid_t tid)
 {
     struct others *others = context;
     struct pid_io io = {0};
-    size_t length;
+    size_t length = 0;
     char path[64];
 
     if (tid == others->self)
@@ -77,7 +77,7 @@ static struct others look_at_others(void)
 int own_io_of_children(struct pid_io *out, unsigned *threads)
 {
     struct pid_io thread = {0}, whole = {0};
-    size_t length, ignored;
+    size_t length = 0, ignored = 0;
     int code;
 
     if (breakage_has("io"))

@@ -103,7 +103,7 @@ def test_children_are_not_counted_twice_per_process(run_as_user, cpu_truth):
                             "20", "100")
     assert_conserved(run, seconds)
     shares = per_pid(run.usage, "proc_pdcpu")
-    assert max(shares[run.root]) < 30
+    assert max(shares[run.root]) < 60, "its start in the short first interval, and no child's 100 %"
     per_sample_limit = 100 * 2.1
     assert max(value for values in shares.values() for value in values) <= per_sample_limit
 

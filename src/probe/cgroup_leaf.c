@@ -185,7 +185,7 @@ static bool is_unit(const char *name, size_t length)
 
 /* The nearest unit above us must be marked itself: what lies below a delegated one, but in a unit of its own,
  * is another manager's (a user's systemd). */
-static bool is_delegated(const struct cgroup_spot *spot)
+bool cgroup_spot_is_delegated(const struct cgroup_spot *spot)
 {
     char *folder = strdup(spot->folder);
     bool marked = false, more = folder != NULL;
@@ -224,7 +224,7 @@ const char *cgroup_leaf_refusal(const struct cgroup_spot *spot)
         return "no permission to move a process below the group metron was started in";
     /* As sd_booted(3) tells it. */
     bool systemd_runs = access("/run/systemd/system", F_OK) == 0;
-    if (systemd_runs && cgroup_path_is_systemds(spot->path, true, is_delegated(spot)))
+    if (systemd_runs && cgroup_path_is_systemds(spot->path, true, cgroup_spot_is_delegated(spot)))
         return "systemd manages this group and has not delegated it; "
                "'systemd-run --user --scope -p Delegate=yes metron run ...' gets one";
     return NULL;

@@ -35,6 +35,9 @@ void cgroup_leaf_sweep(const char *parent);
 
 /* NULL if a group may be made below this one; else why not (static): no permission, or systemd's to write. */
 const char *cgroup_leaf_refusal(const struct cgroup_spot *spot);
+/* Whether systemd has handed the group to whoever is in it: it, or a group above it within the same unit, is
+ * marked so. */
+bool cgroup_spot_is_delegated(const struct cgroup_spot *spot);
 /* The part of it that is systemd's rule: may others make groups at `path`, given whether systemd runs and
  * whether the group or one above it is marked as delegated. */
 bool cgroup_path_is_systemds(const char *path, bool systemd_runs, bool delegated);

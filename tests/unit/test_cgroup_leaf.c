@@ -4,6 +4,7 @@
 #include "cgroup_fixture.h"
 
 #include <sys/file.h>
+#include <sys/xattr.h>
 
 /* Leaves are made below a group of the test's own, so that no metron on this machine meets them. */
 static char parent[480];
@@ -232,10 +233,68 @@ static void groups_that_the_target_made_go_with_the_leaf(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+static void groups_below_a_leaf_that_somebody_is_left_in_are_still_his(void **state)
+{
+    struct cgroup_leaf leaf;
+    char folder[512], path[600];
+
+    (void)state;
+    need_parent();
+    assert_int_equal(cgroup_leaf_make(parent, version, &leaf), 0);
+    (void)snprintf(folder, sizeof(folder), "%s", leaf.folder);
+    (void)snprintf(path, sizeof(path), "%s/payload", folder);
+    assert_int_equal(mkdir(path, 0755), 0);
+    pid_t member = start_member(&leaf.join_fd, 1);
+    cgroup_leaf_remove(&leaf);
+    assert_int_equal(access(path, F_OK), 0);
+    cgroup_leaf_sweep(parent);
+    assert_int_equal(access(path, F_OK), 0);
+    end_member(member);
+    for (int tries = 0; tries < 100 && access(folder, F_OK) == 0; tries++) {
+        cgroup_leaf_sweep(parent);
+        usleep(10000);
+    }
+    assert_int_equal(access(folder, F_OK), -1);
+}
+
+/* Plain folders with systemd's mark on them. */
+static void a_mark_counts_only_within_its_own_unit(void **state)
+{
+    static const char *const below[] = {"", "/user@1000.service", "/user@1000.service/mine",
+                                        "/user@1000.service/app.slice",
+                                        "/user@1000.service/app.slice/term.scope"};
+    char top[] = "/tmp/metron-delegate-XXXXXX", folders[5][256];
+    bool marked = false;
+
+    (void)state;
+    assert_non_null(mkdtemp(top));
+    for (size_t i = 0; i < 5; i++) {
+        (void)snprintf(folders[i], sizeof(folders[i]), "%s%s", top, below[i]);
+        assert_true(i == 0 || mkdir(folders[i], 0755) == 0);
+    }
+    marked = setxattr(folders[1], geteuid() == 0 ? "trusted.delegate" : "user.delegate", "1", 1, 0) == 0;
+    bool delegated[5];
+    for (size_t i = 0; i < 5; i++)
+        delegated[i] = cgroup_spot_is_delegated(
+            &(struct cgroup_spot){.version = 2, .folder = folders[i], .top_length = strlen(top)});
+    for (size_t i = 5; i-- > 0;)
+        assert_int_equal(rmdir(folders[i]), 0);
+    if (!marked) {
+        print_message("the file system of /tmp takes no such attributes\n");
+        skip();
+    }
+    assert_false(delegated[0]);
+    assert_true(delegated[1]);
+    assert_true(delegated[2]);
+    assert_false(delegated[3]); /* a unit of its own: the user's systemd has it */
+    assert_false(delegated[4]);
+}
+
 static void only_our_names_are_swept(void **state)
 {
-    static const char *const names[] = {"metron",      "metron-", "metron-x1",
-                                        "metronome-1", "1",       "other-metron-1"};
+    static const char *const names[] = {"metron",   "metron-",        "metron-x1",       "metronome-1",
+                                        "1",        "other-metron-1", "metron-2024-lab", "metron-7-self-x",
+                                        "metron-7-"};
     char path[600];
 
     (void)state;
@@ -336,7 +395,9 @@ int main(void)
         BOTH(a_leaf_with_members_is_swept_once_they_are_gone),
         BOTH(a_leaf_that_still_has_members_stays_unlocked),
         BOTH(groups_that_the_target_made_go_with_the_leaf),
+        BOTH(groups_below_a_leaf_that_somebody_is_left_in_are_still_his),
         BOTH(only_our_names_are_swept),
+        cmocka_unit_test(a_mark_counts_only_within_its_own_unit),
         cmocka_unit_test(a_folder_that_is_no_group_gets_nothing),
         cmocka_unit_test(an_ordinary_user_is_told_that_it_may_not),
         cmocka_unit_test(what_systemd_manages_is_told_by_the_first_name),

@@ -376,6 +376,23 @@ static void a_batch_system_scopes_memory_and_not_cpu(void **state)
     assert_non_null(reason);
 }
 
+/* A leaf must count, and change nothing. */
+static void a_v1_leaf_that_would_change_something_is_refused(void **state)
+{
+    (void)state;
+    (void)open_copied("v1-batch", CGROUP_MODE_AUTO, true);
+    assert_non_null(strstr(target.reasons[CGROUP_CPUACCT], "together with cpu"));
+    assert_non_null(strstr(target.reasons[CGROUP_IO], "blkio"));
+    assert_null(target.reasons[CGROUP_MEMORY]);
+    char folder[512];
+    (void)snprintf(folder, sizeof(folder), "%s", target.place.spots[CGROUP_MEMORY].folder);
+    cgroup_target_close(&target);
+    group_put(folder, "memory.use_hierarchy", "0\n");
+    struct cgroup_place place = copied_place();
+    (void)cgroup_target_open(&target, &place, CGROUP_MODE_AUTO, true, &error);
+    assert_non_null(strstr(target.reasons[CGROUP_MEMORY], "use_hierarchy"));
+}
+
 static void a_hybrid_hosts_v2_root_is_not_the_targets(void **state)
 {
     int version;
@@ -421,6 +438,7 @@ int main(void)
         TEST(without_permission_own_is_an_error_and_auto_is_not),
         TEST(where_the_kernel_makes_no_group_auto_inherits_and_leaves_nothing),
         TEST(a_batch_system_scopes_memory_and_not_cpu),
+        TEST(a_v1_leaf_that_would_change_something_is_refused),
         TEST(a_hybrid_hosts_v2_root_is_not_the_targets),
         TEST(in_a_container_the_top_group_is_the_targets),
     };

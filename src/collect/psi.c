@@ -7,10 +7,8 @@
 #include "collect/collector.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "probe/breakage.h"
 #include "probe/kept_file.h"

@@ -19,6 +19,7 @@
 #include "tree/tree.h"
 
 struct cgroup_target;
+struct syscall_source;
 
 /* What the loop tells of itself. */
 struct loop_figures {
@@ -44,9 +45,10 @@ struct collect_context {
     struct tree *tree;                /* NULL where nothing is followed (a survey) */
     struct loop_figures *figures;     /* NULL likewise */
     const struct collect_tuning *tuning;
-    const struct cgroup_target *cgroup; /* the target's control group; NULL: none is looked at */
-    const struct allowance *allowance;  /* what the target may use; NULL: not known */
-    uint64_t selected;                  /* while a collector is opened: a bit for each field that is wanted */
+    const struct cgroup_target *cgroup;    /* the target's control group; NULL: none is looked at */
+    const struct allowance *allowance;     /* what the target may use; NULL: not known */
+    const struct syscall_source *syscalls; /* who counts system calls; NULL: not asked for */
+    uint64_t selected;             /* while a collector is opened: a bit for each field that is wanted */
     uint64_t spawner_maxrss_bytes; /* the floor of ru_maxrss: what the command's parent held at the fork */
 };
 

@@ -10,10 +10,9 @@
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "reduce/tally.h"
 #include "schema/measurement.h"
 #include "schema/record.h"
-
-struct tally; /* states and how often each was seen */
 
 struct statistic {
     double value;    /* max, min, last or sum of increments, as the measurement says */
@@ -33,13 +32,17 @@ void statistic_fold(struct statistic *statistic, enum reduce reduce, double numb
 void statistic_fold_mean(struct statistic *statistic, double number, double seconds);
 /* -ENOMEM loses this text or state, nothing more. */
 int statistic_fold_text(struct statistic *statistic, const char *text);
-int statistic_fold_state(struct statistic *statistic, const char *state);
+int statistic_fold_state(struct statistic *statistic, struct state_names *names, const char *state);
+/* Takes cumulative amounts per state (tally_take); `run`, the same quantity over a longer span, may be NULL.
+ * It has a value once a state has grown. */
+int statistic_fold_amounts(struct statistic *statistic, struct statistic *run, struct state_names *names,
+                           const struct amounts *amounts, bool seed);
 /* The time-weighted mean; the value itself when no time has passed. */
 double statistic_mean(const struct statistic *statistic);
 /* Fills the value of a record; text and tally are copied into the arena. -ENOMEM. */
 int statistic_value(const struct statistic *statistic, enum type type, struct arena *arena,
                     struct record_value *out);
-/* Empties for the next span; keeps memory. */
+/* Empties for the next span; keeps memory, and what cumulative amounts were last. */
 void statistic_reset(struct statistic *statistic, enum type type);
 void statistic_fini(struct statistic *statistic, enum type type);
 

@@ -4,52 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
 
 #include "base/clock.h"
-#include "reduce/statistic.h"
-
-/* What the derivation of the next reading needs to know of the one before. */
-struct previous {
-    double number;
-    uint64_t stamp_ns; /* 0: there is none */
-};
-
-/* One selected measurement. Its `slot` indexes the statistics of the window or of a subject. */
-struct plan {
-    const struct source *source;
-    const struct measurement *measurement;
-    size_t source_index;
-    size_t slot;
-    bool by_row; /* read from the rows of subjects, not from the single row */
-};
-
-struct cell {
-    struct previous previous;
-    struct statistic statistic;
-};
-
-struct tracked {
-    uint64_t serial;
-    struct subject subject;
-    bool ended;
-    UT_hash_handle hh;
-    struct statistic *run; /* [plan_count] for devices, NULL for processes */
-    struct cell cells[];   /* [plan_count] */
-};
-
-struct window {
-    const struct registry *registry;
-    struct window_options options;
-    struct plan *plans;
-    size_t plan_count;
-    struct cell *cells;    /* singles, by slot: this window */
-    struct statistic *run; /* singles, by slot: the whole run */
-    uint64_t *pass_ns;     /* per source: stamp of the pass before */
-    struct tracked *subjects;
-    unsigned num_samples, run_samples;
-};
+#include "reduce/window_inner.h"
 
 struct window *window_new(const struct registry *registry, const struct window_options *options)
 {
@@ -62,7 +19,8 @@ struct window *window_new(const struct registry *registry, const struct window_o
     window->cells = calloc(registry->count + 1, sizeof(*window->cells));
     window->run = calloc(registry->count + 1, sizeof(*window->run));
     window->pass_ns = calloc(registry->source_count + 1, sizeof(*window->pass_ns));
-    if (!window->plans || !window->cells || !window->run || !window->pass_ns) {
+    window->row_plans = calloc(registry->source_count + 1, sizeof(*window->row_plans));
+    if (!window->plans || !window->cells || !window->run || !window->pass_ns || !window->row_plans) {
         window_free(window);
         return NULL;
     }
@@ -73,12 +31,14 @@ struct window *window_new(const struct registry *registry, const struct window_o
         if (!entry->selected)
             continue;
         const struct measurement *m = entry->measurement;
+        bool by_row = m->scope != SCOPE_SINGLE || m->collapse != COLLAPSE_NONE;
         window->plans[window->plan_count] = (struct plan){
             .source = entry->source,
             .measurement = m,
             .source_index = entry->source_index,
             .slot = window->plan_count,
-            .by_row = m->scope != SCOPE_SINGLE || m->collapse != COLLAPSE_NONE,
+            .cell = by_row ? window->row_plans[entry->source_index]++ : 0,
+            .by_row = by_row,
         };
         window->plan_count++;
     }
@@ -90,10 +50,14 @@ static void tracked_free(const struct window *window, struct tracked *tracked)
 {
     for (size_t i = 0; i < window->plan_count; i++) {
         enum type type = window->plans[i].measurement->type;
-        statistic_fini(&tracked->cells[i].statistic, type);
+        struct cell *cell = tracked_cell(tracked, &window->plans[i]);
+        if (cell)
+            statistic_fini(&cell->statistic, type);
         if (tracked->run)
             statistic_fini(&tracked->run[i], type);
     }
+    for (size_t i = 0; i < window->registry->source_count; i++)
+        free(tracked->cells[i]);
     free(tracked->run);
     free(tracked);
 }
@@ -115,7 +79,10 @@ void window_free(struct window *window)
     free(window->plans);
     free(window->cells);
     free(window->run);
+    state_names_fini(&window->names);
     free(window->pass_ns);
+    free(window->row_plans);
+    free(window->ended);
     free(window);
 }
 
@@ -234,15 +201,11 @@ static void statistic_take(const struct window *window, const struct measurement
     statistic_fold_mean(statistic, derived->number, derived->seconds);
 }
 
-static struct tracked *window_track(struct window *window, const struct plan *plan,
-                                    const struct subject *subject)
+static struct tracked *tracked_new(struct window *window, const struct plan *plan,
+                                   const struct subject *subject)
 {
-    struct tracked *tracked;
-
-    HASH_FIND(hh, window->subjects, &subject->serial, sizeof(subject->serial), tracked);
-    if (tracked)
-        return tracked;
-    tracked = calloc(1, sizeof(*tracked) + window->plan_count * sizeof(tracked->cells[0]));
+    struct tracked *tracked =
+        calloc(1, sizeof(*tracked) + window->registry->source_count * sizeof(tracked->cells[0]));
     if (!tracked)
         return NULL;
     if (plan->measurement->scope == SCOPE_PER_DEVICE) {
@@ -263,10 +226,48 @@ static struct tracked *window_track(struct window *window, const struct plan *pl
     return tracked;
 }
 
-/* A state of the target as a whole counts in the window and in the run. */
-static int fold_state_twice(struct statistic *window, struct statistic *run, const char *state)
+/* The subject of a row, with cells for the row's source. */
+static struct tracked *window_track(struct window *window, const struct plan *plan,
+                                    const struct subject *subject)
 {
-    return statistic_fold_state(window, state) < 0 || statistic_fold_state(run, state) < 0 ? -ENOMEM : 0;
+    struct tracked *tracked;
+
+    HASH_FIND(hh, window->subjects, &subject->serial, sizeof(subject->serial), tracked);
+    if (!tracked && !(tracked = tracked_new(window, plan, subject)))
+        return NULL;
+    struct cell **cells = &tracked->cells[plan->source_index];
+    if (!*cells)
+        *cells = calloc(window->row_plans[plan->source_index], sizeof(**cells));
+    return *cells ? tracked : NULL;
+}
+
+/* What is no number: labels, states, amounts per state. `run`: of the whole run, NULL where that is not kept.
+ */
+static int fold_words(struct window *window, const struct plan *plan, const struct pass *pass,
+                      const struct row *row, struct statistic *here, struct statistic *run)
+{
+    const struct measurement *m = plan->measurement;
+    const union value *value = &row->values[m->field];
+
+    if (measurement_has_amounts(m)) {
+        bool seed = pass->kind == PASS_SEED;
+        if (run && row == &pass->single && !seed)
+            here->has = run->has = true; /* no call at all was measured too; a subject is then left out */
+        return statistic_fold_amounts(here, run, &window->names, value->amounts, seed);
+    }
+    if (pass->kind != PASS_SAMPLE)
+        return 0;
+    if (m->type == TYPE_LABEL)
+        return statistic_fold_text(here, value->text);
+    int code = statistic_fold_state(here, &window->names, value->text);
+    if (run && statistic_fold_state(run, &window->names, value->text) < 0)
+        code = -ENOMEM;
+    return code;
+}
+
+static bool is_words(const struct measurement *m)
+{
+    return m->type == TYPE_LABEL || m->type == TYPE_CATEGORICAL;
 }
 
 /* The readings of one subject: per-subject values, and this subject's part of each total. */
@@ -283,18 +284,16 @@ static int fold_row(struct window *window, const struct plan *plans, size_t coun
             continue;
         if (!tracked && !(tracked = window_track(window, plan, &row->subject)))
             return -ENOMEM;
-        struct cell *cell = &tracked->cells[plan->slot];
+        struct cell *cell = tracked_cell(tracked, plan);
 
-        if (m->type == TYPE_LABEL || m->type == TYPE_CATEGORICAL) {
-            const char *text = row->values[m->field].text;
-            if (pass->kind != PASS_SAMPLE)
-                continue;
-            if (m->type == TYPE_LABEL)
-                code = statistic_fold_text(&cell->statistic, text);
-            else if (m->collapse == COLLAPSE_COUNT)
-                code = fold_state_twice(&window->cells[plan->slot].statistic, &window->run[plan->slot], text);
-            else
-                code = statistic_fold_state(&cell->statistic, text);
+        if (is_words(m)) {
+            bool counted = m->collapse == COLLAPSE_COUNT; /* a state of the target as a whole */
+            struct statistic *here = counted ? &window->cells[plan->slot].statistic : &cell->statistic;
+            struct statistic *run = counted        ? &window->run[plan->slot]
+                                    : tracked->run ? &tracked->run[plan->slot]
+                                                   : NULL;
+            if (fold_words(window, plan, pass, row, here, run) < 0)
+                code = -ENOMEM;
             continue;
         }
 
@@ -332,14 +331,8 @@ static int fold_single(struct window *window, const struct plan *plan, const str
     } else {
         if (!row_has(&pass->single, m->field))
             return 0;
-        if (m->type == TYPE_LABEL || m->type == TYPE_CATEGORICAL) {
-            const char *text = pass->single.values[m->field].text;
-            if (pass->kind != PASS_SAMPLE)
-                return 0;
-            if (m->type == TYPE_LABEL)
-                return statistic_fold_text(&cell->statistic, text);
-            return fold_state_twice(&cell->statistic, run, text);
-        }
+        if (is_words(m))
+            return fold_words(window, plan, pass, &pass->single, &cell->statistic, run);
         derived = plan_derive(window, plan, pass, &pass->single, &cell->previous);
     }
     statistic_take(window, m, &derived, &cell->statistic);
@@ -359,9 +352,12 @@ int window_fold(struct window *window, size_t source_index, const struct pass *p
     struct derived totals[UINT8_MAX + 1] = {0}; /* a source has at most so many measurements */
     int code = 0;
 
-    for (size_t i = 0; i < pass->count; i++)
+    for (size_t i = 0; i < pass->count; i++) {
         if (fold_row(window, plans, count, pass, &pass->rows[i], totals) < 0)
             code = -ENOMEM;
+        if (pass->rows[i].ended)
+            window_end_subject(window, pass->rows[i].subject.serial);
+    }
     for (size_t i = 0; i < count; i++)
         if (plans[i].measurement->scope == SCOPE_SINGLE &&
             fold_single(window, &plans[i], pass, &totals[i]) < 0)
@@ -378,167 +374,44 @@ void window_count_sample(struct window *window)
 
 void window_end_subject(struct window *window, uint64_t serial)
 {
-    struct tracked *tracked;
-    HASH_FIND(hh, window->subjects, &serial, sizeof(serial), tracked);
-    if (tracked)
-        tracked->ended = true;
-}
-
-/* Begins an entry; the caller fills its values. NULL for want of memory. */
-static struct record_entry *record_add(struct record *record, const struct plan *plan, const char *statistic,
-                                       size_t capacity)
-{
-    struct record_entry *entry = &record->entries[record->count];
-    const char *key = plan->measurement->key;
-
-    if (statistic) {
-        char text[MEASUREMENT_KEY_SIZE];
-        key = arena_strdup(&record->arena,
-                           measurement_statistic_key(plan->source, plan->measurement, statistic, text));
+    if (window->ended_count == window->ended_capacity) {
+        size_t capacity = window->ended_capacity ? window->ended_capacity * 2 : 64;
+        uint64_t *ended = realloc(window->ended, capacity * sizeof(*ended));
+        if (!ended)
+            return; /* it is remembered until the window goes: no worse than having lived on */
+        window->ended = ended;
+        window->ended_capacity = capacity;
     }
-    struct record_value *values = arena_alloc(&record->arena, capacity * sizeof(*values));
-    if (!key || !values)
-        return NULL;
-    *entry = (struct record_entry){.key = key, .measurement = plan->measurement, .values = values};
-    record->count++;
-    return entry;
+    window->ended[window->ended_count++] = serial;
 }
 
-static int record_single(struct record *record, const struct plan *plan, const char *statistic,
-                         const struct statistic *from)
+/* The report is made: nothing is kept of those that ended before it. */
+static void window_forget_ended(struct window *window)
 {
-    if (!from->has || from->fell)
-        return 0;
-    struct record_entry *entry = record_add(record, plan, statistic, 1);
-    if (!entry)
-        return -ENOMEM;
-    entry->count = 1;
-    return statistic_value(from, plan->measurement->type, &record->arena, &entry->values[0]);
-}
-
-static int record_mean(struct record *record, const struct plan *plan, const struct statistic *from)
-{
-    struct statistic mean = *from;
-    mean.value = statistic_mean(from);
-    return record_single(record, plan, "ave", &mean);
-}
-
-/* What a subject has to show for a plan, in this window or (devices) in the whole run; NULL: nothing. */
-static const struct statistic *subject_statistic(const struct tracked *tracked, const struct plan *plan,
-                                                 bool run)
-{
-    if (run && !tracked->run)
-        return NULL;
-    const struct statistic *statistic =
-        run ? &tracked->run[plan->slot] : &tracked->cells[plan->slot].statistic;
-    return statistic->has && !statistic->fell ? statistic : NULL;
-}
-
-/* One entry with a value per subject; none if no subject has one. */
-static int record_subjects(const struct window *window, struct record *record, const struct plan *plan,
-                           const char *name, bool run, bool mean)
-{
-    size_t count = 0;
-    struct tracked *tracked, *next;
-
-    HASH_ITER (hh, window->subjects, tracked, next) {
-        count += subject_statistic(tracked, plan, run) != NULL;
-    }
-    if (count == 0)
-        return 0;
-    struct record_entry *entry = record_add(record, plan, name, count);
-    if (!entry)
-        return -ENOMEM;
-    HASH_ITER (hh, window->subjects, tracked, next) {
-        const struct statistic *from = subject_statistic(tracked, plan, run);
-        if (!from)
+    for (size_t i = 0; i < window->ended_count; i++) {
+        struct tracked *tracked;
+        HASH_FIND(hh, window->subjects, &window->ended[i], sizeof(window->ended[i]), tracked);
+        if (!tracked || tracked->run)
             continue;
-        struct record_value *value = &entry->values[entry->count];
-        value->subject = tracked->subject;
-        if (mean)
-            value->number = statistic_mean(from);
-        else if (statistic_value(from, plan->measurement->type, &record->arena, value) < 0)
-            return -ENOMEM;
-        entry->count++;
+        HASH_DEL(window->subjects, tracked);
+        tracked_free(window, tracked);
     }
-    return 0;
+    window->ended_count = 0;
 }
 
-static int record_begin(const struct window *window, struct record *record)
-{
-    arena_reset(&record->arena);
-    record->count = 0;
-    /* At most two entries a measurement: its value and its mean. */
-    record->entries = arena_alloc(&record->arena, (window->plan_count + 1) * 2 * sizeof(*record->entries));
-    return record->entries ? 0 : -ENOMEM;
-}
-
-static void window_begin_next(struct window *window)
+void window_begin_next(struct window *window)
 {
     struct tracked *tracked, *next;
 
     for (size_t i = 0; i < window->plan_count; i++)
         statistic_reset(&window->cells[i].statistic, window->plans[i].measurement->type);
+    window_forget_ended(window);
     HASH_ITER (hh, window->subjects, tracked, next) {
-        if (tracked->ended && !tracked->run) {
-            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): HASH_ITER took `next` before this one goes */
-            HASH_DEL(window->subjects, tracked);
-            tracked_free(window, tracked);
-            continue;
+        for (size_t i = 0; i < window->plan_count; i++) {
+            struct cell *cell = tracked_cell(tracked, &window->plans[i]);
+            if (cell)
+                statistic_reset(&cell->statistic, window->plans[i].measurement->type);
         }
-        for (size_t i = 0; i < window->plan_count; i++)
-            statistic_reset(&tracked->cells[i].statistic, window->plans[i].measurement->type);
     }
     window->num_samples = 0;
-}
-
-int window_report(struct window *window, struct record *record)
-{
-    int code = record_begin(window, record);
-
-    record->num_samples = window->num_samples;
-    for (size_t i = 0; i < window->plan_count && code == 0; i++) {
-        const struct plan *plan = &window->plans[i];
-        const struct statistic *single = &window->cells[i].statistic;
-        if (plan->measurement->scope != SCOPE_SINGLE) {
-            code = record_subjects(window, record, plan, NULL, false, false);
-            continue;
-        }
-        code = record_single(record, plan, NULL, single);
-        if (code == 0 && plan->measurement->reduce == REDUCE_MAX)
-            code = record_mean(record, plan, single);
-    }
-    window_begin_next(window);
-    return code;
-}
-
-/* The name a measurement's main statistic has in a summary; NULL: its own key. */
-static const char *summary_statistic(const struct measurement *measurement)
-{
-    if (measurement->reduce == REDUCE_MAX)
-        return "peak";
-    return measurement->reduce == REDUCE_MIN ? "low" : NULL;
-}
-
-int window_summarise(const struct window *window, struct record *record)
-{
-    int code = record_begin(window, record);
-
-    record->num_samples = window->run_samples;
-    for (size_t i = 0; i < window->plan_count && code == 0; i++) {
-        const struct plan *plan = &window->plans[i];
-        const struct measurement *m = plan->measurement;
-        if (m->scope == SCOPE_PER_PID || m->type == TYPE_LABEL)
-            continue;
-        if (m->scope == SCOPE_PER_DEVICE) {
-            code = record_subjects(window, record, plan, summary_statistic(m), true, false);
-            if (code == 0 && m->reduce == REDUCE_MAX)
-                code = record_subjects(window, record, plan, "ave", true, true);
-            continue;
-        }
-        code = record_single(record, plan, summary_statistic(m), &window->run[i]);
-        if (code == 0 && m->reduce == REDUCE_MAX)
-            code = record_mean(record, plan, &window->run[i]);
-    }
-    return code;
 }

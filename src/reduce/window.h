@@ -10,7 +10,9 @@
  *  - a counter that fell gives no value in that window;
  *  - a process first seen has the rate cputime / age only if it was born after the previous pass of that
  * collector, its age taken as at least one kernel tick, the rate as at most the usable cores;
- *  - an ended process keeps what it did in the window in which it ended;
+ *  - an ended process keeps what it did in the window in which it ended, and rows that are still brought of
+ * it before the next report count in full; after that report nothing is kept of it;
+ *  - amounts per state are differenced per state; a state whose amount fell is counted anew;
  *  - a reused pid is another subject (its serial differs);
  *  - a total of per-process counters is the sum of their increments, never the increment of their sum;
  *  - an interval shorter than half a kernel tick is too short for a rate: it is carried into the next;
@@ -42,7 +44,10 @@ void window_free(struct window *window);
 int window_fold(struct window *window, size_t source_index, const struct pass *pass);
 /* One tick at which the target was alive and looked at. */
 void window_count_sample(struct window *window);
-/* The subject has ended: it is forgotten after the next report. */
+/* The subject has ended. It is forgotten after the next report, not before: rows that come until then, its
+ * first ones included, count as those of the living do. A row that comes later must say itself that it is the
+ * last (row.ended), and a collector must not bring the same counters of a subject in two windows after its
+ * end: they would be counted twice. */
 void window_end_subject(struct window *window, uint64_t serial);
 
 /* Closes the window: fills `record` (its arena is reset; wall and elapsed are the caller's) and begins the

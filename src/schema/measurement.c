@@ -38,7 +38,7 @@ char *cost_text(unsigned cost, char out[COST_TEXT_SIZE])
 {
     static const char *const names[] = {"stat",  "clock",  "statm",    "status", "tasks",
                                         "fd",    "limits", "cmdline",  "system", "io",
-                                        "smaps", "cgroup", "pressure", "ps"};
+                                        "smaps", "cgroup", "pressure", "ps",     "syscalls"};
     size_t length = 0;
     out[0] = '\0';
     for (unsigned bit = 0; bit < sizeof(names) / sizeof(names[0]); bit++) {
@@ -51,6 +51,11 @@ char *cost_text(unsigned cost, char out[COST_TEXT_SIZE])
     if (length == 0)
         (void)snprintf(out, COST_TEXT_SIZE, "nothing");
     return out;
+}
+
+bool measurement_has_amounts(const struct measurement *measurement)
+{
+    return measurement->type == TYPE_CATEGORICAL && measurement->unit != UNIT_NONE;
 }
 
 /* What each type may be made into. A rule that fails names itself. */
@@ -70,6 +75,10 @@ static const char *type_rule_broken(const struct measurement *m)
             return "a categorical value has no rate";
         if (m->collapse == COLLAPSE_SUM || m->collapse == COLLAPSE_MAX)
             return "states are counted, not summed";
+        if (measurement_has_amounts(m) && m->collapse != COLLAPSE_NONE)
+            return "amounts per state are not collapsed: the source brings those of the whole";
+        if (m->unit == UNIT_PERCENT)
+            return "amounts per state only grow: a share is none";
         return NULL;
     case TYPE_GAUGE:
         if (m->derive != DERIVE_NONE)

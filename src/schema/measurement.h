@@ -38,6 +38,7 @@ enum cost {
     COST_CGROUP = 1 << 11,   /* a file of the target's control group */
     COST_PRESSURE = 1 << 12, /* a file about the stalls of the whole machine */
     COST_PS = 1 << 13,       /* runs ps */
+    COST_SYSCALLS = 1 << 14, /* counts every system call of the target as it happens */
 };
 
 struct measurement {
@@ -71,8 +72,12 @@ const char *derive_name(enum derive derive);
 const char *collapse_name(enum collapse collapse);
 const char *reduce_name(enum reduce reduce);
 /* "stat", "status+fd", "nothing"; into `out`, which is returned. */
-#define COST_TEXT_SIZE 96
+#define COST_TEXT_SIZE 160
 char *cost_text(unsigned cost, char out[COST_TEXT_SIZE]);
+
+/* Whether a categorical value has an amount for each state ({read: 120}: it has a unit) instead of being one
+ * state, of which the samples are counted (unit none). */
+bool measurement_has_amounts(const struct measurement *measurement);
 
 /* 0, or -EINVAL and why this combination cannot be. */
 int measurement_check(const struct source *source, const struct measurement *measurement,

@@ -8,15 +8,31 @@
 #ifndef METRON_SCHEMA_PASS_H
 #define METRON_SCHEMA_PASS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "schema/measurement.h"
 #include "schema/subject.h"
 
+/* How much of something fell to one state: {read: 120}. A counter per state, cumulative since the subject was
+ * first followed. */
+struct amount {
+    const char *state;
+    double value;
+};
+
+/* Each state once, in whatever order. */
+struct amounts {
+    const struct amount *items;
+    size_t count;
+};
+
+/* Text and amounts are borrowed until the pass is folded. */
 union value {
-    double number;    /* gauges and counters: bytes, seconds, counts */
-    const char *text; /* labels and categorical states; borrowed until the pass is folded */
+    double number;                 /* gauges and counters: bytes, seconds, counts */
+    const char *text;              /* labels and categorical states */
+    const struct amounts *amounts; /* categorical measurements with a unit */
 };
 
 enum pass_kind {
@@ -29,6 +45,7 @@ struct row {
     struct subject subject; /* unused in the single row */
     uint64_t stamp_ns;      /* monotonic, when this row was read: rates divide by its differences */
     uint64_t present;       /* bit per field */
+    bool ended;             /* the subject is gone: this is the last row of it, forgotten after the report */
     union value *values;    /* [field_count], borrowed from the pass */
 };
 
@@ -60,6 +77,12 @@ static inline void row_number(struct row *row, unsigned field, double number)
 static inline void row_text(struct row *row, unsigned field, const char *text)
 {
     row->values[field].text = text;
+    row->present |= UINT64_C(1) << field;
+}
+
+static inline void row_amounts(struct row *row, unsigned field, const struct amounts *amounts)
+{
+    row->values[field].amounts = amounts;
     row->present |= UINT64_C(1) << field;
 }
 

@@ -1,5 +1,6 @@
 #include "schema/record.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,18 +11,30 @@ void record_fini(struct record *record)
     *record = (struct record){0};
 }
 
+const struct record_entry *record_find(const struct record *record, const char *key)
+{
+    for (size_t i = 0; i < record->count; i++)
+        if (strcmp(record->entries[i].key, key) == 0)
+            return &record->entries[i];
+    return NULL;
+}
+
 bool record_number(const struct record *record, const char *key, double *out)
 {
-    for (size_t i = 0; i < record->count; i++) {
-        const struct record_entry *entry = &record->entries[i];
-        if (strcmp(entry->key, key) != 0)
-            continue;
-        if (entry->measurement->scope != SCOPE_SINGLE || entry->measurement->type > TYPE_COUNTER)
-            return false;
-        *out = unit_edge(entry->measurement->unit, entry->values[0].number);
-        return true;
-    }
-    return false;
+    const struct record_entry *entry = record_find(record, key);
+
+    if (!entry || entry->measurement->scope != SCOPE_SINGLE || entry->measurement->type > TYPE_COUNTER)
+        return false;
+    *out = unit_edge(entry->measurement->unit, entry->values[0].number);
+    return true;
+}
+
+/* Seconds come from clocks that count nanoseconds; digits below are what subtraction left. */
+static double amount_shown(enum unit unit, double amount)
+{
+    static const double per_second = 1e9;
+
+    return unit == UNIT_SECONDS ? round(amount * per_second) / per_second : unit_edge(unit, amount);
 }
 
 static void value_json(struct json *json, const struct measurement *measurement,
@@ -38,7 +51,8 @@ static void value_json(struct json *json, const struct measurement *measurement,
     case TYPE_CATEGORICAL:
         json_object_begin(json);
         for (size_t i = 0; i < value->tally.count; i++)
-            json_key_number(json, value->tally.items[i].state, value->tally.items[i].count);
+            json_key_number(json, value->tally.items[i].state,
+                            amount_shown(measurement->unit, value->tally.items[i].count));
         json_object_end(json);
         break;
     }

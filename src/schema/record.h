@@ -19,7 +19,7 @@
 
 struct tally_item {
     const char *state;
-    double count;
+    double count; /* samples, or the amount in the measurement's unit */
 };
 
 struct record_value {
@@ -51,9 +51,11 @@ struct record {
 };
 
 void record_fini(struct record *record);
+/* The entry under `key`; NULL: it is not there. */
+const struct record_entry *record_find(const struct record *record, const char *key);
 /* The number under `key` of a single entry, at the edge (percent = 100 x). False if it is not there. */
 bool record_number(const struct record *record, const char *key, double *out);
-/* One entry's value: a number, a string, {state: count}, or an object of those keyed by subject. */
+/* One entry's value: a number, a string, {state: count or amount}, or an object of those keyed by subject. */
 void record_entry_json(struct json *json, const struct record_entry *entry);
 /* A line of usage.jsonl, without its newline. */
 void record_json(struct json *json, const struct record *record);

@@ -1,6 +1,7 @@
 #include "schema/run_info.h"
 
 #include "base/clock.h"
+#include "schema/syscall_summary.h"
 
 static void json_key_wall(struct json *json, const char *key, struct timespec wall)
 {
@@ -220,6 +221,23 @@ static void stalls_json(struct json *json, const struct headline *headline)
     json_object_end(json);
 }
 
+static void syscalls_json(struct json *json, const struct run_info *info)
+{
+    const struct run_syscalls *syscalls = &info->syscalls;
+
+    if (!syscalls->method && !syscalls->reason)
+        return;
+    json_key(json, "syscalls");
+    json_object_begin(json);
+    json_key_string(json, "method", syscalls->method);
+    json_key_string(json, "reason", syscalls->reason);
+    if (syscalls->lost)
+        json_key_integer(json, "lost", (int64_t)syscalls->lost);
+    if (syscalls->method && info->summary)
+        syscall_summary_json(json, info->summary);
+    json_object_end(json);
+}
+
 static void outcome_json(struct json *json, const struct run_info *info)
 {
     json_key(json, "execution_summary");
@@ -250,6 +268,7 @@ static void outcome_json(struct json *json, const struct run_info *info)
     json_object_end(json);
     memory_json(json, &info->headline);
     stalls_json(json, &info->headline);
+    syscalls_json(json, info);
     survivors_json(json, info);
 }
 

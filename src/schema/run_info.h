@@ -71,6 +71,13 @@ struct run_survivor {
     const char *command;
 };
 
+/* How the system calls of a run were counted; the counts themselves are in its summary. */
+struct run_syscalls {
+    const char *method; /* "bpf", "strace"; NULL: they were not counted */
+    const char *reason; /* why not, or not to the end, though asked for; NULL: nothing to tell */
+    uint64_t lost;      /* calls that the method knows to have missed */
+};
+
 struct run_info {
     const char *metron_version;
     /* Who records: with the boot id, a reader can tell a running run from a lost one. */
@@ -120,6 +127,7 @@ struct run_info {
     unsigned num_samples, num_reports;
     const struct record *summary;
     struct headline headline;
+    struct run_syscalls syscalls;
     const struct run_survivor *survivors; /* members that outlived the command; at most some are named */
     size_t survivor_count, survivors_in_all;
 };

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "schema/syscall_summary.h"
 #include "view/format.h"
 
 #define LABEL_WIDTH 10
@@ -111,6 +112,37 @@ static void add_io(struct strbuf *out, const struct run_info *info)
     }
 }
 
+/* How many, and where their time went; or why they were not counted though asked for. */
+static void add_syscalls(struct strbuf *out, const struct run_info *info)
+{
+    const struct run_syscalls *syscalls = &info->syscalls;
+    struct syscall_sums sums = {-1, -1, -1};
+    const char *name = NULL;
+    double share = 0;
+    char text[UNIT_TEXT_SIZE];
+
+    if (!syscalls->method && !syscalls->reason)
+        return;
+    add_label(out, "syscalls");
+    if (!syscalls->method || !info->summary || !syscall_sums(info->summary, &sums)) {
+        strbuf_addf(out, "not counted%s%s\n", syscalls->reason ? ": " : "",
+                    syscalls->reason ? syscalls->reason : "");
+        return;
+    }
+    if (sums.count >= 0)
+        strbuf_addf(out, "%s call%s", unit_human(UNIT_COUNT, sums.count, text), sums.count == 1 ? "" : "s");
+    if (sums.errors >= 0)
+        strbuf_addf(out, "%s%s error%s", sums.count >= 0 ? ", " : "",
+                    unit_human(UNIT_COUNT, sums.errors, text), sums.errors == 1 ? "" : "s");
+    if (syscall_hotspot(info->summary, &name, &share))
+        strbuf_addf(out, "%smost of their time in %s (%.0f %%)",
+                    sums.count >= 0 || sums.errors >= 0 ? "; " : "", name, 100 * share);
+    if (syscalls->lost)
+        strbuf_addf(out, "; %s lost", unit_human(UNIT_COUNT, (double)syscalls->lost, text));
+    strbuf_addf(out, " (by %s%s%s)\n", syscalls->method, syscalls->reason ? "; " : "",
+                syscalls->reason ? syscalls->reason : "");
+}
+
 /* The share of the wall time lost to waiting, if there was any to speak of. */
 static void add_stalls(struct strbuf *out, const struct run_info *info)
 {
@@ -184,6 +216,7 @@ void run_summary_write(struct strbuf *out, const struct run_info *info, bool dis
     add_processes(out, info);
     add_io(out, info);
     add_stalls(out, info);
+    add_syscalls(out, info);
     add_own_cost(out, info);
     add_survivors(out, info);
     add_label(out, "record");

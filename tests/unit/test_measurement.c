@@ -68,6 +68,8 @@ static bool type_allows(const struct measurement *m)
     case TYPE_LABEL:
         return m->reduce == REDUCE_LAST && m->derive == DERIVE_NONE && none && m->unit == UNIT_NONE;
     case TYPE_CATEGORICAL:
+        if (m->unit != UNIT_NONE) /* an amount for each state */
+            return m->reduce == REDUCE_TALLY && m->derive == DERIVE_NONE && none && m->unit != UNIT_PERCENT;
         return m->reduce == REDUCE_TALLY && m->derive == DERIVE_NONE &&
                (none || m->collapse == COLLAPSE_COUNT);
     case TYPE_GAUGE:
@@ -191,6 +193,22 @@ static void a_categorical_value_is_tallied(void **state)
     refused(BUT(states, m.derive = DERIVE_RATE), "has no rate");
     refused(BUT(states, m.collapse = COLLAPSE_SUM), "counted, not summed");
     refused(BUT(states, m.collapse = COLLAPSE_MAX), "counted, not summed");
+}
+
+static void a_categorical_value_with_a_unit_has_amounts(void **state)
+{
+    (void)state;
+    struct measurement m = states;
+
+    assert_false(measurement_has_amounts(&m));
+    m.unit = UNIT_SECONDS;
+    assert_true(measurement_has_amounts(&m));
+    assert_int_equal(measurement_check(&source, &m, NULL), -EINVAL); /* states are collapsed, amounts not */
+    m.collapse = COLLAPSE_NONE;
+    assert_int_equal(measurement_check(&source, &m, NULL), 0);
+    m.unit = UNIT_PERCENT;
+    assert_int_equal(measurement_check(&source, &m, NULL), -EINVAL);
+    assert_false(measurement_has_amounts(&count));
 }
 
 static void a_gauge_is_a_level(void **state)
@@ -335,8 +353,10 @@ static void a_cost_names_what_is_read(void **state)
     assert_string_equal(cost_text(COST_STATUS | COST_FD, text), "status+fd");
     assert_string_equal(cost_text(COST_STAT | COST_CLOCK | COST_CGROUP, text), "stat+clock+cgroup");
     assert_string_equal(cost_text(COST_PS, text), "ps");
+    assert_string_equal(cost_text(COST_SYSCALLS, text), "syscalls");
     assert_string_equal(cost_text(~0U, text), /* the longest there can be */
-                        "stat+clock+statm+status+tasks+fd+limits+cmdline+system+io+smaps+cgroup+pressure+ps");
+                        "stat+clock+statm+status+tasks+fd+limits+cmdline+system+io+smaps+cgroup+pressure+ps"
+                        "+syscalls");
 }
 
 int main(void)
@@ -346,6 +366,7 @@ int main(void)
         cmocka_unit_test(the_examples_are_legal),
         cmocka_unit_test(a_label_is_text),
         cmocka_unit_test(a_categorical_value_is_tallied),
+        cmocka_unit_test(a_categorical_value_with_a_unit_has_amounts),
         cmocka_unit_test(a_gauge_is_a_level),
         cmocka_unit_test(a_counter_is_never_read_as_a_level),
         cmocka_unit_test(units_fit_what_they_measure),

@@ -125,6 +125,17 @@ static void a_tally_is_an_object_of_counts(void **state)
     assert_string_equal(entry_of(&states, per_pid, 2), "{\"10\":{\"R\":2},\"10#2\":{\"S\":13}}");
 }
 
+static void amounts_are_told_in_their_unit(void **state)
+{
+    (void)state;
+    static const struct measurement seconds = {
+        .key = "t_seconds", .type = TYPE_CATEGORICAL, .unit = UNIT_SECONDS};
+    static const struct tally_item items[] = {{"read", 1.5}, {"futex", 0.3 - 0.1}, {"close", 41e-9}};
+    struct record_value value = {.tally = {items, 3}};
+
+    assert_string_equal(entry_of(&seconds, &value, 1), "{\"read\":1.5,\"futex\":0.2,\"close\":4.1e-08}");
+}
+
 static void devices_are_keyed_by_their_index(void **state)
 {
     (void)state;
@@ -185,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_record_without_measurements_is_valid),
         cmocka_unit_test(labels_are_strings_whatever_bytes_they_hold),
         cmocka_unit_test(a_tally_is_an_object_of_counts),
+        cmocka_unit_test(amounts_are_told_in_their_unit),
         cmocka_unit_test(devices_are_keyed_by_their_index),
         cmocka_unit_test(only_single_numbers_are_found_by_key),
         cmocka_unit_test(a_record_may_be_ended_twice),

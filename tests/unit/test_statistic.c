@@ -98,12 +98,13 @@ static void states_are_tallied(void **state)
     static const char *const seen[] = {"S", "R", "S", "D", "T", "Z", "S", "I", "R", "X", "t", "K"};
     static const struct tally_item wanted[] = {{"S", 3}, {"R", 2}, {"D", 1}, {"T", 1}, {"Z", 1},
                                                {"I", 1}, {"X", 1}, {"t", 1}, {"K", 1}};
+    struct state_names names = {0};
     struct statistic statistic = {0};
     struct arena arena = {0};
     struct record_value value;
 
     for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
-        assert_int_equal(statistic_fold_state(&statistic, seen[i]), 0);
+        assert_int_equal(statistic_fold_state(&statistic, &names, seen[i]), 0);
     assert_true(statistic.has);
     assert_int_equal(statistic_value(&statistic, TYPE_CATEGORICAL, &arena, &value), 0);
     assert_int_equal(value.tally.count, sizeof(wanted) / sizeof(wanted[0]));
@@ -112,27 +113,30 @@ static void states_are_tallied(void **state)
         assert_float_equal(value.tally.items[i].count, wanted[i].count, 0);
     }
     statistic_fini(&statistic, TYPE_CATEGORICAL);
+    state_names_fini(&names);
     arena_fini(&arena);
 }
 
 static void a_state_of_an_earlier_span_is_not_told_again(void **state)
 {
     (void)state;
+    struct state_names names = {0};
     struct statistic statistic = {0};
     struct arena arena = {0};
     struct record_value value;
 
-    (void)statistic_fold_state(&statistic, "R");
-    (void)statistic_fold_state(&statistic, "R");
-    (void)statistic_fold_state(&statistic, "S");
+    (void)statistic_fold_state(&statistic, &names, "R");
+    (void)statistic_fold_state(&statistic, &names, "R");
+    (void)statistic_fold_state(&statistic, &names, "S");
     statistic_reset(&statistic, TYPE_CATEGORICAL);
     assert_false(statistic.has);
-    (void)statistic_fold_state(&statistic, "S");
+    (void)statistic_fold_state(&statistic, &names, "S");
     assert_int_equal(statistic_value(&statistic, TYPE_CATEGORICAL, &arena, &value), 0);
     assert_int_equal(value.tally.count, 1);
     assert_string_equal(value.tally.items[0].state, "S");
     assert_float_equal(value.tally.items[0].count, 1, 0);
     statistic_fini(&statistic, TYPE_CATEGORICAL);
+    state_names_fini(&names);
     arena_fini(&arena);
 }
 

@@ -1,0 +1,185 @@
+/*
+ * System calls by name, of each process and of the target: how many, how long, how many failed.
+ *
+ * Somebody else counts (context->syscalls: BPF, else strace); here the counts become readings. They are
+ * cumulative, and the totals are counts of their own, not sums over processes: they hold the calls of
+ * processes that came and went between two reports, and are there where the source does not tell processes
+ * apart.
+ */
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "probe/syscall_table.h"
+
+enum { COUNTS, SECONDS, ERRORS, QUANTITIES };
+enum { FIELD_COUNT = 2 * QUANTITIES }; /* of a process, then of the target */
+
+static const char *const fields[FIELD_COUNT] = {
+    [COUNTS] = "calls of the process",
+    [SECONDS] = "seconds in calls of the process",
+    [ERRORS] = "failed calls of the process",
+    [QUANTITIES + COUNTS] = "calls of the target",
+    [QUANTITIES + SECONDS] = "seconds in calls of the target",
+    [QUANTITIES + ERRORS] = "failed calls of the target",
+};
+
+#define CALLS(KEY, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                                   \
+    {.key = (KEY),                                                                                           \
+     .field = (QUANTITY),                                                                                    \
+     .scope = SCOPE_PER_PID,                                                                                 \
+     .type = TYPE_CATEGORICAL,                                                                               \
+     .unit = (UNIT),                                                                                         \
+     .reduce = REDUCE_TALLY,                                                                                 \
+     .cost = COST_SYSCALLS,                                                                                  \
+     .meaning = (MEANING)},                                                                                  \
+    {                                                                                                        \
+        .key = KEY "_total", .field = QUANTITIES + (QUANTITY), .type = TYPE_CATEGORICAL, .unit = (UNIT),     \
+        .reduce = REDUCE_TALLY, .cost = COST_SYSCALLS, .meaning = (MEANING_TOTAL)                            \
+    }
+
+static const struct measurement measurements[] = {
+    CALLS("syscall_counts", COUNTS, UNIT_COUNT, "system calls of the process that returned, by name",
+          "system calls of the whole target that returned, by name"),
+    CALLS("syscall_seconds", SECONDS, UNIT_SECONDS,
+          "seconds from entry to return of the process's system calls, waiting included, threads summed, by "
+          "name",
+          "seconds from entry to return of the whole target's system calls, waiting included, by name"),
+    CALLS("syscall_errors", ERRORS, UNIT_COUNT, "system calls of the process that returned an error, by name",
+          "system calls of the whole target that returned an error, by name"),
+};
+
+struct syscall_state {
+    uint64_t selected;  /* a bit per field */
+    struct arena arena; /* what the rows of this pass point to */
+};
+
+extern const struct collector collector_syscall;
+
+static void survey(const struct collect_context *context, const char *reasons[])
+{
+    if (!context->syscalls) {
+        survey_all(&collector_syscall.source, "asked for with --syscalls summary", reasons);
+        return;
+    }
+    for (unsigned quantity = 0; quantity < QUANTITIES && !context->syscalls->of_process; quantity++)
+        reasons[quantity] = "strace tells only the whole";
+}
+
+static void close_state(void *state)
+{
+    struct syscall_state *syscalls = state;
+
+    arena_fini(&syscalls->arena);
+    free(syscalls);
+}
+
+static int open_state(const struct collect_context *context, unsigned cost, void **state)
+{
+    struct syscall_state *syscalls = calloc(1, sizeof(*syscalls));
+
+    (void)cost;
+    if (!syscalls)
+        return -ENOMEM;
+    syscalls->selected = context->selected;
+    *state = syscalls;
+    return 0;
+}
+
+static double quantity_of(const struct syscall_totals *totals, unsigned quantity)
+{
+    switch (quantity) {
+    case COUNTS:
+        return (double)totals->count;
+    case SECONDS:
+        return (double)totals->ns / (double)NS_PER_SECOND;
+    default:
+        return (double)totals->errors;
+    }
+}
+
+/* One field: the amounts of one quantity. For want of memory it is absent this time. */
+static void fill_field(struct syscall_state *syscalls, struct row *row, unsigned field,
+                       const struct syscall_table *table)
+{
+    struct amounts *amounts = arena_alloc(&syscalls->arena, sizeof(*amounts));
+    struct amount *items = arena_alloc(&syscalls->arena, (table->count + 1) * sizeof(*items));
+
+    if (!amounts || !items)
+        return;
+    amounts->items = items;
+    for (size_t i = 0; i < table->count; i++) {
+        double value = quantity_of(&table->entries[i].totals, field % QUANTITIES);
+        if (value > 0)
+            items[amounts->count++] = (struct amount){table->entries[i].name, value};
+    }
+    row_amounts(row, field, amounts);
+}
+
+static void fill_row(struct syscall_state *syscalls, struct row *row, unsigned first_field,
+                     const struct syscall_table *table)
+{
+    for (unsigned field = first_field; field < first_field + QUANTITIES; field++)
+        if (syscalls->selected & (UINT64_C(1) << field))
+            fill_field(syscalls, row, field, table);
+}
+
+static void read_process(struct syscall_state *syscalls, const struct syscall_source *source,
+                         const struct subject *subject, bool ended, struct pass *pass)
+{
+    const struct syscall_table *table = source->of_process(source->context, subject->serial);
+    struct row *row = table ? pass_row(pass, subject) : NULL;
+
+    if (!row)
+        return;
+    row->ended = ended;
+    fill_row(syscalls, row, 0, table);
+}
+
+static bool wants_processes(const struct syscall_state *syscalls, const struct syscall_source *source)
+{
+    return source->of_process && (syscalls->selected & ((UINT64_C(1) << QUANTITIES) - 1));
+}
+
+/* Everybody who may have made calls since the last report. Members that have ended since belong here too,
+ * with `ended` set: as soon as the tree names them. */
+static void read_processes(struct syscall_state *syscalls, const struct syscall_source *source,
+                           const struct tree *tree, struct pass *pass)
+{
+    for (size_t i = 0; i < tree_count(tree); i++)
+        read_process(syscalls, source, &tree_process(tree, i)->subject, false, pass);
+}
+
+static int read_calls(void *state, const struct collect_context *context, struct pass *pass)
+{
+    struct syscall_state *syscalls = state;
+    const struct syscall_source *source = context->syscalls;
+
+    arena_reset(&syscalls->arena);
+    if (!source)
+        return COLLECT_NOT_DUE;
+    int code = source->update(source->context);
+    if (code < 0)
+        return code;
+    const struct syscall_table *whole = source->of_target(source->context);
+    if (whole)
+        fill_row(syscalls, &pass->single, QUANTITIES, whole);
+    if (wants_processes(syscalls, source))
+        read_processes(syscalls, source, context->tree, pass);
+    return 0;
+}
+
+const struct collector collector_syscall = {
+    .source = {.name = "syscall",
+               .title = "every system call as it happens: BPF, else strace -c",
+               .fields = fields,
+               .field_count = FIELD_COUNT,
+               .measurements = measurements,
+               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .survey = survey,
+    .open = open_state,
+    .read = read_calls,
+    .close = close_state,
+};

@@ -1,0 +1,107 @@
+#include "probe/syscall_table.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/syscall_names.h"
+
+void syscall_table_fini(struct syscall_table *table)
+{
+    free(table->entries);
+    *table = (struct syscall_table){0};
+}
+
+void syscall_table_clear(struct syscall_table *table)
+{
+    table->count = 0;
+}
+
+/* Where the name stands, or would stand; `found` says which. */
+static size_t place_of(const struct syscall_table *table, const char *name, bool *found)
+{
+    size_t low = 0, high = table->count;
+
+    *found = false;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *there = table->entries[middle].name;
+        int order = there == name ? 0 : strcmp(there, name);
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* `name` must last. */
+static int add_lasting(struct syscall_table *table, const char *name, const struct syscall_totals *more)
+{
+    bool found;
+    size_t place = place_of(table, name, &found);
+
+    if (!found) {
+        if (table->count == table->capacity) {
+            size_t capacity = table->capacity ? table->capacity * 2 : 16;
+            struct syscall_entry *entries = realloc(table->entries, capacity * sizeof(*entries));
+            if (!entries)
+                return -ENOMEM;
+            table->entries = entries;
+            table->capacity = capacity;
+        }
+        memmove(&table->entries[place + 1], &table->entries[place],
+                (table->count - place) * sizeof(table->entries[0]));
+        table->entries[place] = (struct syscall_entry){.name = name};
+        table->count++;
+    }
+    struct syscall_totals *totals = &table->entries[place].totals;
+    totals->count += more->count;
+    totals->errors += more->errors;
+    totals->ns += more->ns;
+    return 0;
+}
+
+int syscall_table_add(struct syscall_table *table, uint32_t number, const struct syscall_totals *more)
+{
+    return add_lasting(table, syscall_name(number), more);
+}
+
+int syscall_table_add_named(struct syscall_table *table, const char *name, const struct syscall_totals *more)
+{
+    return add_lasting(table, syscall_name_keep(name), more);
+}
+
+int syscall_table_merge(struct syscall_table *table, const struct syscall_table *more)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < more->count; i++)
+        if (add_lasting(table, more->entries[i].name, &more->entries[i].totals) < 0)
+            code = -ENOMEM;
+    return code;
+}
+
+const struct syscall_totals *syscall_table_find(const struct syscall_table *table, const char *name)
+{
+    bool found;
+    size_t place = place_of(table, name, &found);
+    return found ? &table->entries[place].totals : NULL;
+}
+
+struct syscall_totals syscall_table_sum(const struct syscall_table *table)
+{
+    struct syscall_totals sum = {0};
+
+    for (size_t i = 0; i < table->count; i++) {
+        sum.count += table->entries[i].totals.count;
+        sum.errors += table->entries[i].totals.errors;
+        sum.ns += table->entries[i].totals.ns;
+    }
+    return sum;
+}

@@ -1,0 +1,178 @@
+/* System calls of a run for people and for info.json: from the amounts in its summary. */
+#include "schema/syscall_summary.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schema/run_info.h"
+#include "view/run_summary.h"
+
+static const struct measurement counts = {
+    .key = "syscall_counts_total", .type = TYPE_CATEGORICAL, .unit = UNIT_COUNT};
+static const struct measurement seconds = {
+    .key = "syscall_seconds_total", .type = TYPE_CATEGORICAL, .unit = UNIT_SECONDS};
+static const struct measurement errors = {
+    .key = "syscall_errors_total", .type = TYPE_CATEGORICAL, .unit = UNIT_COUNT};
+
+static const struct tally_item counted[] = {{"read", 1234000}, {"futex", 400}, {"getppid", 2}};
+static const struct tally_item lasted[] = {{"futex", 4.5}, {"read", 2.5}, {"write", 3}};
+static const struct tally_item failed[] = {{"read", 12}};
+static struct record_value values[] = {
+    {.tally = {counted, 3}}, {.tally = {lasted, 2}}, {.tally = {failed, 1}}};
+static struct record_entry entries[] = {
+    {.key = "syscall_counts_total", .measurement = &counts, .values = &values[0], .count = 1},
+    {.key = "syscall_seconds_total", .measurement = &seconds, .values = &values[1], .count = 1},
+    {.key = "syscall_errors_total", .measurement = &errors, .values = &values[2], .count = 1},
+};
+static const struct record whole = {.entries = entries, .count = 3};
+static const struct record nothing = {0};
+
+static struct registry registry;
+static struct strbuf text = STRBUF_INIT;
+
+static int end(void **state)
+{
+    (void)state;
+    strbuf_fini(&text);
+    return 0;
+}
+
+static void the_hotspot_has_the_largest_share_of_time(void **state)
+{
+    (void)state;
+    const char *name = NULL;
+    double share = -1;
+
+    assert_true(syscall_hotspot(&whole, &name, &share));
+    assert_string_equal(name, "futex");
+    assert_float_equal(share, 4.5 / 7, 1e-12);
+}
+
+static void without_times_there_is_no_hotspot(void **state)
+{
+    (void)state;
+    const struct record untimed = {.entries = entries, .count = 1};
+    struct record_value none = {.tally = {lasted, 0}};
+    struct record_entry empty = entries[1];
+    const struct record idle = {.entries = &empty, .count = 1};
+    const char *name = "untouched";
+    double share = -1;
+
+    empty.values = &none;
+    assert_false(syscall_hotspot(&nothing, &name, &share));
+    assert_false(syscall_hotspot(&untimed, &name, &share));
+    assert_false(syscall_hotspot(&idle, &name, &share));
+    assert_string_equal(name, "untouched");
+    assert_float_equal(share, -1, 0);
+}
+
+static void sums_tell_what_was_measured(void **state)
+{
+    (void)state;
+    struct syscall_sums sums;
+    const struct record untimed = {.entries = entries, .count = 1};
+
+    assert_true(syscall_sums(&whole, &sums));
+    assert_float_equal(sums.count, 1234402, 0);
+    assert_float_equal(sums.errors, 12, 0);
+    assert_float_equal(sums.seconds, 7, 0);
+    assert_true(syscall_sums(&untimed, &sums));
+    assert_true(sums.errors < 0 && sums.seconds < 0);
+    assert_false(syscall_sums(&nothing, &sums));
+}
+
+static const char *info_of(const struct run_info *info)
+{
+    struct json json;
+
+    strbuf_reset(&text);
+    json_init(&json, &text, 0);
+    run_info_json(&json, info);
+    return strbuf_text(&text);
+}
+
+static void info_json_has_every_call_the_largest_time_first(void **state)
+{
+    (void)state;
+    struct run_info info = {.ended = true, .registry = &registry, .summary = &whole};
+
+    info.syscalls = (struct run_syscalls){.method = "bpf", .lost = 3};
+    const char *json = info_of(&info);
+    const char *wanted =
+        "\"syscalls\":{\"method\":\"bpf\",\"lost\":3,\"count\":1234402,\"errors\":12,\"seconds\":7,"
+        "\"hotspot\":{\"name\":\"futex\",\"share\":0.6429},\"by_call\":{"
+        "\"futex\":{\"count\":400,\"errors\":0,\"seconds\":4.5,\"seconds_per_call\":0.01125,\"time_pct\":64."
+        "29},"
+        "\"read\":{\"count\":1234000,\"errors\":12,\"seconds\":2.5,\"seconds_per_call\":2.026e-06,"
+        "\"time_pct\":35.71},"
+        "\"getppid\":{\"count\":2,\"errors\":0,\"seconds\":0,\"seconds_per_call\":0,\"time_pct\":0}}}";
+    if (!strstr(json, wanted))
+        fail_msg("%s\ndoes not hold\n%s", json, wanted);
+}
+
+static void info_json_tells_nothing_of_what_nobody_asked_for(void **state)
+{
+    (void)state;
+    struct run_info info = {.ended = true, .registry = &registry, .summary = &nothing};
+
+    assert_null(strstr(info_of(&info), "syscalls"));
+    info.syscalls.reason = "strace is not installed";
+    assert_non_null(strstr(info_of(&info), "\"syscalls\":{\"reason\":\"strace is not installed\"}"));
+    info.ended = false;
+    assert_null(strstr(info_of(&info), "\"syscalls\":{"));
+}
+
+static const char *line_of(const struct run_info *info)
+{
+    strbuf_reset(&text);
+    run_summary_write(&text, info, false, false);
+    char *line = strstr(text.data, "  syscalls");
+    if (line)
+        *strchr(line, '\n') = '\0';
+    return line;
+}
+
+static void the_summary_says_how_many_and_where_the_time_went(void **state)
+{
+    (void)state;
+    struct run_info info = {.ended = true, .prefix = "p", .registry = &registry, .summary = &whole};
+
+    assert_null(line_of(&info));
+    info.syscalls.method = "bpf";
+    assert_string_equal(
+        line_of(&info),
+        "  syscalls  1,234,402 calls, 12 errors; most of their time in futex (64 %) (by bpf)");
+    info.syscalls.lost = 5;
+    info.syscalls.reason = "a table was full";
+    assert_string_equal(line_of(&info), "  syscalls  1,234,402 calls, 12 errors; most of their time in futex "
+                                        "(64 %); 5 lost (by bpf; a table was full)");
+}
+
+static void the_summary_says_why_nothing_was_counted(void **state)
+{
+    (void)state;
+    struct run_info info = {.ended = true, .prefix = "p", .registry = &registry, .summary = &nothing};
+
+    info.syscalls.reason = "strace is not installed";
+    assert_string_equal(line_of(&info), "  syscalls  not counted: strace is not installed");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_hotspot_has_the_largest_share_of_time),
+        cmocka_unit_test(without_times_there_is_no_hotspot),
+        cmocka_unit_test(sums_tell_what_was_measured),
+        cmocka_unit_test(info_json_has_every_call_the_largest_time_first),
+        cmocka_unit_test(info_json_tells_nothing_of_what_nobody_asked_for),
+        cmocka_unit_test(the_summary_says_how_many_and_where_the_time_went),
+        cmocka_unit_test(the_summary_says_why_nothing_was_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, end);
+}

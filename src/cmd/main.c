@@ -16,10 +16,11 @@
 #include "launch/signals.h"
 #include "settings/options_help.h"
 
-extern const struct metron_command command_run, command_measurements, command_doctor;
+extern const struct metron_command command_run, command_measurements, command_doctor, command_trace;
 
 /* One line per command. */
-static const struct metron_command *const commands[] = {&command_run, &command_measurements, &command_doctor};
+static const struct metron_command *const commands[] = {&command_run, &command_measurements, &command_doctor,
+                                                        &command_trace};
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 static const struct metron_command *find_command(const char *name)

@@ -1,0 +1,110 @@
+/* metron trace: every system call of a process tree, live and saved. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "cmd/commands.h"
+#include "loop/trace.h"
+#include "probe/kernel.h"
+#include "store/run_folder.h"
+
+static const struct command_description description = {
+    .name = "trace",
+    .summary = "show and save every system call of a running process and its descendants",
+    .usage = "[OPTION...] PID",
+    .description =
+        "Attaches strace to process PID, all its threads and descendants and whatever they start, shows each "
+        "system call with its time and duration, and saves the same to a file. Ctrl-C detaches: the "
+        "processes go on. It ends by itself when they have ended. Needs the program strace, and the right to "
+        "trace: your own processes (kernel.yama.ptrace_scope may forbid even that), or root.\n"
+        "\n"
+        "Tracing slows a process down, by a factor of 50 and more if it does little but system calls; and a "
+        "screen or pager that stands still holds the processes up: with -o nothing is shown.",
+    .examples = "  metron trace 4711\n"
+                "  metron trace -o calls.txt 4711\n"
+                "  metron trace 4711 | grep -F 'open'\n",
+    .command = COMMAND_TRACE,
+    .options_anywhere = true,
+};
+
+static int read_pid(char **operands, pid_t *pid, struct metron_error *error)
+{
+    char *end;
+
+    if (!operands[0])
+        return error_set(error, -EINVAL, "trace: no process is given; see 'metron trace --help'");
+    if (operands[1])
+        return error_set(error, -EINVAL,
+                         "trace: one process at a time, with its descendants, not '%s' as well", operands[1]);
+    errno = 0;
+    long number = strtol(operands[0], &end, 10);
+    if (errno || end == operands[0] || *end != '\0' || number < 1 || number > INT_MAX)
+        return error_set(error, -EINVAL, "trace: '%s' is not the number of a process", operands[0]);
+    *pid = (pid_t)number;
+    return 0;
+}
+
+/* The name given, or the prefix of all files of this metron and "trace". */
+static int choose_path(const struct settings *settings, struct strbuf *path, struct metron_error *error)
+{
+    struct kernel_facts facts;
+    const char *given = settings_text(settings, SETTING_TRACE_FILE);
+
+    if (given) {
+        strbuf_adds(path, given);
+        return path->failed ? error_set(error, -ENOMEM, "no memory for the name of the file") : 0;
+    }
+    if (kernel_facts_read("/proc", &facts) < 0)
+        facts.hostname[0] = '\0';
+    const struct prefix_values values = {.wall = clock_wall(), .pid = getpid(), .host = facts.hostname};
+    int code = run_folder_expand(settings_text(settings, SETTING_OUTPUT_PREFIX), &values, path, error);
+    strbuf_adds(path, "trace");
+    return code == 0 && path->failed ? error_set(error, -ENOMEM, "no memory for the name of the file") : code;
+}
+
+static int trace_process(const struct settings *settings, char **operands, struct metron_error *error)
+{
+    struct trace_options options = {.clobber = settings_flag(settings, SETTING_CLOBBER),
+                                    .show = !settings_has(settings, SETTING_TRACE_FILE)};
+    struct trace_outcome outcome;
+    struct strbuf path = STRBUF_INIT;
+    int exit_code = EXIT_WRONG_USAGE;
+
+    if (read_pid(operands, &options.pid, error) < 0 || choose_path(settings, &path, error) < 0)
+        goto out;
+    options.path = strbuf_text(&path);
+    exit_code = EXIT_TROUBLE;
+    if (trace_execute(&options, &outcome, error) < 0)
+        goto out;
+    log_info("%" PRIu64 " system call%s traced, saved in %s%s", outcome.calls, outcome.calls == 1 ? "" : "s",
+             options.path, outcome.file_is_whole ? "" : " in part");
+    if (outcome.file_is_whole)
+        exit_code = EXIT_OK;
+out:
+    strbuf_fini(&path);
+    return exit_code;
+}
+
+static int trace_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct metron_error error = {0};
+    int first = argc, exit_code;
+
+    if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
+        exit_code = trace_process(&settings, argv + first, &error);
+        if (error.code)
+            log_error("%s", error.message);
+    }
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_trace;
+const struct metron_command command_trace = {&description, trace_main};

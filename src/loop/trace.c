@@ -1,0 +1,383 @@
+/*
+ * Between strace's pipe, the file and the screen.
+ *
+ * One thread reads what strace writes, counts, and saves it; what is to be shown goes on through a second
+ * pipe to a thread of its own (launch/capture.h), since a screen may stand still. While it does, nothing is
+ * read, and strace with its targets waits, as with strace alone; but a signal is answered all the same: then
+ * the screen has a moment left, and what it does not take is only saved.
+ *
+ * strace has to be read until it ends, also while it is being stopped: it cannot detach while it is stuck in
+ * a write.
+ */
+#include "loop/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "launch/capture.h"
+#include "launch/descriptor.h"
+#include "launch/signals.h"
+#include "probe/kernel.h"
+#include "probe/strace_program.h"
+#include "probe/strace_target.h"
+#include "tree/tree.h"
+
+#define ATTACH_LIMIT_MS 10000
+#define BUFFER_BYTES    (64UL * 1024)
+#define SCREEN_LAST_MS  500  /* of a screen that stands still, once the trace is being stopped */
+#define STOP_LIMIT_MS   5000 /* then strace is killed */
+#define LISTINGS_MAX    8
+
+struct trace {
+    const struct trace_options *options;
+    struct trace_outcome *outcome;
+    struct tree *tree;
+    struct strace_run *strace;
+    struct strace_counter counter;
+    struct capture *screen; /* NULL: not shown (any more) */
+    int screen_fd;          /* write end of the pipe to it, non-blocking; -1: none */
+    int file_fd;
+    bool file_made; /* by us */
+    int signal_fd;
+    uint64_t stop_ns; /* when it was told to stop; 0: not yet */
+    char buffer[BUFFER_BYTES];
+    size_t length, shown; /* of what was read last; all of it is saved by then */
+};
+
+/* ---- who is traced ---- */
+
+/* The process and its descendants, as of now. A listing may miss some while others die: it is repeated until
+ * it finds nobody new. metron itself, if it is among them, is left out, and so are its children. */
+static int list_targets(struct trace *trace, pid_t **pids, size_t *count, struct metron_error *error)
+{
+    size_t before = 0;
+
+    for (int i = 0; i < LISTINGS_MAX; i++) {
+        tree_refresh(trace->tree);
+        if (i > 0 && tree_count(trace->tree) == before)
+            break;
+        before = tree_count(trace->tree);
+    }
+    *count = 0;
+    *pids = calloc(tree_count(trace->tree) + 1, sizeof(**pids));
+    if (!*pids)
+        return error_set(error, -ENOMEM, "no memory for the list of processes");
+    (*pids)[(*count)++] = trace->options->pid;
+    for (size_t i = 0; i < tree_count(trace->tree); i++) {
+        const struct process *process = tree_process(trace->tree, i);
+        if (process->subject.id != trace->options->pid && !process_is_zombie(process))
+            (*pids)[(*count)++] = (pid_t)process->subject.id;
+    }
+    return 0;
+}
+
+static int follow_target(struct trace *trace, struct metron_error *error)
+{
+    struct kernel_facts facts;
+    int code = kernel_facts_read("/proc", &facts);
+
+    if (code < 0)
+        return error_set(error, code, "/proc cannot be read: %s", strerror(-code));
+    const struct tree_options options = {
+        .proc_root = "/proc", .facts = &facts, .start_ns = clock_monotonic_ns()};
+    trace->tree = tree_new(&options, error);
+    if (!trace->tree)
+        return error && error->code ? error->code : -ENOMEM;
+    code = tree_add_root(trace->tree, trace->options->pid);
+    return code < 0 ? error_set(error, code, "no memory for the list of processes") : 0;
+}
+
+/* One that dies while it is looked at loses its tracer first: it counts only if it is alive at a second look.
+ */
+static bool is_untraced(pid_t pid)
+{
+    int first = strace_target_check("/proc", pid, NULL);
+    int second = strace_target_check("/proc", pid, NULL);
+
+    return first == 0 && second == 0;
+}
+
+/* Those that were born between the listing and the attaching have no tracer. */
+static void warn_of_missed(struct trace *trace)
+{
+    pid_t *pids = NULL;
+    size_t count = 0, missed = 0;
+
+    if (list_targets(trace, &pids, &count, NULL) == 0)
+        for (size_t i = 0; i < count; i++)
+            missed += is_untraced(pids[i]);
+    free(pids);
+    if (missed > 0)
+        log_warning("%zu process%s of the tree %s not traced: begun while strace attached, or not permitted",
+                    missed, missed == 1 ? "" : "es", missed == 1 ? "is" : "are");
+}
+
+static int attach(struct trace *trace, struct metron_error *error)
+{
+    pid_t *pids = NULL;
+    size_t count = 0;
+    int code = follow_target(trace, error);
+
+    if (code == 0)
+        code = strace_start(STRACE_FULL, &trace->strace, error);
+    if (code == 0)
+        code = list_targets(trace, &pids, &count, error);
+    if (code == 0)
+        code = strace_release(trace->strace, pids, count, error);
+    if (code == 0)
+        code = strace_wait_attached(trace->strace, ATTACH_LIMIT_MS, error);
+    free(pids);
+    if (code < 0)
+        return code;
+    log_info("tracing process %d and %zu descendant%s; Ctrl-C detaches", (int)trace->options->pid, count - 1,
+             count == 2 ? "" : "s");
+    warn_of_missed(trace);
+    return 0;
+}
+
+/* ---- where it goes ---- */
+
+static int open_file(struct trace *trace, struct metron_error *error)
+{
+    const char *path = trace->options->path;
+    struct stat file;
+    int code = file_make_folders(path, error);
+
+    if (code < 0)
+        return code;
+    trace->file_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    trace->file_made = trace->file_fd >= 0;
+    if (trace->file_fd < 0 && errno == EEXIST) {
+        /* A device or a pipe is there to be written to; a file of yesterday is not. */
+        if (!trace->options->clobber && stat(path, &file) == 0 && S_ISREG(file.st_mode))
+            return error_set(error, -EEXIST, "'%s' is there already; choose another name or use --clobber",
+                             path);
+        trace->file_fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        if (trace->file_fd >= 0 && fstat(trace->file_fd, &file) == 0 && S_ISREG(file.st_mode))
+            (void)fchmod(trace->file_fd, 0600); /* whatever the older file let others do */
+    }
+    if (trace->file_fd >= 0)
+        return 0;
+    code = -errno;
+    return error_set(error, code, "cannot make '%s': %s", path, strerror(-code));
+}
+
+static int open_screen(struct trace *trace, struct metron_error *error)
+{
+    int ends[2];
+
+    if (!trace->options->show)
+        return 0;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_set(error, -errno, "cannot make a pipe: %s", strerror(errno));
+    trace->screen_fd = ends[1];
+    (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    const struct capture_options options = {
+        .source_fd = ends[0], .show_fd = STDOUT_FILENO, .record_fd = -1, .name = "the trace"};
+    return capture_start(&options, &trace->screen, error);
+}
+
+/* Ctrl-Z would hold up the target with us, which nobody means: it is ignored. What the caller had ignored
+ * (nohup) stays so. */
+static int open_signals(struct trace *trace, struct metron_error *error)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t wanted;
+
+    (void)sigemptyset(&wanted);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (!launch_signal_was_ignored(numbers[i]))
+            (void)sigaddset(&wanted, numbers[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &wanted, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGTSTP, SIG_IGN);
+    trace->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    return trace->signal_fd < 0 ? error_set(error, -errno, "cannot wait for signals: %s", strerror(errno))
+                                : 0;
+}
+
+/* ---- the pump ---- */
+
+static void stop(struct trace *trace)
+{
+    if (trace->stop_ns == 0)
+        trace->stop_ns = clock_monotonic_ns();
+    strace_interrupt(trace->strace);
+}
+
+static void leave_screen(struct trace *trace)
+{
+    descriptor_close(&trace->screen_fd);
+    trace->shown = trace->length;
+}
+
+static void save(struct trace *trace)
+{
+    if (trace->file_fd < 0)
+        return;
+    int code = file_write_all(trace->file_fd, trace->buffer, trace->length);
+    if (code == 0)
+        return;
+    trace->outcome->file_is_whole = false;
+    descriptor_close(&trace->file_fd);
+    log_warning("the trace is not saved any more: '%s': %s%s", trace->options->path, strerror(-code),
+                trace->screen_fd >= 0 ? "; it is still shown" : "");
+    if (trace->screen_fd < 0)
+        stop(trace);
+}
+
+/* False at the end: strace has ended. */
+static bool take(struct trace *trace)
+{
+    ssize_t count = read(strace_output_fd(trace->strace), trace->buffer, BUFFER_BYTES);
+
+    if (count < 0)
+        return errno == EINTR;
+    trace->length = (size_t)count;
+    trace->shown = trace->screen_fd >= 0 ? 0 : trace->length;
+    strace_counter_add(&trace->counter, trace->buffer, trace->length);
+    save(trace);
+    return count > 0;
+}
+
+static void show(struct trace *trace)
+{
+    ssize_t count = write(trace->screen_fd, trace->buffer + trace->shown, trace->length - trace->shown);
+
+    if (count >= 0) {
+        trace->shown += (size_t)count;
+    } else if (errno != EINTR && errno != EAGAIN) { /* whoever read has gone: nobody wants more of it */
+        leave_screen(trace);
+        stop(trace);
+    }
+}
+
+static void answer_signals(struct trace *trace)
+{
+    struct signalfd_siginfo info;
+
+    while (read(trace->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (trace->stop_ns != 0) /* the second one: not even for the screen */
+            leave_screen(trace);
+        stop(trace);
+    }
+}
+
+static uint64_t stopping_ms(const struct trace *trace)
+{
+    return trace->stop_ns ? (clock_monotonic_ns() - trace->stop_ns) / 1000000 : 0;
+}
+
+/* Until strace has closed its output. */
+static void pump(struct trace *trace)
+{
+    for (;;) {
+        bool showing = trace->shown < trace->length;
+        struct pollfd polled[] = {
+            {.fd = trace->signal_fd, .events = POLLIN},
+            {.fd = showing ? -1 : strace_output_fd(trace->strace), .events = POLLIN},
+            {.fd = showing ? trace->screen_fd : -1, .events = POLLOUT},
+            /* Nothing but the news that its reader has gone, which also comes while nothing is written. */
+            {.fd = trace->screen_fd >= 0 ? STDOUT_FILENO : -1, .events = 0},
+        };
+
+        if (poll(polled, 4, trace->stop_ns ? 50 : -1) < 0 && errno != EINTR)
+            break;
+        if (polled[0].revents)
+            answer_signals(trace);
+        if (polled[3].revents & (POLLERR | POLLHUP | POLLNVAL)) {
+            leave_screen(trace);
+            stop(trace);
+        } else if (polled[2].revents && trace->screen_fd >= 0) {
+            show(trace);
+        }
+        if (polled[1].revents && !take(trace))
+            break;
+        if (stopping_ms(trace) >= SCREEN_LAST_MS && trace->shown < trace->length)
+            leave_screen(trace);
+        if (stopping_ms(trace) >= STOP_LIMIT_MS)
+            break;
+    }
+}
+
+/* The last bytes are on their way to the screen: they have a moment, unless the user is impatient. */
+static void finish_screen(struct trace *trace)
+{
+    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)SCREEN_LAST_MS * 1000000;
+
+    descriptor_close(&trace->screen_fd);
+    if (!trace->screen)
+        return;
+    for (;;) {
+        struct pollfd polled[] = {{.fd = capture_ended_fd(trace->screen), .events = POLLIN},
+                                  {.fd = trace->signal_fd, .events = POLLIN}};
+        /* A reader that is merely slow gets all of it, as long as nobody has asked for the end. */
+        int ready = poll(polled, 2, trace->stop_ns ? SCREEN_LAST_MS : -1);
+        bool late = trace->stop_ns && clock_monotonic_ns() >= end_ns;
+        if ((ready > 0 && (polled[0].revents || polled[1].revents)) || late || (ready < 0 && errno != EINTR))
+            break;
+    }
+    capture_free(trace->screen);
+    trace->screen = NULL;
+}
+
+static void trace_close(struct trace *trace, bool remove_file)
+{
+    strace_free(trace->strace);
+    descriptor_close(&trace->screen_fd);
+    capture_free(trace->screen);
+    descriptor_close(&trace->file_fd);
+    descriptor_close(&trace->signal_fd);
+    tree_free(trace->tree);
+    if (remove_file && trace->file_made)
+        (void)unlink(trace->options->path);
+    free(trace);
+}
+
+int trace_execute(const struct trace_options *options, struct trace_outcome *outcome,
+                  struct metron_error *error)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    struct metron_error ending = {0};
+
+    if (!trace)
+        return error_set(error, -ENOMEM, "no memory for a trace");
+    trace->options = options;
+    trace->outcome = outcome;
+    trace->screen_fd = trace->file_fd = trace->signal_fd = -1;
+    *outcome = (struct trace_outcome){.file_is_whole = true};
+    /* A target that cannot be traced should cost no file and no folder. */
+    int code = options->pid == getpid()
+                   ? error_set(error, -EINVAL, "process %d is this metron: it cannot trace itself",
+                               (int)options->pid)
+                   : strace_target_check("/proc", options->pid, error);
+    if (code == 0)
+        code = strace_available(error);
+    if (code == 0)
+        code = open_file(trace, error);
+    if (code == 0)
+        code = open_signals(trace, error);
+    if (code == 0)
+        code = attach(trace, error);
+    if (code == 0)
+        code = open_screen(trace, error);
+    if (code == 0) {
+        pump(trace);
+        if (strace_stop(trace->strace, NULL, NULL, &ending) < 0)
+            log_warning("%s", ending.message);
+        finish_screen(trace);
+        outcome->calls = trace->counter.calls;
+    }
+    trace_close(trace, code < 0);
+    return code;
+}

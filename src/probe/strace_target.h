@@ -1,0 +1,20 @@
+/*
+ * Whether a process can be traced, and if not, why: what the kernel's files say of it before strace is
+ * started, and after it was refused. A process has at most one tracer.
+ */
+#ifndef METRON_PROBE_STRACE_TARGET_H
+#define METRON_PROBE_STRACE_TARGET_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* 0 if nothing is known to stand against it. -ESRCH: it is gone or a zombie; -EBUSY: it, or a thread of it,
+ * has a tracer, which is named; -EINVAL: it is a thread, not a process. */
+int strace_target_check(const char *proc_root, pid_t pid, struct metron_error *error);
+/* After the kernel has refused: the likeliest reason. Always negative: as above, or -EPERM. */
+int strace_target_refused(const char *proc_root, pid_t pid, struct metron_error *error);
+/* Who traces this process: a pid, 0 for nobody (or one of another pid namespace), -ESRCH. */
+pid_t strace_target_tracer(const char *proc_root, pid_t pid);
+
+#endif

@@ -1,0 +1,398 @@
+/* Running strace: the real one on children of known calls, and stand-ins that hang or fail. */
+#include "probe/strace_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "probe/strace_target.h"
+
+enum { CALLS = 1000, FAILURES = 200, LIMIT_MS = 10000 };
+
+static struct {
+    struct strace_run *run;
+    struct metron_error error;
+    uint64_t getppid, failed_dup, all;
+    double getppid_seconds, sleep_seconds;
+    char folder[64];
+    char *path; /* PATH before the test */
+    int gate;   /* write end: lets the child go */
+} test;
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&test, 0, sizeof(test));
+    test.path = strdup(getenv("PATH"));
+    (void)snprintf(test.folder, sizeof(test.folder), "/tmp/metron-strace-XXXXXX");
+    return mkdtemp(test.folder) && test.path ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char path[128];
+
+    strace_free(test.run);
+    (void)setenv("PATH", test.path, 1);
+    free(test.path);
+    (void)snprintf(path, sizeof(path), "%s/strace", test.folder);
+    (void)unlink(path);
+    return rmdir(test.folder);
+}
+
+/* A strace of our own making, the only one in PATH. */
+static void stand_in(const char *script)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/strace", test.folder);
+    assert_int_equal(file_replace(path, script, strlen(script), 0700), 0);
+    assert_int_equal(setenv("PATH", test.folder, 1), 0);
+}
+
+static void visit(void *context, const struct strace_call *call)
+{
+    (void)context;
+    test.all += call->count;
+    if (strcmp(call->name, "getppid") == 0) {
+        test.getppid += call->count;
+        test.getppid_seconds += call->seconds;
+    }
+    if (strcmp(call->name, "dup") == 0)
+        test.failed_dup += call->errors;
+    if (strstr(call->name, "nanosleep"))
+        test.sleep_seconds += call->seconds;
+}
+
+static void make_calls(void)
+{
+    for (int i = 0; i < CALLS; i++)
+        (void)syscall(SYS_getppid);
+    for (int i = 0; i < FAILURES; i++)
+        (void)syscall(SYS_dup, -1);
+    (void)usleep(100000);
+}
+
+/* A child that makes the known calls once it is let go, and then as `after` says: ends, or goes on living. */
+static pid_t start_child(bool lives_on, bool with_grandchild)
+{
+    int ends[2];
+    char byte;
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+        (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        (void)close(ends[1]);
+        (void)!read(ends[0], &byte, 1);
+        if (with_grandchild) {
+            pid_t grandchild = fork();
+            if (grandchild == 0) {
+                make_calls();
+                _exit(0);
+            }
+            (void)waitpid(grandchild, NULL, 0);
+        }
+        make_calls();
+        while (lives_on)
+            (void)usleep(1000);
+        _exit(0);
+    }
+    (void)close(ends[0]);
+    test.gate = ends[1];
+    return pid;
+}
+
+static void end_child(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* strace attached to the child, the child let go. Skips where tracing cannot be had. */
+static void attach(pid_t pid, enum strace_mode mode)
+{
+    int code = strace_start(mode, &test.run, &test.error);
+
+    if (code == 0)
+        code = strace_release(test.run, &pid, 1, &test.error);
+    if (code == 0)
+        code = strace_wait_attached(test.run, LIMIT_MS, &test.error);
+    if (code == -ENOENT || code == -EPERM) {
+        end_child(pid);
+        print_message("%s\n", test.error.message);
+        skip();
+    }
+    assert_int_equal(code, 0);
+    assert_int_equal(strace_target_tracer("/proc", pid), strace_pid(test.run));
+    (void)close(test.gate);
+}
+
+static void nobody_is_left(void)
+{
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+static void calls_of_a_process_that_ends_are_counted_exactly(void **state)
+{
+    (void)state;
+    pid_t pid = start_child(false, false);
+
+    attach(pid, STRACE_SUMMARY);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_int_equal(test.getppid, CALLS);
+    assert_int_equal(test.failed_dup, FAILURES);
+    /* From beginning to end, not only what was spent on a CPU. */
+    assert_true(test.sleep_seconds > 0.09 && test.sleep_seconds < 5);
+    assert_non_null(strace_usage(test.run));
+    nobody_is_left();
+}
+
+static void children_born_later_are_counted_too(void **state)
+{
+    (void)state;
+    pid_t pid = start_child(false, true);
+
+    attach(pid, STRACE_SUMMARY);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_int_equal(test.getppid, 2 * CALLS);
+    assert_int_equal(test.failed_dup, 2 * FAILURES);
+}
+
+static void a_process_that_lives_on_is_let_go(void **state)
+{
+    (void)state;
+    pid_t pid = start_child(true, false);
+
+    attach(pid, STRACE_SUMMARY);
+    (void)usleep(600000);
+    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_int_equal(strace_target_tracer("/proc", pid), 0);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* neither ended nor stopped */
+    end_child(pid);
+    assert_int_equal(test.getppid, CALLS);
+    nobody_is_left();
+}
+
+static void one_that_the_caller_has_waited_for_is_not_waited_for_again(void **state)
+{
+    (void)state;
+    pid_t pid = start_child(false, false);
+    int status;
+    struct rusage usage;
+
+    attach(pid, STRACE_SUMMARY);
+    assert_false(strace_reaped(test.run, pid, 0, NULL));
+    for (int left = 2; left > 0; left--) { /* as a sub-reaper does it: whoever comes */
+        pid_t found = wait4(-1, &status, 0, &usage);
+        assert_true(found > 0);
+        assert_int_equal(strace_reaped(test.run, found, status, &usage), found != pid);
+    }
+    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_int_equal(test.getppid, CALLS);
+}
+
+static void a_second_tracer_is_refused_by_name(void **state)
+{
+    (void)state;
+    struct strace_run *second = NULL;
+    pid_t pid = start_child(true, false);
+    char wanted[64];
+
+    attach(pid, STRACE_SUMMARY);
+    assert_int_equal(strace_start(STRACE_SUMMARY, &second, &test.error), 0);
+    assert_int_equal(strace_release(second, &pid, 1, &test.error), -EBUSY);
+    (void)snprintf(wanted, sizeof(wanted), "by process %d (strace)", (int)strace_pid(test.run));
+    assert_non_null(strstr(test.error.message, wanted));
+    strace_free(second);
+    assert_int_equal(strace_target_tracer("/proc", pid), strace_pid(test.run)); /* the first is undisturbed */
+    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    end_child(pid);
+    nobody_is_left();
+}
+
+static void another_users_process_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can become another user here\n");
+        skip();
+    }
+    pid_t tester = fork();
+    assert_true(tester >= 0);
+    if (tester == 0) {
+        struct metron_error error = {0};
+        struct strace_run *run = NULL;
+        const pid_t pid = 1;
+
+        if (setgid(65534) != 0 || setuid(65534) != 0)
+            _exit(1);
+        int code = strace_start(STRACE_SUMMARY, &run, &error);
+        if (code == -ENOENT)
+            _exit(77);
+        if (code == 0)
+            code = strace_release(run, &pid, 1, &error);
+        if (code == 0)
+            code = strace_wait_attached(run, LIMIT_MS, &error);
+        strace_free(run);
+        _exit(code == -EPERM && strstr(error.message, "another user's (uid 0)") ? 0 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(tester, &status, 0), tester);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_process_that_is_gone_is_told(void **state)
+{
+    (void)state;
+    pid_t pid = start_child(false, false);
+
+    end_child(pid);
+    (void)close(test.gate);
+    stand_in("#!/bin/sh\n");
+    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_release(test.run, &pid, 1, &test.error), -ESRCH);
+    assert_non_null(strstr(test.error.message, "there is no process"));
+}
+
+static void a_missing_strace_is_told(void **state)
+{
+    (void)state;
+    (void)setenv("PATH", test.folder, 1);
+    assert_int_equal(strace_available(&test.error), -ENOENT);
+    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), -ENOENT);
+    assert_null(test.run);
+    assert_non_null(strstr(test.error.message, "strace is not installed"));
+    nobody_is_left();
+}
+
+static void one_that_fails_is_told_in_its_own_words(void **state)
+{
+    (void)state;
+    pid_t self = getpid();
+
+    stand_in("#!/bin/sh\necho 'strace: the moon is full' >&2\nexit 1\n");
+    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
+    assert_int_equal(strace_wait_attached(test.run, LIMIT_MS, &test.error), -EIO);
+    assert_non_null(strstr(test.error.message, "the moon is full"));
+}
+
+static void one_that_hangs_is_killed_in_the_end(void **state)
+{
+    (void)state;
+    pid_t self = getpid();
+
+    stand_in("#!/bin/sh\ntrap '' INT\nwhile :; do /bin/sleep 0.1; done\n");
+    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
+    uint64_t begin_ns = clock_monotonic_ns();
+    assert_int_equal(strace_wait_attached(test.run, 200, &test.error), -ETIME);
+    assert_int_equal(strace_stop(test.run, visit, NULL, &test.error), -ETIME);
+    assert_true(clock_monotonic_ns() - begin_ns < 10 * NS_PER_SECOND);
+    nobody_is_left();
+}
+
+static void one_never_released_goes_quietly(void **state)
+{
+    (void)state;
+    char ran[128];
+
+    stand_in("#!/bin/sh\necho ran > \"${0%/*}/ran\"\n");
+    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    uint64_t begin_ns = clock_monotonic_ns();
+    strace_free(test.run);
+    test.run = NULL;
+    assert_true(clock_monotonic_ns() - begin_ns < NS_PER_SECOND / 4);
+    (void)snprintf(ran, sizeof(ran), "%s/ran", test.folder);
+    assert_int_equal(access(ran, F_OK), -1);
+    nobody_is_left();
+}
+
+static void a_thread_is_no_process(void **state)
+{
+    (void)state;
+    char folder[128], path[256];
+    static const char text[] = "Name:\tworker\nState:\tS (sleeping)\nTgid:\t40\nPid:\t41\nTracerPid:\t0\n";
+
+    (void)snprintf(folder, sizeof(folder), "%s/41/task/41/", test.folder);
+    assert_int_equal(file_make_folders(folder, NULL), 0);
+    (void)snprintf(path, sizeof(path), "%sstatus", folder);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600), 0);
+    assert_int_equal(strace_target_check(test.folder, 41, &test.error), -EINVAL);
+    assert_non_null(strstr(test.error.message, "41 is a thread of process 40"));
+    (void)unlink(path);
+    (void)rmdir(folder);
+    (void)snprintf(path, sizeof(path), "%s/41/task", test.folder);
+    (void)rmdir(path);
+    (void)snprintf(path, sizeof(path), "%s/41", test.folder);
+    (void)rmdir(path);
+}
+
+static void yama_is_named(void **state)
+{
+    (void)state;
+    char command[512];
+
+    (void)snprintf(
+        command, sizeof(command),
+        "mkdir -p %1$s/41/task/41 %1$s/sys/kernel/yama && "
+        "printf 'Name:\\tx\\nState:\\tS (sleeping)\\nTgid:\\t41\\nTracerPid:\\t0\\nUid:\\t%2$d\\n' "
+        "> %1$s/41/task/41/status && echo 1 > %1$s/sys/kernel/yama/ptrace_scope",
+        test.folder, (int)geteuid());
+    assert_int_equal(system(command), 0);
+    int code = strace_target_refused(test.folder, 41, &test.error);
+    (void)snprintf(command, sizeof(command), "rm -r %s/41 %s/sys", test.folder, test.folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(code, -EPERM);
+    assert_non_null(strstr(test.error.message, "kernel.yama.ptrace_scope is 1"));
+}
+
+#define RUN(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN(calls_of_a_process_that_ends_are_counted_exactly),
+        RUN(children_born_later_are_counted_too),
+        RUN(a_process_that_lives_on_is_let_go),
+        RUN(one_that_the_caller_has_waited_for_is_not_waited_for_again),
+        RUN(a_second_tracer_is_refused_by_name),
+        RUN(another_users_process_is_refused_with_the_reason),
+        RUN(a_process_that_is_gone_is_told),
+        RUN(a_missing_strace_is_told),
+        RUN(one_that_fails_is_told_in_its_own_words),
+        RUN(one_that_hangs_is_killed_in_the_end),
+        RUN(one_never_released_goes_quietly),
+        RUN(a_thread_is_no_process),
+        RUN(yama_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/cn_proc.h>
@@ -32,15 +31,12 @@
 #include <linux/netlink.h>
 
 #include "probe/breakage.h"
+#include "probe/namespaces.h"
 
 #define RECEIVE_BUFFER_BYTES (8 << 20)
 #define BATCH_DATAGRAMS      64
 #define BATCHES_PER_READ     4
 #define DATAGRAM_SIZE        128 /* events are 76 bytes with their headers */
-
-/* Inode numbers of the initial namespaces, part of the kernel's interface (enum init_ns_ino). */
-#define INITIAL_PID_NAMESPACE  0xEFFFFFFCU
-#define INITIAL_USER_NAMESPACE 0xEFFFFFFDU
 
 /* Where the fields of struct proc_event lie that every kernel has sent. */
 #define EVENT_DATA_OFFSET offsetof(struct proc_event, event_data)
@@ -234,13 +230,6 @@ static int subscribe(int fd)
     return status;
 }
 
-static bool in_namespace(const char *path, ino_t initial)
-{
-    struct stat status;
-
-    return stat(path, &status) < 0 || status.st_ino == initial;
-}
-
 static int refusal(int code, const char *what, struct metron_error *error)
 {
     if (code == -EPERM || code == -EACCES)
@@ -251,9 +240,9 @@ static int refusal(int code, const char *what, struct metron_error *error)
         return error_set(error, code,
                          "nobody answers in this network namespace, only in the initial "
                          "one (or the kernel lacks CONFIG_CONNECTOR)");
-    if (code == -ENOMSG && !in_namespace("/proc/self/ns/pid", INITIAL_PID_NAMESPACE))
+    if (code == -ENOMSG && !in_initial_namespace("pid"))
         return error_set(error, code, "no answer outside the initial pid namespace");
-    if (code == -ENOMSG && !in_namespace("/proc/self/ns/user", INITIAL_USER_NAMESPACE))
+    if (code == -ENOMSG && !in_initial_namespace("user"))
         return error_set(error, code, "no answer outside the initial user namespace");
     if (code == -ENOMSG)
         return error_set(error, code, "no answer from the kernel (is CONFIG_PROC_EVENTS off?)");

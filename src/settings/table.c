@@ -12,7 +12,7 @@ static const char *const record_types[] = {"all", "system-summary", "processes-s
 static const char *const modes[] = {"new-session", "current-session", NULL};
 static const char *const waits[] = {"root", "tree", NULL};
 static const char *const cgroups[] = {"auto", "own", "inherited", "off", NULL};
-static const char *const events[] = {"auto", "connector", "off", NULL};
+static const char *const events[] = {"auto", "bpf", "connector", "off", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
 static const char *const log_levels[] = {"none", "error", "warning", "info", "debug", NULL};
 
@@ -25,7 +25,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_RECORD,
             .initial = ".metron/logs/{datetime}-{pid}_",
             .placeholder = "P",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_TRACE,
             .meaning =
                 "where the files of the run go; knows {datetime}, {pid}, {host}, {job} and {env:NAME}; "
                 "missing folders are made, and a prefix that ends in / is a folder",
@@ -36,7 +36,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_BOOLEAN,
             .group = SETTING_GROUP_RECORD,
             .initial = "no",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_TRACE,
             .traits = SETTING_NOT_LOCAL,
             .meaning = "overwrite files of an earlier run with the same prefix",
         },
@@ -282,7 +282,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
             .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
             .meaning = "make these readers fail, to see what depends on them: files of /proc/PID (statm, io, "
-                       "smaps_rollup, ...), meminfo, loadavg, cpu, clock, connector, pressure, cgroup, ps",
+                       "smaps_rollup, ...), meminfo, loadavg, cpu, clock, connector, bpf, strace, "
+                       "pressure, cgroup, ps",
         },
     [SETTING_SAMPLE_INTERVAL] =
         {
@@ -319,8 +320,10 @@ const struct setting settings_table[SETTING_COUNT] = {
             .choices = events,
             .commands = COMMAND_RUN,
             .meaning =
-                "how births and deaths of processes are learnt: from the kernel where it tells, only from "
-                "its process connector, or only by looking (off)",
+                "how births and deaths of processes are learnt: from the kernel as far as it tells (auto); "
+                "by "
+                "programs inside it, in place before the command starts (bpf); from its process connector "
+                "alone; or only by looking (off)",
         },
     [SETTING_SUMMARY_FORMAT] =
         {
@@ -342,7 +345,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "auto",
             .choices = colors,
-            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
+            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE,
             .meaning = "colours in what metron itself says; auto: on a terminal and without NO_COLOR",
         },
     [SETTING_LOG_LEVEL] =
@@ -353,7 +356,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "info",
             .choices = log_levels,
-            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
+            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE,
             .meaning = "which messages about metron itself are shown",
         },
     [SETTING_QUIET] =
@@ -385,6 +388,17 @@ const struct setting settings_table[SETTING_COUNT] = {
             .commands = COMMAND_MEASUREMENTS,
             .traits = SETTING_OPTION_ONLY,
             .meaning = "print Markdown, for documents",
+        },
+    [SETTING_TRACE_FILE] =
+        {
+            .name = "trace-file",
+            .letter = 'o',
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_RECORD,
+            .placeholder = "FILE",
+            .commands = COMMAND_TRACE,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "save to FILE, and show nothing",
         },
 };
 

@@ -41,6 +41,7 @@ enum setting_id {
     SETTING_QUIET,
     SETTING_JSON,
     SETTING_MARKDOWN,
+    SETTING_TRACE_FILE,
     SETTING_COUNT,
 };
 
@@ -60,7 +61,7 @@ enum choice_mode { CHOICE_MODE_NEW_SESSION, CHOICE_MODE_CURRENT_SESSION };
 enum choice_wait { CHOICE_WAIT_ROOT, CHOICE_WAIT_TREE };
 /* In the order of enum cgroup_mode (probe/cgroup_target.h). */
 enum choice_cgroup { CHOICE_CGROUP_AUTO, CHOICE_CGROUP_OWN, CHOICE_CGROUP_INHERITED, CHOICE_CGROUP_OFF };
-enum choice_events { CHOICE_EVENTS_AUTO, CHOICE_EVENTS_CONNECTOR, CHOICE_EVENTS_OFF };
+enum choice_events { CHOICE_EVENTS_AUTO, CHOICE_EVENTS_BPF, CHOICE_EVENTS_CONNECTOR, CHOICE_EVENTS_OFF };
 enum choice_colors { CHOICE_COLORS_AUTO, CHOICE_COLORS_ALWAYS, CHOICE_COLORS_NEVER };
 /* SETTING_LOG_LEVEL's words are in the order of enum log_level (base/log.h). */
 
@@ -69,6 +70,7 @@ enum command {
     COMMAND_RUN = 1 << 0,
     COMMAND_MEASUREMENTS = 1 << 1,
     COMMAND_DOCTOR = 1 << 2,
+    COMMAND_TRACE = 1 << 3,
 };
 
 enum setting_kind {

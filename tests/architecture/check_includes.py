@@ -39,6 +39,8 @@ MAY_INCLUDE = {
     "cmd": ["base", "settings", "schema", "probe", "launch", "tree", "collect", "reduce", "detect", "store",
             "learn", "publish", "view", "loop", "daemon", "api", "bpf"],
     "bpf": [],
+    # The program metron-bpf.
+    "loader": ["bpf"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

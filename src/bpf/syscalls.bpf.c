@@ -1,0 +1,95 @@
+/*
+ * System calls of the target's processes: how often, how many failed, how long. Added up in the kernel, by
+ * process and number; what does not fit is counted.
+ *
+ * A call counts when it returns (as strace counts it): one that never does (exit_group, a thread killed
+ * inside) has no duration. Counting begins with the first program that a process of the target executes.
+ */
+#include "bpf/shared.h"
+
+#define COMPAT_CALL 0x10000 /* a 32-bit call on a 64-bit kernel: its numbers are others */
+
+/* The call that a thread is in. */
+struct running_call {
+    __u64 begin_ns;
+    __u64 signal; /* of which process `id` was looked up; the address of its signal_struct */
+    __u32 id;
+    __u32 number;
+    __u32 inside;
+    __u32 pad;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct running_call);
+} running SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 131072);
+    __type(key, struct wire_call_key);
+    __type(value, struct wire_call);
+} calls SEC(".maps");
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_call, struct pt_regs *registers, long number)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct running_call *call = bpf_task_storage_get(&running, task, 0, 0);
+
+    (void)registers;
+    if (!call) {
+        struct member *member = member_of(task);
+
+        if (!member)
+            return 0;
+        call = bpf_task_storage_get(&running, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        if (!call)
+            return 0;
+        call->id = (__u32)member->id;
+    }
+    call->number = (__u32)number;
+    call->inside = 1;
+    call->begin_ns = bpf_ktime_get_ns();
+    return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_return, struct pt_regs *registers, long result)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct running_call *call = bpf_task_storage_get(&running, task, 0, 0);
+    struct wire_call_key key;
+    struct wire_call *sum;
+    __u64 elapsed_ns;
+
+    (void)registers;
+    /* The first return of a new thread is that of its parent's clone. */
+    if (!call || !call->inside)
+        return 0;
+    elapsed_ns = bpf_ktime_get_ns() - call->begin_ns;
+    call->inside = 0;
+    key.id = call->id;
+    key.number = call->number;
+    sum = bpf_map_lookup_elem(&calls, &key);
+    if (!sum) {
+        const struct wire_call none = {};
+        struct member *member = member_of(task);
+
+        if (!member || !member->counts_calls)
+            return 0;
+        bpf_map_update_elem(&calls, &key, &none, BPF_NOEXIST);
+        sum = bpf_map_lookup_elem(&calls, &key);
+        if (!sum) {
+            __sync_fetch_and_add(&control.calls_lost, 1);
+            return 0;
+        }
+    }
+    __sync_fetch_and_add(&sum->count, 1);
+    __sync_fetch_and_add(&sum->ns, elapsed_ns);
+    if (result < 0 && result >= -4095)
+        __sync_fetch_and_add(&sum->errors, 1);
+    return 0;
+}

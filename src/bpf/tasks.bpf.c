@@ -1,0 +1,217 @@
+/*
+ * Reading processes in one call: what /proc/PID/{stat,statm,io,status} would tell of every member, without
+ * opening a file. Read through an iterator's descriptor, which yields `struct wire_task` for each thread of
+ * a member (or of everybody), first threads standing for their processes.
+ *
+ * Known differences from /proc: the CPU time of a thread that runs at this moment is as of its last tick.
+ * Resident memory is kept per CPU by the kernel; the parts are added up here as /proc does from Linux 6.17
+ * on.
+ */
+#include "bpf/shared.h"
+
+/* Offsets of the CPUs' own memory: looked up once. (Not static: the compiler would make a byte of the flag,
+ * and the kernel refuse its description.) */
+__u64 cpu_offsets[WIRE_CPUS_MAX];
+__u64 cpu_offsets_known;
+
+/* Something that every CPU has its own of: it tells where their memory lies. (The kernel's own variables
+ * would too, but not every kernel knows their names: CONFIG_KALLSYMS_ALL.) */
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u64);
+} landmark SEC(".maps");
+
+/* Which members are to be added, by pid: written from outside before the seeding iterator is read. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 32768);
+    __type(key, __u32);
+    __type(value, __u8);
+} seeds SEC(".maps");
+
+/* Follows processes that live already. */
+SEC("iter/task")
+int seed_members(struct bpf_iter__task *context)
+{
+    struct task_struct *task = context->task;
+    __u32 pid;
+
+    if (!task || task->pid != task->tgid)
+        return 0;
+    pid = task->tgid;
+    if (!bpf_map_lookup_elem(&seeds, &pid) || member_of(task))
+        return 0;
+    if (member_add(task, 1, 1))
+        __sync_fetch_and_add(&control.seeded, 1);
+    return 0;
+}
+
+static __always_inline void find_cpu_offsets(void)
+{
+    const void *volatile map = &landmark;
+    struct bpf_array *array = 0;
+    __u64 base;
+    __u32 zero = 0;
+
+    /* From Linux 5.19 on; without it resident memory is as exact as the kernel's own sums. */
+    if (cpu_offsets_known || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_map_lookup_percpu_elem))
+        return;
+    /* Read back from memory, the address of a map is a plain number, and may be calculated with. */
+    bpf_probe_read_kernel(&array, sizeof(array), (const void *)&map);
+    base = (__u64)BPF_CORE_READ(array, pptrs[0]);
+    for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++) {
+        const void *volatile own = bpf_map_lookup_percpu_elem(&landmark, &zero, cpu);
+        __u64 address = 0;
+
+        bpf_probe_read_kernel(&address, sizeof(address), (const void *)&own);
+        cpu_offsets[cpu] = address - base;
+    }
+    cpu_offsets_known = 1;
+}
+
+/* From 6.6 on the counters of one CPU lie side by side: one read for all four. */
+static __always_inline __s64 parts_side_by_side(__u64 first)
+{
+    __s64 pages = 0;
+
+    for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++) {
+        __s32 parts[RSS_KINDS] = {};
+
+        bpf_probe_read_kernel(parts, sizeof(parts), (const void *)(first + cpu_offsets[cpu]));
+        pages += parts[RSS_FILE] + parts[RSS_ANON] + parts[RSS_SHMEM];
+    }
+    return pages;
+}
+
+static __always_inline __s64 parts_one_by_one(const __u64 counters[RSS_KINDS])
+{
+    __s64 pages = 0;
+
+    for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++)
+        for (int kind = 0; kind < RSS_KINDS; kind++) {
+            __s32 part = 0;
+
+            if (kind == RSS_SWAP)
+                continue;
+            bpf_probe_read_kernel(&part, sizeof(part), (const void *)(counters[kind] + cpu_offsets[cpu]));
+            pages += part;
+        }
+    return pages;
+}
+
+static __always_inline __u64 resident_pages(struct mm_struct *mm)
+{
+    __s64 pages = 0;
+
+    if (bpf_core_field_exists(mm->rss_stat[0].count)) {
+        __u64 counters[RSS_KINDS];
+
+        pages = mm->rss_stat[RSS_FILE].count + mm->rss_stat[RSS_ANON].count + mm->rss_stat[RSS_SHMEM].count;
+        counters[RSS_FILE] = (__u64)mm->rss_stat[RSS_FILE].counters;
+        counters[RSS_ANON] = (__u64)mm->rss_stat[RSS_ANON].counters;
+        counters[RSS_SWAP] = 0;
+        counters[RSS_SHMEM] = (__u64)mm->rss_stat[RSS_SHMEM].counters;
+        if (cpu_offsets_known) {
+            if (counters[RSS_SHMEM] == counters[RSS_FILE] + RSS_SHMEM * sizeof(__s32))
+                pages += parts_side_by_side(counters[RSS_FILE]);
+            else
+                pages += parts_one_by_one(counters);
+        }
+    } else {
+        struct mm_struct___before_6_2 *old = (void *)mm;
+
+        pages += BPF_CORE_READ(old, rss_stat.count[RSS_FILE].counter);
+        pages += BPF_CORE_READ(old, rss_stat.count[RSS_ANON].counter);
+        pages += BPF_CORE_READ(old, rss_stat.count[RSS_SHMEM].counter);
+    }
+    return pages > 0 ? pages : 0;
+}
+
+static __always_inline void fill_memory(struct wire_task *told, struct mm_struct *mm)
+{
+    __u64 resident = resident_pages(mm);
+    __u64 highest = mm->hiwater_rss;
+
+    told->vsize_bytes = mm->total_vm * settings.page_size;
+    told->rss_bytes = resident * settings.page_size;
+    told->hwm_bytes = (highest > resident ? highest : resident) * settings.page_size;
+    told->start_stack = mm->start_stack;
+}
+
+/* Reading field by field costs a load each, reading through a helper of the kernel's twenty times that. */
+#define IO_ADD(sum, io)                                                                                      \
+    do {                                                                                                     \
+        (sum).rchar += (io).rchar;                                                                           \
+        (sum).wchar += (io).wchar;                                                                           \
+        (sum).syscr += (io).syscr;                                                                           \
+        (sum).syscw += (io).syscw;                                                                           \
+        (sum).read_bytes += (io).read_bytes;                                                                 \
+        (sum).write_bytes += (io).write_bytes;                                                               \
+    } while (0)
+
+/* What the process is, and what it has from its ended threads. */
+static __always_inline void fill_process(struct wire_task *told, struct task_struct *task)
+{
+    struct signal_struct *signal = task->signal;
+    struct mm_struct *mm = task->mm;
+
+    told->cpu_ns += signal->sum_sched_runtime;
+    told->minor_faults += signal->min_flt;
+    told->major_faults += signal->maj_flt;
+    told->voluntary_switches += signal->nvcsw;
+    told->involuntary_switches += signal->nivcsw;
+    if (bpf_core_field_exists(signal->ioac.rchar))
+        IO_ADD(told->io, signal->ioac);
+    told->start_ns = task->start_boottime;
+    told->children_user_ns = signal->cutime;
+    told->children_system_ns = signal->cstime;
+    told->children_minor_faults = signal->cmin_flt;
+    told->children_major_faults = signal->cmaj_flt;
+    if (mm)
+        fill_memory(told, mm);
+    if (task->delays)
+        told->blocked_ns = task->delays->blkio_delay;
+    told->open_files_limit = signal->rlim[7].rlim_cur; /* RLIMIT_NOFILE */
+    told->parent = task->real_parent->tgid;
+    told->threads = signal->nr_threads;
+    told->state = state_of(task);
+    told->exit_state = task->exit_state;
+    /* Each place in memory that nobody has looked at lately costs as much as ten that somebody has: this one
+     * is needed of parents alone. */
+    if (task->children.next != &task->children && task->sighand)
+        told->ignores_sigchld = (__u64)task->sighand->action[16].sa.sa_handler == 1; /* SIGCHLD: SIG_IGN */
+    BPF_CORE_READ_INTO(&told->comm, task, comm);
+}
+
+SEC("iter/task")
+int read_tasks(struct bpf_iter__task *context)
+{
+    struct task_struct *task = context->task;
+    struct wire_task told = {};
+
+    if (!task)
+        return 0;
+    if (!control.everybody) {
+        __u64 bit, *bits = member_bit(task->tgid, &bit);
+
+        /* It may be one that has the pid of a member from before: whoever reads this compares start times. */
+        if (!bits || !(*bits & bit))
+            return 0;
+    }
+    find_cpu_offsets();
+    told.pid = task->tgid;
+    told.is_first = task->pid == task->tgid;
+    told.cpu_ns = task->se.sum_exec_runtime;
+    told.minor_faults = task->min_flt;
+    told.major_faults = task->maj_flt;
+    told.voluntary_switches = task->nvcsw;
+    told.involuntary_switches = task->nivcsw;
+    if (bpf_core_field_exists(task->ioac.rchar))
+        IO_ADD(told.io, task->ioac);
+    if (told.is_first)
+        fill_process(&told, task);
+    bpf_seq_write(context->meta->seq, &told, sizeof(told));
+    return 0;
+}

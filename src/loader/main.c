@@ -1,0 +1,196 @@
+/*
+ * metron-bpf: loads our programs into the kernel, attaches them, hands their descriptors to metron and ends.
+ *
+ *     metron-bpf SOCKET SPAWNER [calls]
+ *
+ * A program of its own because what it needs is needed only for these tens of milliseconds: libbpf and its
+ * libraries, the kernel's description of its types (megabytes), and CAP_BPF and CAP_PERFMON.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/handover.h"
+#include "bpf/wire.h"
+
+/* Made by bpftool from the programs in bpf/: its code is not ours to mend. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#include "bpf/programs.skel.h"
+#pragma GCC diagnostic pop
+
+#define DESCRIPTORS_MAX (HANDOVER_PARTS + HANDOVER_LINKS_MAX)
+
+static char last_complaint[HANDOVER_TEXT_SIZE]; /* of libbpf */
+
+static int note_complaint(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+    if (level == LIBBPF_WARN && !last_complaint[0]) {
+        (void)vsnprintf(last_complaint, sizeof(last_complaint), format, arguments);
+        last_complaint[strcspn(last_complaint, "\n")] = '\0';
+    }
+    return 0;
+}
+
+struct descriptors {
+    int fds[DESCRIPTORS_MAX];
+    size_t count;
+};
+
+static int send_handover(int socket_fd, const struct handover *message, const struct descriptors *descriptors)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int) * DESCRIPTORS_MAX)];
+    } control = {0};
+    struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof(*message)};
+    struct msghdr envelope = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (descriptors->count > 0) {
+        const size_t bytes = sizeof(int) * descriptors->count;
+
+        envelope.msg_control = control.bytes;
+        envelope.msg_controllen = CMSG_SPACE(bytes);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(bytes);
+        memcpy(CMSG_DATA(header), descriptors->fds, bytes);
+    }
+    return sendmsg(socket_fd, &envelope, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int __attribute__((format(printf, 3, 4)))
+refuse(struct handover *message, int code, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(message->text, sizeof(message->text), format, arguments);
+    va_end(arguments);
+    message->code = code;
+    return code;
+}
+
+/* How a kernel tells of OOM kills: with the task (from Linux 6.9 on), with its pid, or not at all. */
+enum oom_form { OOM_BY_TASK, OOM_BY_PID, OOM_UNTOLD, OOM_FORMS };
+
+static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls, enum oom_form form)
+{
+    struct programs_bpf *programs = programs_bpf__open();
+
+    if (!programs)
+        return -errno;
+    (void)bpf_program__set_autoload(programs->progs.on_oom, form == OOM_BY_TASK);
+    (void)bpf_program__set_autoload(programs->progs.on_oom_by_pid, form == OOM_BY_PID);
+    (void)bpf_program__set_autoload(programs->progs.on_call, calls);
+    (void)bpf_program__set_autoload(programs->progs.on_return, calls);
+    (void)bpf_map__set_autocreate(programs->maps.running, calls);
+    (void)bpf_map__set_autocreate(programs->maps.calls, calls);
+    programs->rodata->settings.spawner = spawner;
+    programs->rodata->settings.page_size = (unsigned)sysconf(_SC_PAGESIZE);
+    programs->rodata->settings.cpu_count = (unsigned)libbpf_num_possible_cpus();
+    int code = programs_bpf__load(programs);
+    if (code == 0)
+        code = programs_bpf__attach(programs);
+    if (code == 0)
+        *out = programs;
+    else
+        programs_bpf__destroy(programs);
+    return code;
+}
+
+/* What this kernel lacks is found out by trying: asking it first would cost every start as much as the whole
+ * loading does. */
+static int load_programs(struct programs_bpf **out, unsigned spawner, bool calls, struct handover *message)
+{
+    int code = -EINVAL;
+
+    for (enum oom_form form = OOM_BY_TASK; form < OOM_FORMS && code < 0; form++) {
+        code = try_programs(out, spawner, calls, form);
+        if (code == -EPERM || code == -EACCES)
+            break;
+    }
+    if (code == -EPERM || code == -EACCES)
+        return refuse(message, code, "the kernel does not permit it: CAP_BPF and CAP_PERFMON are needed%s%s",
+                      last_complaint[0] ? "; " : "", last_complaint);
+    if (code < 0)
+        return refuse(message, code, "%s (%s)", last_complaint[0] ? last_complaint : "cannot be loaded",
+                      strerror(-code));
+    return 0;
+}
+
+static void add_part(struct handover *message, struct descriptors *descriptors, enum handover_part part,
+                     int fd)
+{
+    if (fd < 0)
+        return;
+    message->parts |= 1U << part;
+    descriptors->fds[descriptors->count++] = fd;
+}
+
+/* In the order of the parts. */
+static void collect_parts(const struct programs_bpf *programs, bool calls, struct handover *message,
+                          struct descriptors *descriptors)
+{
+    const char *begin = (const char *)programs->bss;
+
+    message->control_offset = (unsigned)((const char *)&programs->bss->control - begin);
+    message->control_size = (unsigned)bpf_map__value_size(programs->maps.bss);
+    message->ring_size = bpf_map__max_entries(programs->maps.events);
+    add_part(message, descriptors, HANDOVER_CONTROL, bpf_map__fd(programs->maps.bss));
+    add_part(message, descriptors, HANDOVER_EVENTS, bpf_map__fd(programs->maps.events));
+    add_part(message, descriptors, HANDOVER_SEEDS, bpf_map__fd(programs->maps.seeds));
+    add_part(message, descriptors, HANDOVER_SEEDER, bpf_link__fd(programs->links.seed_members));
+    add_part(message, descriptors, HANDOVER_TASKS, bpf_link__fd(programs->links.read_tasks));
+    if (calls)
+        add_part(message, descriptors, HANDOVER_CALLS, bpf_map__fd(programs->maps.calls));
+
+    const struct bpf_link *links[] = {
+        programs->links.on_fork,       programs->links.on_exec,   programs->links.on_exit,
+        programs->links.on_free,       programs->links.on_signal, programs->links.on_oom,
+        programs->links.on_oom_by_pid, programs->links.on_switch, programs->links.on_call,
+        programs->links.on_return,
+    };
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+        if (links[i]) {
+            descriptors->fds[descriptors->count++] = bpf_link__fd(links[i]);
+            message->links++;
+        }
+}
+
+static bool is_socket(int fd)
+{
+    int type;
+    socklen_t size = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct handover message = {0};
+    struct descriptors descriptors = {0};
+    struct programs_bpf *programs = NULL;
+    int socket_fd = argc > 2 ? atoi(argv[1]) : -1;
+
+    if (socket_fd < 3 || !is_socket(socket_fd)) {
+        (void)fprintf(stderr, "metron-bpf: this is a part of metron, started by it; it has no use by hand\n");
+        return 2;
+    }
+    bool calls = argc > 3 && strcmp(argv[3], "calls") == 0;
+    (void)libbpf_set_print(note_complaint);
+    if (load_programs(&programs, (unsigned)atoi(argv[2]), calls, &message) == 0)
+        collect_parts(programs, calls, &message, &descriptors);
+    /* Everything else goes with the process: nothing is pinned. */
+    return send_handover(socket_fd, &message, &descriptors) < 0;
+}

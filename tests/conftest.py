@@ -3,6 +3,9 @@
 METRON           the binary (default: the newest build/*/metron)
 METRON_WORKLOADS the folder with the compiled tests/workloads (default: they are compiled here)
 METRON_SANITIZED 1: the binary is built with sanitizers; only metron's own size and speed are then not judged
+
+What a machine cannot give is a skip. But where kernel events can be had, the tests of MAY_NOT_SKIP are there to be
+run: a skip of one of them is a failure.
 """
 
 import os
@@ -14,11 +17,20 @@ import tempfile
 
 import pytest
 
-from support import cputruth, processes, terminal
+from support import cputruth, kernel_events, processes, terminal
 from support.run import SANITIZED, Runner
 
 TESTS = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
+
+# Tests that may not skip as root on a kernel with BTF and beside a metron-bpf (file, test; * is every one of the file).
+MAY_NOT_SKIP = {
+    "measure/test_kernel_events.py": "*",
+    "measure/test_syscalls.py": "*",
+    "measure/test_iterator.py": "*",
+    "faults/test_kernel_events.py": "*",
+    "e2e/test_run_events.py": "*",
+}
 
 
 def pytest_configure(config):
@@ -30,6 +42,20 @@ def pytest_configure(config):
     for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _may_not_skip(item):
+    tests = MAY_NOT_SKIP.get(item.path.relative_to(TESTS).as_posix(), ())
+    return (tests == "*" or item.originalname in tests) and kernel_events.why_none(_find_binary()) is None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    if report.skipped and not hasattr(report, "wasxfail") and _may_not_skip(item):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"may not skip where kernel events can be had (MAY_NOT_SKIP in conftest.py): {reason}"
 
 
 def _find_binary():
@@ -61,6 +87,9 @@ def programs():
     else:
         _compile_workloads(folder)
     shutil.copy(_find_binary(), folder / "metron")
+    loader = _find_binary().parent / "metron-bpf"
+    if loader.exists():
+        shutil.copy(loader, folder / "metron-bpf")
     for program in folder.iterdir():
         program.chmod(0o755)
     yield folder
@@ -135,6 +164,13 @@ def open_terminal():
     yield make
     for each in opened:
         each.close()
+
+
+@pytest.fixture
+def with_bpf(run_metron):
+    """metron, where it may load programs into the kernel."""
+    kernel_events.need(run_metron)
+    return run_metron
 
 
 @pytest.fixture

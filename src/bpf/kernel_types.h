@@ -72,6 +72,7 @@ struct signal_struct {
     atomic_t live;     /* threads that have not ended */
     int nr_threads;
     int group_exit_code;
+    unsigned int flags;
     /* What ended threads had used, and what waited-for children had. */
     __u64 cutime, cstime;
     unsigned long min_flt, maj_flt, cmin_flt, cmaj_flt;

@@ -110,6 +110,8 @@ static __always_inline __u64 resident_pages(struct mm_struct *mm)
     return pages > 0 ? pages : 0;
 }
 
+#define GROUP_EXIT 4 /* SIGNAL_GROUP_EXIT in the flags of a signal_struct */
+
 /* Its last thread has begun to end: how, and how much memory it had at most. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
@@ -118,7 +120,6 @@ int BPF_PROG(on_exit, struct task_struct *task)
     struct member *member;
     struct mm_struct *mm;
     __u64 peak = 0;
-    int code;
 
     if (signal->live.counter != 0)
         return 0; /* other threads live on */
@@ -137,20 +138,22 @@ int BPF_PROG(on_exit, struct task_struct *task)
     }
     member->peak_bytes = peak * settings.page_size;
     member->max_rss_bytes = (__u64)signal->maxrss * settings.page_size;
-    code = signal->group_exit_code;
-    member->wait_status = code ? code : task->exit_code;
+    /* As wait4 decides it. */
+    member->wait_status = signal->flags & GROUP_EXIT ? signal->group_exit_code
+                                                     : BPF_CORE_READ(task, group_leader, exit_code);
     cost_add(member->ended_ns);
     return 0;
 }
 
-static __always_inline void tell_exit(struct member *member, struct task_struct *task)
+static __always_inline void tell_exit(struct member *member, __u64 now_ns)
 {
     struct wire_exit *exit = event_reserve(sizeof(*exit));
 
     if (!exit)
         return;
     event_fill(&exit->event, WIRE_EXIT, member, member->ended_ns);
-    exit->born_ns = BPF_CORE_READ(task, group_leader, start_time);
+    exit->born_ns = member->born_ns;
+    exit->gone_ns = now_ns;
     exit->peak_bytes = member->peak_bytes;
     exit->max_rss_bytes = member->max_rss_bytes;
     exit->wait_status = member->wait_status;
@@ -164,7 +167,6 @@ static __always_inline void tell_exit(struct member *member, struct task_struct 
     event_submit(exit);
 }
 
-#define DEAD        0x80            /* TASK_DEAD in a task's state: it never runs again */
 #define HELPER_TASK (0x10 | 0x4000) /* PF_IO_WORKER, PF_USER_WORKER: threads whose birth is not told */
 
 SEC("tp_btf/sched_switch")
@@ -197,10 +199,8 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *task)
     if (!(task->flags & HELPER_TASK))
         __sync_fetch_and_add(&member->threads, -1);
     left = *(volatile __s64 *)&member->threads;
-    /* Of one that was seeded, threads may have been counted wrongly: the first to find it ended tells. */
-    if (member->ended_ns && (left <= 0 || member->seeded) &&
-        !__sync_val_compare_and_swap(&member->told, 0, 1))
-        tell_exit(member, task);
+    if (member->ended_ns && left <= 0 && !__sync_val_compare_and_swap(&member->told, 0, 1))
+        tell_exit(member, now_ns);
     cost_add(now_ns);
     return 0;
 }
@@ -209,11 +209,17 @@ SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
     __u64 key = (__u64)task->signal;
-
+    struct member *member;
     __u64 bit, *bits;
 
-    if (task->signal->sigcnt.refs.counter > 1 || !member_of(task))
+    if (task->signal->sigcnt.refs.counter > 1)
         return 0;
+    member = member_of(task);
+    if (!member)
+        return 0;
+    /* Threads that were born just while it was seeded may have been counted twice. */
+    if (member->ended_ns && !__sync_val_compare_and_swap(&member->told, 0, 1))
+        tell_exit(member, bpf_ktime_get_ns());
     bpf_map_delete_elem(&members, &key);
     bits = member_bit(task->tgid, &bit);
     if (bits)
@@ -234,6 +240,19 @@ int BPF_PROG(on_free, struct task_struct *task)
 #define NO_INFO_KERNEL 1
 /* What became of it. */
 #define IGNORED 1
+
+/* The size of an action is the kernel's to tell: an index that is not constant would use ours. */
+static __always_inline __u64 handler_of(struct task_struct *task, int number)
+{
+    struct sighand_struct *actions = BPF_CORE_READ(task, sighand);
+    __u64 first = (__u64)__builtin_preserve_access_index(&actions->action[0].sa.sa_handler);
+    __u64 handler = 0;
+
+    (void)bpf_probe_read_kernel(
+        &handler, sizeof(handler),
+        (const void *)(first + (__u64)(number - 1) * bpf_core_type_size(struct k_sigaction)));
+    return handler;
+}
 
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int number, struct kernel_siginfo *info, struct task_struct *task, int group,
@@ -270,11 +289,8 @@ int BPF_PROG(on_signal, int number, struct kernel_siginfo *info, struct task_str
         bpf_get_current_comm(told->sender_comm, sizeof(told->sender_comm));
     }
     told->deadly = number == KILL;
-    if (number > 0 && number != KILL && number <= 64) {
-        void *handler = BPF_CORE_READ(task, sighand, action[(number - 1) & 63].sa.sa_handler);
-
-        told->deadly = !handler && (number > 31 || !(HARMLESS >> number & 1));
-    }
+    if (number > 0 && number != KILL && number <= 64)
+        told->deadly = !handler_of(task, number) && (number > 31 || !(HARMLESS >> number & 1));
     event_submit(told);
     cost_add(now_ns);
     return 0;

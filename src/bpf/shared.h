@@ -17,10 +17,11 @@
 
 struct member {
     __u64 id;
-    __u64 start_ns;
+    __u64 start_ns; /* CLOCK_BOOTTIME, */
+    __u64 born_ns;  /* CLOCK_MONOTONIC */
     __u32 pid;
     __u16 counts_calls; /* it has executed a program since it was followed, or descends from one that has */
-    __u16 seeded;       /* it lived before it was followed: its threads are not all counted */
+    __u16 seeded;       /* it lived before it was followed */
     __s64 threads;      /* that have not been switched out for the last time */
     /* What its ended threads had used. */
     __u64 cpu_ns;
@@ -87,6 +88,7 @@ static __always_inline struct member *member_add(struct task_struct *task, __u32
     struct member member = {
         .id = __sync_fetch_and_add(&control.next_id, 1) + 1,
         .start_ns = BPF_CORE_READ(task, group_leader, start_boottime),
+        .born_ns = BPF_CORE_READ(task, group_leader, start_time),
         .pid = task->tgid,
         .counts_calls = counts_calls,
         .threads = task->signal->nr_threads,
@@ -141,6 +143,8 @@ static __always_inline void cost_add(__u64 begin_ns)
 {
     __sync_fetch_and_add(&control.kernel_ns, bpf_ktime_get_ns() - begin_ns);
 }
+
+#define DEAD 0x80 /* TASK_DEAD in a task's state: it never runs again */
 
 static __always_inline __u32 state_of(struct task_struct *task)
 {

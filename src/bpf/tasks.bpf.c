@@ -36,6 +36,7 @@ SEC("iter/task")
 int seed_members(struct bpf_iter__task *context)
 {
     struct task_struct *task = context->task;
+    struct member *member;
     __u32 pid;
 
     if (!task || task->pid != task->tgid)
@@ -43,8 +44,13 @@ int seed_members(struct bpf_iter__task *context)
     pid = task->tgid;
     if (!bpf_map_lookup_elem(&seeds, &pid) || member_of(task))
         return 0;
-    if (member_add(task, 1, 1))
-        __sync_fetch_and_add(&control.seeded, 1);
+    member = member_add(task, 1, 1);
+    if (!member)
+        return 0;
+    /* A first thread that has left stays among them until all have. */
+    if (task->exit_state && (state_of(task) & DEAD))
+        __sync_fetch_and_add(&member->threads, -1);
+    __sync_fetch_and_add(&control.seeded, 1);
     return 0;
 }
 

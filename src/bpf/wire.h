@@ -65,7 +65,8 @@ struct wire_io {
 /* It has ended, and this is all it had used itself: all threads, no children. */
 struct wire_exit {
     struct wire_event event;
-    __u64 born_ns;       /* CLOCK_MONOTONIC */
+    __u64 born_ns;       /* CLOCK_MONOTONIC, */
+    __u64 gone_ns;       /* and when it left the CPU for the last time; `stamp_ns` is when it began to end */
     __u64 peak_bytes;    /* largest resident memory of its last program; 0: the kernel no longer had it */
     __u64 max_rss_bytes; /* as wait4 tells it: it may begin with what its parent held */
     __s32 wait_status;

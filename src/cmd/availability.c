@@ -20,6 +20,20 @@ static void survey_collectors(struct availability *availability)
     }
 }
 
+/* Whom the kernel tells what, and who counts system calls. */
+static int open_events(struct availability *availability, struct metron_error *error)
+{
+    const struct availability_options *options = &availability->options;
+    const struct kernel_events_options events = {
+        .mode = options->events, .calls = options->syscalls, .look_only = options->look_only};
+    int code = kernel_events_open(&availability->events, &events, error);
+
+    if (code < 0 || !options->syscalls)
+        return code;
+    availability->syscalls = syscall_counts_new(&availability->events, &availability->why_no_syscalls);
+    return 0;
+}
+
 int availability_init(struct availability *availability, const struct availability_options *options,
                       struct metron_error *error)
 {
@@ -39,12 +53,22 @@ int availability_init(struct availability *availability, const struct availabili
     code = cgroup_target_open(&availability->cgroup, &place, options->cgroup_mode, options->look_only, error);
     if (code < 0)
         return code;
+    code = open_events(availability, error);
+    if (code < 0)
+        return code;
     availability->context = (struct collect_context){
         .proc_root = options->proc_root,
         .facts = &availability->facts,
         .tuning = &availability->options.tuning,
         .cgroup = &availability->cgroup,
         .allowance = &availability->allowance,
+        .syscalls = syscall_counts_source(availability->syscalls),
+        .why_no_events =
+            availability->events.why_no_bpf.code ? availability->events.why_no_bpf.message : NULL,
+        .why_no_exit_totals =
+            availability->events.from_start
+                ? NULL
+                : "kernel events come into force after the start; --events bpf waits for them",
     };
     survey_collectors(availability);
     return 0;
@@ -52,6 +76,8 @@ int availability_init(struct availability *availability, const struct availabili
 
 void availability_fini(struct availability *availability)
 {
+    syscall_counts_free(availability->syscalls);
+    kernel_events_close(&availability->events);
     registry_fini(&availability->registry);
     cgroup_target_close(&availability->cgroup);
 }

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "collect/collector.h"
+#include "loop/kernel_events.h"
+#include "loop/syscall_counts.h"
 #include "probe/allowance.h"
 #include "probe/cgroup_target.h"
 #include "probe/kernel.h"
@@ -18,6 +20,8 @@ struct availability_options {
     enum cgroup_mode cgroup_mode;
     bool look_only; /* nothing is made or changed: only a run makes a control group */
     struct collect_tuning tuning;
+    enum events_mode events;
+    bool syscalls; /* they are to be counted */
 };
 
 struct availability {
@@ -27,6 +31,9 @@ struct availability {
     struct kernel_facts facts;
     struct allowance allowance;
     struct cgroup_target cgroup;
+    struct kernel_events events;
+    struct syscall_counts *syscalls; /* NULL: not asked for, or they cannot be counted: */
+    struct metron_error why_no_syscalls;
     struct availability_options options;
     struct collect_context context; /* what collectors may look at; the parts above */
 };

@@ -13,6 +13,7 @@
 #include "cmd/commands.h"
 #include "probe/connector.h"
 #include "probe/kernel.h"
+#include "probe/strace_program.h"
 #include "view/doctor.h"
 #include "view/wrap.h"
 
@@ -158,6 +159,36 @@ static void look_at_cgroups(struct report *report, const struct availability *av
     }
 }
 
+/* Loads our programs as a run would, and lets them go again. */
+static void try_kernel_events(struct report *report)
+{
+    struct kernel_events events;
+    struct metron_error error = {0};
+    const struct kernel_events_options options = {.mode = EVENTS_BPF, .calls = true};
+    uint64_t begin_ns = clock_monotonic_ns();
+
+    if (kernel_events_open(&events, &options, &error) == 0)
+        add(report, "tiers", "kernel events", DOCTOR_WORKS,
+            "every spawn, exit, signal and OOM kill as it happens, what each process used, system calls; "
+            "loaded in %.0f ms",
+            (double)(clock_monotonic_ns() - begin_ns) / 1e6);
+    else
+        add(report, "tiers", "kernel events", DOCTOR_FAILS, "%s", events.why_no_bpf.message);
+    kernel_events_close(&events);
+}
+
+/* How system calls would be counted. */
+static void look_at_syscalls(struct report *report)
+{
+    struct metron_error error = {0};
+
+    if (strace_available(&error) == 0)
+        add(report, "processes", "strace", DOCTOR_WORKS,
+            "metron trace; and system calls where kernel events cannot count them (slowly)");
+    else
+        add(report, "processes", "strace", DOCTOR_FAILS, "%s", error.message);
+}
+
 static void look_at_tiers(struct report *report, const struct cgroup_target *cgroup)
 {
     add(report, "tiers", "plain", DOCTOR_WORKS, "/proc, wait4, sub-reaper: no privilege needed");
@@ -167,8 +198,7 @@ static void look_at_tiers(struct report *report, const struct cgroup_target *cgr
             cgroup->reasons[CGROUP_MEMORY] ? cgroup->reasons[CGROUP_MEMORY] : "");
     else
         add(report, "tiers", "own cgroup", DOCTOR_FAILS, "%s", cgroup->why_not_own);
-    add(report, "tiers", "kernel events", DOCTOR_FAILS,
-        "this version loads no BPF; see the process connector above");
+    try_kernel_events(report);
 }
 
 static void look_at_settings(struct report *report, const struct settings *settings)
@@ -214,6 +244,7 @@ static int doctor_main(int argc, char **argv)
     look_at_machine(&report, &availability.facts, &availability.allowance);
     look_at_sources(&report, &availability);
     look_at_processes(&report, &availability.facts);
+    look_at_syscalls(&report);
     look_at_cgroups(&report, &availability);
     look_at_tiers(&report, &availability.cgroup);
     look_at_settings(&report, &settings);

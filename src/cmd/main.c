@@ -50,10 +50,11 @@ static int print_version(void)
 {
     struct strbuf text = STRBUF_INIT;
 
-    strbuf_addf(
-        &text,
-        "metron %s\nfeatures: process connector, control groups, libuv %s\nnot in this build: BPF, GPU\n",
-        METRON_VERSION, uv_version_string());
+    strbuf_addf(&text,
+                "metron %s\nfeatures: process connector, control groups%s, libuv %s\nnot in this build: "
+                "%sGPU\n",
+                METRON_VERSION, METRON_HAS_BPF ? ", kernel events (BPF)" : "", uv_version_string(),
+                METRON_HAS_BPF ? "" : "kernel events (BPF), ");
     int code = command_print(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return code;

@@ -63,8 +63,6 @@ static void fill_options(struct run_options *options, const struct settings *set
         .fail_time = settings_real(settings, SETTING_FAIL_TIME),
         .environment_prefixes = settings_text(settings, SETTING_ENVIRONMENT),
         .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
-        .connector = settings_choice(settings, SETTING_EVENTS) != CHOICE_EVENTS_OFF,
-        .connector_or_fail = settings_choice(settings, SETTING_EVENTS) == CHOICE_EVENTS_CONNECTOR,
         .kill_after = settings_real(settings, SETTING_KILL_AFTER),
         .metron_version = METRON_VERSION,
     };
@@ -101,6 +99,8 @@ static void fill_looking(struct availability_options *looking, const struct sett
     *looking = (struct availability_options){
         .proc_root = "/proc",
         .cgroup_mode = (enum cgroup_mode)cgroup,
+        .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
+        .syscalls = settings_choice(settings, SETTING_SYSCALLS) == CHOICE_SYSCALLS_SUMMARY,
         .tuning = {.mask_secrets = options->mask_secrets,
                    .sample_interval = options->sample_interval,
                    .smaps = settings_flag(settings, SETTING_SMAPS),
@@ -152,6 +152,10 @@ static int run_command(const struct settings *settings, char **argv, struct avai
     if (format && run_summary_check(format, &availability->registry, error) < 0)
         return EXIT_WRONG_USAGE;
     options.context = &availability->context;
+    options.events = &availability->events;
+    options.syscalls = availability->syscalls;
+    options.why_no_syscalls =
+        availability->why_no_syscalls.code ? availability->why_no_syscalls.message : NULL;
     options.registry = &availability->registry;
     options.collectors = availability->sources;
     options.collector_count = availability->registry.source_count;

@@ -26,6 +26,8 @@ struct loop_figures {
     uint64_t samples, missed_ticks;
     double sample_seconds;     /* wall time of the latest sample */
     double helper_cpu_seconds; /* CPU of programs that were run in order to measure (ps) */
+    double kernel_cpu_seconds; /* CPU of our programs inside the kernel, taken in the target's processes */
+    bool has_kernel_cpu;       /* there are such programs */
 };
 
 /* What the user may set about single sources. */
@@ -48,8 +50,10 @@ struct collect_context {
     const struct cgroup_target *cgroup;    /* the target's control group; NULL: none is looked at */
     const struct allowance *allowance;     /* what the target may use; NULL: not known */
     const struct syscall_source *syscalls; /* who counts system calls; NULL: not asked for */
-    uint64_t selected;             /* while a collector is opened: a bit for each field that is wanted */
-    uint64_t spawner_maxrss_bytes; /* the floor of ru_maxrss: what the command's parent held at the fork */
+    const char *why_no_events;      /* why our programs in the kernel tell nothing; NULL: they do, or may */
+    const char *why_no_exit_totals; /* why not of everybody from the start; NULL: they do, or may */
+    uint64_t selected;              /* while a collector is opened: a bit for each field that is wanted */
+    uint64_t spawner_maxrss_bytes;  /* the floor of ru_maxrss: what the command's parent held at the fork */
 };
 
 /* Not an error: a source that is dear has longer pauses than a sample. */

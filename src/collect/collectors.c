@@ -6,6 +6,7 @@ extern const struct collector collector_smaps;
 extern const struct collector collector_io;
 extern const struct collector collector_cgroup;
 extern const struct collector collector_rusage;
+extern const struct collector collector_exit;
 extern const struct collector collector_psi;
 extern const struct collector collector_sys;
 extern const struct collector collector_syscall;
@@ -14,9 +15,9 @@ extern const struct collector collector_self;
 
 /* One line per collector. */
 const struct collector *const collectors[] = {
-    &collector_proc,    &collector_ledger, &collector_smaps, &collector_io,
-    &collector_cgroup,  &collector_rusage, &collector_psi,   &collector_sys,
-    &collector_syscall, &collector_ps,     &collector_self,
+    &collector_proc,   &collector_ledger,  &collector_smaps, &collector_io,
+    &collector_cgroup, &collector_rusage,  &collector_exit,  &collector_psi,
+    &collector_sys,    &collector_syscall, &collector_ps,    &collector_self,
 };
 const size_t collector_count = sizeof(collectors) / sizeof(collectors[0]);
 

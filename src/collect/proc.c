@@ -351,11 +351,19 @@ static void read_files(const struct proc_state *proc, struct tree *tree, struct 
     struct process_files *files = &process->files;
     bool keep = process->passes > 1;
 
-    *files = (struct process_files){.looked_ns = process->looked_ns};
+    files->looked_ns = process->looked_ns;
+    /* Nothing but its descriptors is left to look at, where all processes were read in one go; and these it
+     * cannot have changed without running. */
+    if ((proc->cost & COST_FD) &&
+        (!process->by_tasks || !process->cpu_ns || files->fds_cpu_ns != process->cpu_ns)) {
+        files->has_fds = pid_dir_count_fds(&process->dir, reader, keep, &files->fds) == 0;
+        files->fds_cpu_ns = process->cpu_ns;
+    }
+    if (process->by_tasks)
+        return;
+    files->has_hwm = files->has_switches = files->has_fd_limit = false;
     if (proc->cost & (COST_STATUS | COST_TASKS))
         read_status(proc, tree, process);
-    if (proc->cost & COST_FD)
-        files->has_fds = pid_dir_count_fds(&process->dir, reader, keep, &files->fds) == 0;
     if (proc->cost & COST_LIMITS)
         files->has_fd_limit = pid_dir_open_file_limit(&process->dir, reader, &files->fd_limit) == 0 &&
                               files->fd_limit != UINT64_MAX;
@@ -410,7 +418,7 @@ static int proc_collect(void *state, const struct collect_context *context, stru
             continue; /* it has no memory and no files any more */
         if (process->files.looked_ns != process->looked_ns)
             read_files(proc, tree, process);
-        if (proc->cost & COST_STATM)
+        if ((proc->cost & COST_STATM) && !process->by_tasks)
             read_resident(proc, tree, process);
         put_files(proc, &process->files, row);
     }

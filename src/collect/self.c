@@ -7,10 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { CPU_SECONDS, SAMPLES, MISSED_TICKS, RSS, SAMPLE_SECONDS, FIELD_COUNT };
+enum { CPU_SECONDS, KERNEL_SECONDS, SAMPLES, MISSED_TICKS, RSS, SAMPLE_SECONDS, FIELD_COUNT };
 
 static const char *const fields[FIELD_COUNT] = {
     [CPU_SECONDS] = "getrusage(RUSAGE_SELF), and wait4 of programs run to measure",
+    [KERNEL_SECONDS] = "clock inside our programs in the kernel",
     [SAMPLES] = "loop",
     [MISSED_TICKS] = "loop",
     [RSS] = "/proc/self/statm",
@@ -24,6 +25,13 @@ static const struct measurement measurements[] = {
      .unit = UNIT_SECONDS,
      .reduce = REDUCE_DELTA,
      .meaning = "CPU seconds that metron itself used"},
+    {.key = "self_kernel_seconds",
+     .field = KERNEL_SECONDS,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_SECONDS,
+     .reduce = REDUCE_DELTA,
+     .meaning = "CPU seconds that metron's own programs inside the kernel took in the target's processes "
+                "(part of the target's CPU)"},
     {.key = "self_samples",
      .field = SAMPLES,
      .type = TYPE_COUNTER,
@@ -55,6 +63,11 @@ static const struct measurement measurements[] = {
 struct self_state {
     int statm;
 };
+
+static void survey(const struct collect_context *context, const char *reasons[])
+{
+    reasons[KERNEL_SECONDS] = context->why_no_events;
+}
 
 static int open_state(const struct collect_context *context, unsigned cost, void **state)
 {
@@ -89,6 +102,9 @@ static int collect(void *state, const struct collect_context *context, struct pa
         row_number(row, CPU_SECONDS,
                    clock_timeval_seconds(usage.ru_utime) + clock_timeval_seconds(usage.ru_stime) +
                        figures->helper_cpu_seconds);
+    /* They may come after the command has started: what they take counts from 0 all the same. */
+    if (figures->has_kernel_cpu || pass->kind == PASS_SEED)
+        row_number(row, KERNEL_SECONDS, figures->has_kernel_cpu ? figures->kernel_cpu_seconds : 0);
     row_number(row, SAMPLES, (double)figures->samples);
     row_number(row, MISSED_TICKS, (double)figures->missed_ticks);
     if (figures->samples > 0)
@@ -107,6 +123,7 @@ const struct collector collector_self = {
                .field_count = FIELD_COUNT,
                .measurements = measurements,
                .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .survey = survey,
     .open = open_state,
     .collect = collect,
     .close = close_state,

@@ -127,15 +127,13 @@ static void fill_row(struct syscall_state *syscalls, struct row *row, unsigned f
 }
 
 static void read_process(struct syscall_state *syscalls, const struct syscall_source *source,
-                         const struct subject *subject, bool ended, struct pass *pass)
+                         const struct subject *subject, uint64_t kernel_id, struct pass *pass)
 {
-    const struct syscall_table *table = source->of_process(source->context, subject->serial);
+    const struct syscall_table *table = kernel_id ? source->of_process(source->context, kernel_id) : NULL;
     struct row *row = table ? pass_row(pass, subject) : NULL;
 
-    if (!row)
-        return;
-    row->ended = ended;
-    fill_row(syscalls, row, 0, table);
+    if (row)
+        fill_row(syscalls, row, 0, table);
 }
 
 static bool wants_processes(const struct syscall_state *syscalls, const struct syscall_source *source)
@@ -143,13 +141,17 @@ static bool wants_processes(const struct syscall_state *syscalls, const struct s
     return source->of_process && (syscalls->selected & ((UINT64_C(1) << QUANTITIES) - 1));
 }
 
-/* Everybody who may have made calls since the last report. Members that have ended since belong here too,
- * with `ended` set: as soon as the tree names them. */
+/* Everybody who may have made calls since the last report: members, and those that have ended since. One that
+ * ended and was not waited for yet is both: counts are cumulative, and a second row of the same pass adds
+ * nothing. The end of it is the tree's to say (on_end), not this row's: others may still read the zombie. */
 static void read_processes(struct syscall_state *syscalls, const struct syscall_source *source,
                            const struct tree *tree, struct pass *pass)
 {
     for (size_t i = 0; i < tree_count(tree); i++)
-        read_process(syscalls, source, &tree_process(tree, i)->subject, false, pass);
+        read_process(syscalls, source, &tree_process(tree, i)->subject, tree_process(tree, i)->kernel_id,
+                     pass);
+    for (size_t i = 0; i < tree_ended_count(tree); i++)
+        read_process(syscalls, source, &tree_ended(tree, i)->subject, tree_ended(tree, i)->kernel_id, pass);
 }
 
 static int read_calls(void *state, const struct collect_context *context, struct pass *pass)

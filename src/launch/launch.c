@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,8 @@ struct plumbing {
     int slave;        /* the pty's side of the command */
     int failure_read; /* how the child's failure comes back */
     int failure_write;
+    int hold_read; /* where the child waits, if it is held */
+    int hold_write;
 };
 
 enum step { STEP_CGROUP, STEP_SESSION, STEP_TERMINAL, STEP_STDIO, STEP_LIMIT, STEP_EXEC };
@@ -72,6 +75,8 @@ static void plumbing_close(struct plumbing *plumbing)
     descriptor_close(&plumbing->slave);
     descriptor_close(&plumbing->failure_read);
     descriptor_close(&plumbing->failure_write);
+    descriptor_close(&plumbing->hold_read);
+    descriptor_close(&plumbing->hold_write);
 }
 
 /* stdout and stderr, and with a pty stdin. */
@@ -129,6 +134,18 @@ static bool enter_cgroup(const struct launch_cgroup *cgroup, bool entered)
     return true;
 }
 
+/* In the child: lets itself be traced, and waits until it may go on. */
+static void wait_while_held(const struct launch_options *options, const struct plumbing *plumbing)
+{
+    char go;
+
+    if (options->tracer)
+        (void)prctl(PR_SET_PTRACER, options->tracer); /* fails where there is no Yama to ask */
+    (void)close(plumbing->hold_write);                /* so that metron's end lets it go as well */
+    while (read(plumbing->hold_read, &go, sizeof(go)) < 0 && errno == EINTR)
+        ;
+}
+
 /* In the child. Returns only on failure: the step, with errno set. */
 static enum step become_command(const struct launch_options *options, const struct plumbing *plumbing,
                                 const sigset_t *mask, bool entered)
@@ -145,6 +162,8 @@ static enum step become_command(const struct launch_options *options, const stru
     }
     if (options->open_files && setrlimit(RLIMIT_NOFILE, options->open_files) != 0)
         return STEP_LIMIT;
+    if (options->hold)
+        wait_while_held(options, plumbing);
     launch_signals_restore(mask);
 
     struct rusage usage;
@@ -208,6 +227,8 @@ static int fork_command(const struct launch_options *options, struct plumbing *p
 
     int code = open_pipe(&plumbing->failure_read, &plumbing->failure_write);
 
+    if (code == 0 && options->hold)
+        code = open_pipe(&plumbing->hold_read, &plumbing->hold_write);
     if (code < 0)
         return error_set(error, code, "cannot make a pipe: %s", strerror(-code));
     sigfillset(&all);
@@ -232,6 +253,11 @@ static int fork_command(const struct launch_options *options, struct plumbing *p
         return error_set(error, code, "cannot start a process: %s", strerror(-code));
 
     descriptor_close(&plumbing->failure_write);
+    if (options->hold) {
+        descriptor_close(&plumbing->hold_read);
+        options->hold(options->hold_context, out->pid);
+        descriptor_close(&plumbing->hold_write); /* it goes on */
+    }
     code = await_exec(plumbing, &failure);
     out->inherited_rss_bytes = failure.inherited_rss_bytes;
     if (code == 0)
@@ -243,8 +269,13 @@ static int fork_command(const struct launch_options *options, struct plumbing *p
 
 int launch_start(const struct launch_options *options, struct launched *out, struct metron_error *error)
 {
-    struct plumbing plumbing = {
-        .child = {-1, -1, -1}, .ours = {-1, -1, -1}, .slave = -1, .failure_read = -1, .failure_write = -1};
+    struct plumbing plumbing = {.child = {-1, -1, -1},
+                                .ours = {-1, -1, -1},
+                                .slave = -1,
+                                .failure_read = -1,
+                                .failure_write = -1,
+                                .hold_read = -1,
+                                .hold_write = -1};
 
     *out = (struct launched){.pid = -1, .stdout_fd = -1, .stderr_fd = -1};
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "loop/run_state.h"
@@ -35,6 +36,21 @@ static const char *oom_limit_text(struct run *run, const struct oom_verdict *oom
     }
 }
 
+/* Counters tell of it where the kernel did not. */
+static void record_oom(struct run *run)
+{
+    const struct event event = {.type = EVENT_OOM,
+                                .seen = SEEN_SAMPLED,
+                                .wall = run->info.end_wall,
+                                .pid = run->launched.pid,
+                                .command = run->info.command};
+
+    if (!run->options.record_samples)
+        return;
+    run_warn_write(run, RUN_EVENTS, run_folder_add_event(&run->folder, &event));
+    run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+}
+
 /* What the OOM killer had to do with it; NULL: nothing. A kill is the command's own unless all of them are
  * accounted for by other processes that are known to have died of SIGKILL. */
 static const char *oom_cause(struct run *run, bool killed)
@@ -49,17 +65,36 @@ static const char *oom_cause(struct run *run, bool killed)
         return NULL;
     /* Where it is not known how everybody else in the group ended, only a kill at about the time of the
      * command's own end speaks of it. */
-    bool of_command =
-        killed && run->kill_rounds == 0 && (oom.just_now || (own_group && tree_counts_all(run->tree)));
+    bool told = tree_root_was_oom_killed(run->tree);
+    bool of_command = told || (killed && run->kill_rounds == 0 &&
+                               (oom.just_now || (own_group && tree_counts_all(run->tree))));
     if (oom.kind == OOM_ON_MACHINE)
         return of_command
                    ? "killed by SIGKILL, likely by the OOM killer: it has killed on this machine meanwhile"
                    : NULL;
     const char *limit = oom_limit_text(run, &oom);
-    if (of_command && others < oom.kills)
+    if (!told && of_command && others < oom.kills)
+        record_oom(run);
+    if (told || (of_command && others < oom.kills))
         return arena_printf(&run->arena, "killed by the OOM killer%s", limit ? limit : "");
     return arena_printf(&run->arena, "the OOM killer killed %llu %s%s", (unsigned long long)oom.kills,
                         own_group ? "of its processes" : "in its group", limit ? limit : "");
+}
+
+/* Who sent the signal that ended the command, where the kernel told; "" otherwise. That it was metron is told
+ * elsewhere, and what a process brought upon itself needs no sender. */
+static const char *sender_text(struct run *run)
+{
+    const struct event_sender *sender = tree_root_killer(run->tree);
+    const char *text;
+
+    if (!sender || sender->pid == getpid() || sender->pid == run->launched.pid)
+        return "";
+    if (!sender->pid)
+        return run->info.signal == SIGKILL ? ", sent by the kernel" : "";
+    text = arena_printf(&run->arena, ", sent by %s (pid %d)",
+                        sender->name && sender->name[0] ? sender->name : "a process", (int)sender->pid);
+    return text ? text : "";
 }
 
 void run_set_outcome(struct run *run)
@@ -79,8 +114,9 @@ void run_set_outcome(struct run *run)
         info->signal = WTERMSIG(status);
         info->exit_code = 128 + info->signal;
         const char *name = sigabbrev_np(info->signal);
-        (void)snprintf(text, sizeof(text), "killed by SIG%s%s%s", name ? name : "?",
-                       WCOREDUMP(status) ? ", core dumped" : "", run->ending ? ", ended through metron" : "");
+        (void)snprintf(text, sizeof(text), "killed by SIG%s%s%s%s", name ? name : "?",
+                       WCOREDUMP(status) ? ", core dumped" : "", run->ending ? ", ended through metron" : "",
+                       sender_text(run));
     } else {
         info->exit_code = WEXITSTATUS(status);
         (void)snprintf(text, sizeof(text), "exited with code %d%s", info->exit_code,

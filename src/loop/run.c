@@ -35,12 +35,13 @@
 #include "probe/oom_watch.h"
 #include "reduce/headline.h"
 
-/* Kernel events are taken in batches this far apart, as seldom as the receive buffer allows, so that a storm
- * of processes, ours or a bystander's, does not wake us for each. An ordinary user's buffer holds some 500
- * events. */
-#define EVENTS_PAUSE_MS       10
-#define EVENTS_PAUSE_LARGE_MS 100
-#define EVENTS_BUFFER_LARGE   (4 * 1024 * 1024)
+/* Kernel events are taken in batches this far apart, as seldom as their source allows, so that a storm of
+ * processes, ours or a bystander's, does not wake us for each. */
+#define EVENTS_PAUSE_MS         10
+#define EVENTS_PAUSE_PATIENT_MS 100
+/* Loading our programs into the kernel costs some ten milliseconds of CPU: a command that is over before that
+ * does without, and one that goes on is not kept from its CPU. */
+#define LOAD_AFTER_MS 1000
 /* After SIGKILL, a process that does not go is in the kernel's hands: it is named, not waited for. */
 #define KILL_ROUND_MS 50
 #define KILL_ROUNDS   100
@@ -65,6 +66,15 @@ static void arm_ticker(struct run *run)
     (void)timerfd_settime(run->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+/* What our programs in the kernel take from the target. */
+static void note_own_cost(struct run *run)
+{
+    const struct bpf_programs *programs = run->options.events->programs;
+
+    if (programs)
+        sampler_set_kernel_cpu(run->sampler, bpf_programs_cpu_seconds(programs));
+}
+
 static void on_tick(uv_poll_t *poll, int status, int events)
 {
     struct run *run = poll->data;
@@ -74,6 +84,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
     (void)events;
     if (read(run->tick_fd, &expirations, sizeof(expirations)) < 0 || run->phase != RUN_RUNNING)
         return;
+    note_own_cost(run);
     (void)sampler_sample(run->sampler);
     oom_watch_look(run->oom);
     uint64_t now_ns = clock_monotonic_ns();
@@ -103,7 +114,67 @@ static void on_events(uv_poll_t *poll, int status, int events)
 static void on_events_pause_over(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    (void)uv_poll_start(&run->events_poll, UV_READABLE, on_events);
+    uv_poll_t *poll = tree_method(run->tree) == TREE_BPF ? &run->ring_poll : &run->events_poll;
+    (void)uv_poll_start(poll, UV_READABLE, on_events);
+}
+
+static int start_poll(struct run *run, uv_poll_t *poll, int fd, uv_poll_cb callback)
+{
+    int code = uv_poll_init(&run->loop, poll, fd);
+    if (code < 0)
+        return code;
+    poll->data = run;
+    return uv_poll_start(poll, UV_READABLE, callback);
+}
+
+static int start_listening(struct run *run)
+{
+    const struct lifecycle *source = kernel_events_source(run->options.events);
+
+    if (!source)
+        return 0;
+    run->events_pause_ms = lifecycle_is_patient(source) ? EVENTS_PAUSE_PATIENT_MS : EVENTS_PAUSE_MS;
+    return start_poll(run, lifecycle_method(source) == LIFECYCLE_BPF ? &run->ring_poll : &run->events_poll,
+                      lifecycle_fd(source), on_events);
+}
+
+static void on_loaded(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+
+    (void)status;
+    (void)events;
+    (void)uv_poll_stop(poll);
+    if (run->phase != RUN_RUNNING)
+        return;
+    bool listened = run->options.events->connector != NULL;
+    if (listened) {
+        (void)uv_timer_stop(&run->events_pause);
+        (void)uv_poll_stop(&run->events_poll);
+    }
+    int code = kernel_events_finish(run->options.events, run->tree);
+    if (code == 1) {
+        (void)start_listening(run);
+        run_describe_method(run);
+    } else if (listened) {
+        (void)uv_poll_start(&run->events_poll, UV_READABLE, on_events);
+    }
+    if (code == 0)
+        (void)uv_poll_start(poll, UV_READABLE, on_loaded);
+    else
+        kernel_events_drop_privilege(run->options.events);
+}
+
+static void on_load_time(uv_timer_t *timer)
+{
+    struct run *run = timer->data;
+    struct kernel_events *events = run->options.events;
+
+    if (run->phase != RUN_RUNNING)
+        return;
+    if (kernel_events_begin(events, run->tree) < 0 ||
+        start_poll(run, &run->load_poll, events->start.fd, on_loaded) < 0)
+        kernel_events_drop_privilege(events);
 }
 
 /* The target has ended as far as this run is concerned. */
@@ -132,6 +203,9 @@ static void reap_children(struct run *run)
         tree_before_reap(run->tree, code);
         if ((code = launch_reap(code, &reaped)) != 1)
             break;
+        /* Both are none of the target's, and the tree knows. */
+        (void)kernel_events_reaped(run->options.events, reaped.pid, &reaped.usage);
+        (void)syscall_counts_reaped(run->options.syscalls, reaped.pid, reaped.wait_status, &reaped.usage);
         tree_reap(run->tree, reaped.pid, reaped.wait_status, &reaped.usage);
         if (reaped.pid != run->launched.pid)
             continue;
@@ -286,6 +360,7 @@ static void settle_methods(struct run *run)
         .cpu_note = tree_cpu_missing(run->tree),
         .spawned_is_exact = info->spawned_is_exact,
         .own_cgroup = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN,
+        .living_cpu_seconds = tree_living_cpu_seconds(run->tree),
     };
     struct strbuf text = STRBUF_INIT;
     int code;
@@ -303,6 +378,21 @@ static void settle_methods(struct run *run)
     }
 }
 
+static void describe_syscalls(struct run *run)
+{
+    struct syscall_counts *counts = run->options.syscalls;
+    struct run_syscalls *syscalls = &run->info.syscalls;
+
+    syscalls->reason = counts ? syscall_counts_reason(counts) : run->options.why_no_syscalls;
+    if (!counts)
+        return;
+    if (!syscalls->reason)
+        syscalls->method = syscall_counts_source(counts)->method;
+    syscalls->lost = syscall_counts_lost(counts);
+    if (syscalls->reason)
+        log_warning("system calls were not counted: %s", syscalls->reason);
+}
+
 /* The target has ended: takes the last readings and writes the record. */
 static void run_finish(struct run *run)
 {
@@ -314,6 +404,11 @@ static void run_finish(struct run *run)
         run->end_ns = clock_monotonic_ns();
         info->end_wall = clock_wall();
     }
+    syscall_counts_finish(run->options.syscalls);
+    tree_drain(run->tree);
+    note_own_cost(run);
+    sampler_add_helper_cpu(run->sampler, run->options.events->loader_cpu_seconds +
+                                             syscall_counts_helper_seconds(run->options.syscalls));
     sampler_finish(run->sampler);
     tree_settle(run->tree);
     run_name_survivors(run);
@@ -327,6 +422,8 @@ static void run_finish(struct run *run)
     info->spawned_is_exact = tree_counts_all(run->tree);
     info->has_io = tree_has_io(run->tree);
     info->io_is_conserved = !tree_cpu_missing(run->tree) && !tree_io_missed(run->tree);
+    describe_syscalls(run);
+    run_describe_method(run);
     settle_methods(run);
     run_set_outcome(run);
     info->ended = true;
@@ -359,15 +456,6 @@ static int start_signals(struct run *run)
     return 0;
 }
 
-static int start_poll(struct run *run, uv_poll_t *poll, int fd, uv_poll_cb callback)
-{
-    int code = uv_poll_init(&run->loop, poll, fd);
-    if (code < 0)
-        return code;
-    poll->data = run;
-    return uv_poll_start(poll, UV_READABLE, callback);
-}
-
 /* Everything that must be in place before the command runs, so that nothing of it is missed. */
 static int start_loop(struct run *run)
 {
@@ -380,18 +468,13 @@ static int start_loop(struct run *run)
         return -errno;
     (void)uv_timer_init(&run->loop, &run->kill_timer);
     (void)uv_timer_init(&run->loop, &run->events_pause);
-    run->kill_timer.data = run->events_pause.data = run;
+    (void)uv_timer_init(&run->loop, &run->load_timer);
+    run->kill_timer.data = run->events_pause.data = run->load_timer.data = run;
     code = start_signals(run);
     if (code == 0)
         code = start_poll(run, &run->tick_poll, run->tick_fd, on_tick);
-    if (code == 0 && tree_events_fd(run->tree) >= 0) {
-        int buffer = 0;
-        socklen_t size = sizeof(buffer);
-        bool large = getsockopt(tree_events_fd(run->tree), SOL_SOCKET, SO_RCVBUF, &buffer, &size) == 0 &&
-                     buffer >= EVENTS_BUFFER_LARGE;
-        run->events_pause_ms = large ? EVENTS_PAUSE_LARGE_MS : EVENTS_PAUSE_MS;
-        code = start_poll(run, &run->events_poll, tree_events_fd(run->tree), on_events);
-    }
+    if (code == 0)
+        code = start_listening(run);
     return code;
 }
 
@@ -435,6 +518,11 @@ static void start_streams(struct run *run)
     (void)start_poll(run, &run->keyboard_poll, keyboard_request_fd(run->keyboard), on_keyboard);
 }
 
+static void attach_tracer(void *context, pid_t pid)
+{
+    syscall_counts_attach(context, pid);
+}
+
 static int start_command(struct run *run, struct metron_error *error)
 {
     const struct run_options *options = &run->options;
@@ -455,8 +543,12 @@ static int start_command(struct run *run, struct metron_error *error)
         .pipe_stderr = options->capture_stderr || !options->show_stderr,
         .open_files = &run->open_files,
         .cgroup = &cgroup,
+        .tracer = syscall_counts_prepare(options->syscalls),
+        .hold_context = options->syscalls,
     };
 
+    if (launch_options.tracer)
+        launch_options.hold = attach_tracer;
     if (options->new_session && launch_become_subreaper() < 0)
         log_warning("cannot adopt orphans: processes that leave their parent are lost from sight");
     int code = launch_start(&launch_options, &run->launched, error);
@@ -516,6 +608,10 @@ int run_execute(struct run *run, struct metron_error *error)
     run->next_report_ns =
         run->launched.start_ns + (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
     arm_ticker(run);
+    if (run->options.events->may_load)
+        (void)uv_timer_start(&run->load_timer, on_load_time, LOAD_AFTER_MS, 0);
+    else
+        kernel_events_drop_privilege(run->options.events);
     reap_children(run);
     if (run->phase == RUN_RUNNING || run->captures_open > 0)
         (void)uv_run(&run->loop, UV_RUN_DEFAULT);

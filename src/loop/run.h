@@ -14,6 +14,8 @@
 
 #include "base/error.h"
 #include "collect/collector.h"
+#include "loop/kernel_events.h"
+#include "loop/syscall_counts.h"
 #include "schema/registry.h"
 #include "schema/run_info.h"
 
@@ -35,9 +37,10 @@ struct run_options {
     double sample_interval, report_interval, fail_time; /* seconds */
     const char *environment_prefixes;                   /* comma-separated */
     bool mask_secrets;
-    bool connector;         /* use the process connector where it answers */
-    bool connector_or_fail; /* and do not run without it */
-    double kill_after;      /* seconds between SIGTERM and SIGKILL */
+    double kill_after;               /* seconds between SIGTERM and SIGKILL */
+    struct kernel_events *events;    /* how the kernel is listened to */
+    struct syscall_counts *syscalls; /* who counts system calls; NULL: nobody */
+    const char *why_no_syscalls;     /* they were asked for and cannot be counted; NULL otherwise */
     const struct collect_context
         *context;                     /* the machine and the target's control group, as they were found */
     const struct registry *registry;  /* with its selection */

@@ -265,23 +265,44 @@ static void on_end(void *context, const struct process *process)
         sampler_end_process(run->sampler, process->subject.serial);
 }
 
-static void describe_method(struct run *run)
+static void describe_tier(struct run *run)
 {
-    static const char *const methods[] = {
-        [TREE_CONNECTOR] = "connector", [TREE_LISTINGS] = "listings", [TREE_SCAN] = "scan"};
+    const struct cgroup_target *cgroup = run->options.context->cgroup;
+    const struct kernel_events *events = run->options.events;
+    bool own = cgroup->scope == CGROUP_SCOPE_OWN;
 
+    if (tree_method(run->tree) == TREE_BPF) {
+        run->info.tier = "kernel events";
+        run->info.tier_reason = events->from_start ? NULL : "not from the start: --events bpf waits for them";
+        return;
+    }
+    run->info.tier = own ? "own cgroup" : "plain";
+    run->info.tier_reason = own ? arena_printf(&run->arena, "no kernel events: %s",
+                                               events->why_no_bpf.code ? events->why_no_bpf.message
+                                                                       : "it ended before they were in force")
+                                : cgroup->why_not_own;
+}
+
+void run_describe_method(struct run *run)
+{
+    static const char *const methods[] = {[TREE_BPF] = "bpf",
+                                          [TREE_CONNECTOR] = "connector",
+                                          [TREE_LISTINGS] = "listings",
+                                          [TREE_SCAN] = "scan"};
     static const char *const scopes[] = {
         [CGROUP_SCOPE_NONE] = "none", [CGROUP_SCOPE_INHERITED] = "inherited", [CGROUP_SCOPE_OWN] = "own"};
     const struct cgroup_target *cgroup = run->options.context->cgroup;
-    bool own = cgroup->scope == CGROUP_SCOPE_OWN;
+    uint64_t one_by_one, in_one_go;
 
-    run->info.tier = own ? "own cgroup" : "plain";
-    run->info.tier_reason = own ? "no kernel events: this version loads no BPF" : cgroup->why_not_own;
+    describe_tier(run);
     run->info.cgroup_scope = scopes[cgroup->scope];
     run->info.cgroup_reason = cgroup->why_not_own;
     run->info.processes_seen_by = methods[tree_method(run->tree)];
     run->info.processes_seen_reason = tree_method_reason(run->tree);
-    log_debug("tier %s: %s", run->info.tier, run->info.tier_reason);
+    tree_passes(run->tree, &one_by_one, &in_one_go);
+    run->info.processes_read_by = !in_one_go ? "procfs" : one_by_one ? "procfs, iterator" : "iterator";
+    log_debug("tier %s%s%s", run->info.tier, run->info.tier_reason ? ": " : "",
+              run->info.tier_reason ? run->info.tier_reason : "");
     log_debug("processes are seen by %s%s%s", run->info.processes_seen_by,
               run->info.processes_seen_reason ? ": " : "",
               run->info.processes_seen_reason ? run->info.processes_seen_reason : "");
@@ -299,7 +320,8 @@ static int start_measuring(struct run *run, struct metron_error *error)
         .start_ns = run->start_ns,
         .reaps = options->new_session,
         .session = options->new_session ? 0 : getsid(0),
-        .connector = options->connector,
+        .source = kernel_events_source(options->events),
+        .why_no_source = options->events->why_no_connector.message,
         .read_clock = true,
         .read_io = registry_costs(options->registry, COST_IO),
         .read_commands = options->record_samples || options->record_summary,
@@ -311,8 +333,8 @@ static int start_measuring(struct run *run, struct metron_error *error)
     run->tree = tree_new(&tree_options, error);
     if (!run->tree)
         return error ? error->code : -ENOMEM;
-    if (options->connector_or_fail && tree_method(run->tree) != TREE_CONNECTOR)
-        return error_set(error, -ENOTSUP, "--events connector: %s", tree_method_reason(run->tree));
+    tree_use_tasks(run->tree, options->events->programs);
+    syscall_counts_set_tree(options->syscalls, run->tree);
     struct sampler_options sampler_options = {
         .registry = options->registry,
         .tree = run->tree,
@@ -330,7 +352,7 @@ static int start_measuring(struct run *run, struct metron_error *error)
     run->oom = oom_watch_new(options->context->proc_root, options->context->cgroup);
     if (!run->oom)
         return error_set(error, -ENOMEM, "no memory to measure with");
-    describe_method(run);
+    run_describe_method(run);
     return 0;
 }
 

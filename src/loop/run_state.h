@@ -29,8 +29,11 @@ struct run {
     uv_loop_t loop;
     bool loop_open;
     uv_signal_t signals[SIGNAL_COUNT];
-    uv_poll_t tick_poll, events_poll, keyboard_poll, capture_polls[CAPTURE_COUNT];
-    uv_timer_t kill_timer, events_pause;
+    uv_poll_t tick_poll, keyboard_poll, capture_polls[CAPTURE_COUNT];
+    uv_poll_t events_poll; /* the source of events that the run began with, */
+    uv_poll_t ring_poll;   /* the one that took over, */
+    uv_poll_t load_poll;   /* and, before that, its loading */
+    uv_timer_t kill_timer, events_pause, load_timer;
     int tick_fd;
     uint64_t events_pause_ms;
 
@@ -63,6 +66,8 @@ void run_warn_write(struct run *run, enum run_file which, int code);
 void run_never_started(struct run *run, int code, const struct metron_error *error);
 /* Exit code, signal and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
+/* By which means it is measured: known at the start, and again when they have changed. */
+void run_describe_method(struct run *run);
 /* Members that are still alive at the end. */
 void run_name_survivors(struct run *run);
 /* Removes the files of a command that failed sooner than it should; `code`: it did not even start. */

@@ -148,12 +148,14 @@ void sampler_finish(struct sampler *sampler)
         take_pass(sampler, i, collectors[i]->collect, PASS_FINAL, clock_monotonic_ns());
         take_pass(sampler, i, collectors[i]->read, PASS_FINAL, clock_monotonic_ns());
     }
+    tree_forget_ended(sampler->options.tree);
 }
 
 int sampler_report(struct sampler *sampler, struct record *record)
 {
     for (size_t i = 0; i < collector_count; i++)
         take_pass(sampler, i, collectors[i]->read, PASS_SAMPLE, clock_monotonic_ns());
+    tree_forget_ended(sampler->options.tree); /* each is in one report */
     record->wall = clock_wall();
     record->elapsed_seconds = (double)(clock_monotonic_ns() - sampler->begin_ns) / (double)NS_PER_SECOND;
     return window_report(sampler->window, record);
@@ -176,9 +178,20 @@ void sampler_begin(struct sampler *sampler, uint64_t start_ns, uint64_t inherite
     sampler->context.spawner_maxrss_bytes = inherited_rss_bytes;
 }
 
+void sampler_add_helper_cpu(struct sampler *sampler, double seconds)
+{
+    sampler->figures.helper_cpu_seconds += seconds;
+}
+
 void sampler_count_missed(struct sampler *sampler, uint64_t ticks)
 {
     sampler->figures.missed_ticks += ticks;
+}
+
+void sampler_set_kernel_cpu(struct sampler *sampler, double seconds)
+{
+    sampler->figures.kernel_cpu_seconds = seconds;
+    sampler->figures.has_kernel_cpu = true;
 }
 
 void sampler_end_process(struct sampler *sampler, uint64_t serial)

@@ -44,7 +44,12 @@ uint64_t sampler_failures(const struct sampler *sampler, size_t collector_index,
 /* The command was started: records count from here; `inherited_rss_bytes` is what its ru_maxrss began with.
  */
 void sampler_begin(struct sampler *sampler, uint64_t start_ns, uint64_t inherited_rss_bytes);
+/* CPU of programs that were run in order to measure, beside what collectors know of. */
+void sampler_add_helper_cpu(struct sampler *sampler, double seconds);
 void sampler_count_missed(struct sampler *sampler, uint64_t ticks);
+/* What our programs in the kernel have taken so far, in the target's processes. Not called: there are none.
+ */
+void sampler_set_kernel_cpu(struct sampler *sampler, double seconds);
 void sampler_end_process(struct sampler *sampler, uint64_t serial);
 
 #endif

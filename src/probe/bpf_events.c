@@ -37,7 +37,7 @@ static int parse_exit(const void *record, struct lifecycle_event *out)
 
     out->what = LIFECYCLE_EXIT;
     out->exit.wait_status = exit->wait_status;
-    out->exit.born_ns = exit->born_ns;
+    out->exit.lifetime_ns = exit->gone_ns > exit->born_ns ? exit->gone_ns - exit->born_ns : 0;
     out->exit.peak_bytes = exit->peak_bytes;
     out->exit.max_rss_bytes = exit->max_rss_bytes;
     out->exit.has_use = true;

@@ -149,6 +149,15 @@ static int iterator_open(const struct bpf_programs *programs, enum handover_part
     return (int)bpf_call(BPF_ITER_CREATE, &attributes);
 }
 
+bool bpf_programs_work(const struct bpf_programs *programs)
+{
+    int fd = iterator_open(programs, HANDOVER_TASKS);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
+}
+
 int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count)
 {
     union bpf_attr attributes;

@@ -30,6 +30,8 @@ const char *bpf_programs_why_not(void);
 struct bpf_start_options {
     pid_t spawner; /* its children and all their descendants are followed; 0: nobody, until bpf_follow */
     bool calls;    /* count system calls as well */
+    bool gently;   /* others need the CPU more: nobody waits */
+    const char *loader_path; /* of metron-bpf; NULL: beside this program, else where it was installed */
 };
 
 /* Being loaded. */
@@ -48,6 +50,8 @@ int bpf_start_finish(struct bpf_start *start, bool wait, struct bpf_programs **o
 void bpf_start_cancel(struct bpf_start *start);
 
 void bpf_programs_free(struct bpf_programs *programs);
+/* Whether they can be read with the privilege that is left. */
+bool bpf_programs_work(const struct bpf_programs *programs);
 
 /* Events: see probe/lifecycle.h. */
 int bpf_programs_events_fd(const struct bpf_programs *programs);

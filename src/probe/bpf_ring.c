@@ -29,6 +29,9 @@ int bpf_ring_open(struct bpf_ring *ring, int fd, size_t size)
         (void)munmap(consumed, page);
         return code;
     }
+    /* A child would begin with all of it as its resident memory. */
+    (void)madvise(consumed, page, MADV_DONTFORK);
+    (void)madvise((void *)kernel, page + 2 * size, MADV_DONTFORK);
     ring->consumed = consumed;
     ring->kernel = kernel;
     return 0;

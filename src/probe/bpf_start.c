@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,13 +20,19 @@
 #include "probe/namespaces.h"
 #include "probe/privilege.h"
 
-#define LOADER_NAME "metron-bpf"
+#define LOADER_NAME     "metron-bpf"
+#define GENTLE_NICENESS 10
 
-/* Beside metron itself, or where it was installed. 0 or -ENOENT. */
-static int find_loader(char path[PATH_MAX])
+/* The one given; else beside metron itself, or where it was installed. 0 or -ENOENT. */
+static int find_loader(const char *given, char path[PATH_MAX])
 {
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof(LOADER_NAME) - 1);
+    ssize_t length;
 
+    if (given) {
+        (void)snprintf(path, PATH_MAX, "%s", given);
+        return access(path, X_OK) == 0 ? 0 : -ENOENT;
+    }
+    length = readlink("/proc/self/exe", path, PATH_MAX - sizeof(LOADER_NAME) - 1);
     if (length > 0) {
         path[length] = '\0';
         char *slash = strrchr(path, '/');
@@ -37,13 +44,12 @@ static int find_loader(char path[PATH_MAX])
     return access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
-const char *bpf_programs_why_not(void)
+/* Also finds the loader, whose path it leaves in `path`. */
+static const char *why_not(const char *given, char path[PATH_MAX])
 {
-    char path[PATH_MAX];
-
     if (breakage_has("bpf"))
         return "switched off by --break-readers";
-    if (find_loader(path) < 0)
+    if (find_loader(given, path) < 0)
         return "metron-bpf is not installed beside metron (built without libbpf, clang or bpftool)";
     if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
         return "this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF)";
@@ -53,6 +59,13 @@ const char *bpf_programs_why_not(void)
         return "not permitted: run as root, or give metron the right once: "
                "setcap cap_bpf,cap_perfmon=ep $(command -v metron)";
     return NULL;
+}
+
+const char *bpf_programs_why_not(void)
+{
+    char path[PATH_MAX];
+
+    return why_not(NULL, path);
 }
 
 static void exec_loader(const char *path, int socket_fd, const struct bpf_start_options *options,
@@ -68,6 +81,8 @@ static void exec_loader(const char *path, int socket_fd, const struct bpf_start_
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)setpgid(0, 0); /* Ctrl-C is for the command */
+    if (options->gently)
+        (void)setpriority(PRIO_PROCESS, 0, GENTLE_NICENESS);
     privilege_pass_on();
     (void)fcntl(socket_fd, F_SETFD, 0);
     (void)snprintf(socket_text, sizeof(socket_text), "%d", socket_fd);
@@ -80,13 +95,13 @@ int bpf_start(struct bpf_start *start, const struct bpf_start_options *options, 
 {
     char path[PATH_MAX];
     int sockets[2];
-    const char *why_not = bpf_programs_why_not();
+    const char *why = why_not(options->loader_path, path);
     const pid_t self = getpid();
 
     *start = (struct bpf_start){.fd = -1};
-    if (why_not)
-        return error_set(error, -ENOTSUP, "%s", why_not);
-    if (find_loader(path) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
+    if (why)
+        return error_set(error, -ENOTSUP, "%s", why);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
         return error_set(error, -errno, "%s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0)

@@ -40,9 +40,9 @@ struct syscall_totals syscall_table_sum(const struct syscall_table *table);
 struct syscall_source {
     /* Brings everything up to date. 0 or a negative errno. */
     int (*update)(void *context);
-    /* Of a process, ended ones since the last report included; NULL: none was counted. The function itself is
-     * NULL in a source that does not tell processes apart. */
-    const struct syscall_table *(*of_process)(void *context, uint64_t serial);
+    /* Of a process, by its id in the kernel's tables, ended ones since the last report included; NULL: none
+     * was counted. The function itself is NULL in a source that does not tell processes apart. */
+    const struct syscall_table *(*of_process)(void *context, uint64_t kernel_id);
     const struct syscall_table *(*of_target)(void *context);
     void *context;
     const char *method; /* "bpf", "strace" */

@@ -59,6 +59,7 @@ static struct headline_answer peak_memory(const struct record *summary,
         one = NULL;
 
     larger(&best, answer(summary, "proc_hwm_max", one));
+    larger(&best, answer(summary, "exit_max_rss_max", one));
     larger(&best, answer(summary, "rusage_max_rss", one));
     if (own)
         larger(&best, answer(summary, "cgroup_peak_mem_anon_shmem", alone ? NULL : "sampled"));
@@ -83,6 +84,8 @@ static const struct {
     {"proc_peak_rss_total", "sum of resident memory of all processes, sampled",
      "a shared page is counted once per process: too high where memory is shared", NULL},
     {"proc_hwm_max", "largest high-water mark of a single process, kept by the kernel",
+     "one process only: too low where several hold memory at once", NULL},
+    {"exit_max_rss_max", "largest resident memory of a single process at its end, kept by the kernel",
      "one process only: too low where several hold memory at once", NULL},
     {"rusage_max_rss", "largest resident memory of a single reaped process, from wait4",
      "one process only: too low where several hold memory at once", NULL},
@@ -127,21 +130,35 @@ static bool cpu_exceeds(double larger_seconds, double smaller_seconds)
     return difference > CPU_TOLERANCE_SECONDS && difference > CPU_TOLERANCE * larger_seconds;
 }
 
-/* The own group's count. Neither it nor the ledger ever counts too much: where the ledger has more, processes
- * have been moved out of the group. */
+/* By the kernel's word on everybody who ended. The total is there only if nobody's end was missed. */
+static struct headline_answer cpu_by_exits(const struct record *summary,
+                                           const struct headline_method_facts *facts)
+{
+    bool some_live = facts->living_cpu_seconds > 0;
+    struct headline_answer exits =
+        answer(summary, "exit_cpu_seconds_total", some_live ? "with what living processes had used" : NULL);
+
+    exits.value += facts->living_cpu_seconds;
+    return exits;
+}
+
+/* The own group's count; else that of the exits; else the ledger's. None of them ever counts too much: where
+ * one of the others has more than the group, processes have been moved out of it. */
 static struct headline_answer cpu_seconds(const struct record *summary,
                                           const struct headline_method_facts *facts)
 {
-    struct headline_answer ledger = answer(summary, "proc_cpu_seconds", facts->cpu_note);
     struct headline_answer group = answer(summary, "cgroup_cpu_seconds", NULL);
+    struct headline_answer other = cpu_by_exits(summary, facts);
 
+    if (!other.has)
+        other = answer(summary, "proc_cpu_seconds", facts->cpu_note);
     if (!facts->own_cgroup || !group.has)
-        return ledger;
-    if (!ledger.has || !cpu_exceeds(ledger.value, group.value))
+        return other;
+    if (!other.has || !cpu_exceeds(other.value, group.value))
         return group;
-    if (!ledger.note)
-        ledger.note = "some of its processes left its control group";
-    return ledger;
+    if (!other.note)
+        other.note = "some of its processes left its control group";
+    return other;
 }
 
 struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts)
@@ -167,28 +184,47 @@ struct headline headline_of(const struct record *summary, const struct headline_
 
 bool headline_ledger_misses(const struct record *summary, const struct headline_method_facts *facts)
 {
+    struct headline_answer exits = cpu_by_exits(summary, facts);
     double group, ledger;
 
-    return facts->own_cgroup && record_number(summary, "cgroup_cpu_seconds", &group) &&
-           record_number(summary, "proc_cpu_seconds", &ledger) && cpu_exceeds(group, ledger);
+    if (!record_number(summary, "proc_cpu_seconds", &ledger))
+        return false;
+    return (exits.has && cpu_exceeds(exits.value, ledger)) ||
+           (facts->own_cgroup && record_number(summary, "cgroup_cpu_seconds", &group) &&
+            cpu_exceeds(group, ledger));
+}
+
+/* What the own group counts against what another method does. */
+static void compare_cpu(struct strbuf *out, double group, double other, const char *other_name,
+                        const char *if_group_has_more, const char *if_other_has_more)
+{
+    char first[UNIT_TEXT_SIZE], second[UNIT_TEXT_SIZE];
+
+    if (cpu_exceeds(group, other) || cpu_exceeds(other, group))
+        strbuf_addf(out, "CPU: its control group counts %s, %s %s: %s\n",
+                    unit_human(UNIT_SECONDS, group, first), other_name,
+                    unit_human(UNIT_SECONDS, other, second),
+                    group > other ? if_group_has_more : if_other_has_more);
 }
 
 void headline_disagreements(struct strbuf *out, const struct record *summary,
                             const struct headline_method_facts *facts)
 {
+    struct headline_answer exits = cpu_by_exits(summary, facts);
     double group, ledger, charge, shares;
     char first[UNIT_TEXT_SIZE], second[UNIT_TEXT_SIZE];
 
     if (!facts->own_cgroup)
         return;
-    if (record_number(summary, "cgroup_cpu_seconds", &group) &&
-        record_number(summary, "proc_cpu_seconds", &ledger)) {
-        if (cpu_exceeds(group, ledger) || cpu_exceeds(ledger, group))
-            strbuf_addf(out, "CPU: its control group counts %s, the ledger %s: %s\n",
-                        unit_human(UNIT_SECONDS, group, first), unit_human(UNIT_SECONDS, ledger, second),
-                        group > ledger
-                            ? "the kernel dropped the times of processes that ended; the group is right"
-                            : "some of its processes left the group; the ledger is right");
+    if (record_number(summary, "cgroup_cpu_seconds", &group)) {
+        if (record_number(summary, "proc_cpu_seconds", &ledger))
+            compare_cpu(out, group, ledger, "the ledger",
+                        "the kernel dropped the times of processes that ended; the group is right",
+                        "some of its processes left the group; the ledger is right");
+        if (exits.has)
+            compare_cpu(out, group, exits.value, "the ends of its processes",
+                        "somebody in the group was not followed; the group is right",
+                        "some of its processes left the group; their ends are right");
     }
     if (record_number(summary, "cgroup_mem_peak", &charge) &&
         record_number(summary, "smaps_peak_pss_total", &shares) &&

@@ -11,14 +11,15 @@
 
 /* How the numbers of the summary came about. */
 struct headline_method_facts {
-    const char *cpu_note;  /* what is missing in the ledger's CPU; NULL: nothing is known to be */
-    bool spawned_is_exact; /* every spawn was told */
-    bool own_cgroup;       /* the keys of the cgroup are those of a group made for the target alone */
+    const char *cpu_note;      /* what is missing in the ledger's CPU; NULL: nothing is known to be */
+    bool spawned_is_exact;     /* every spawn was told */
+    bool own_cgroup;           /* the keys of the cgroup are those of a group made for the target alone */
+    double living_cpu_seconds; /* what processes that still live have used themselves; 0: nobody does */
 };
 
 struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts);
 
-/* Whether the own group has counted CPU that the ledger does not have. */
+/* Whether the own group, or the kernel's word on those that ended, has CPU that the ledger does not have. */
 bool headline_ledger_misses(const struct record *summary, const struct headline_method_facts *facts);
 /* Two methods that measure the same and disagree by more than their tolerance: a sentence for each such pair,
  * one a line, that says which, by how much and what it means. Nothing is added where all agree. */

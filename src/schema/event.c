@@ -6,8 +6,49 @@
 
 const char *event_type_name(enum event_type type)
 {
-    static const char *const names[] = {"spawn", "exit", "kill"};
+    static const char *const names[] = {[EVENT_SPAWN] = "spawn",
+                                        [EVENT_EXIT] = "exit",
+                                        [EVENT_KILL] = "kill",
+                                        [EVENT_SIGNAL] = "signal",
+                                        [EVENT_OOM] = "oom"};
     return names[type];
+}
+
+/* How it ended, or which signal it was sent: one number under one name. */
+static void status_json(struct json *json, const struct event *event)
+{
+    bool has_status = event->has_status;
+    int status = event->wait_status;
+
+    if (has_status && WIFEXITED(status))
+        json_key_integer(json, "exit_code", WEXITSTATUS(status));
+    if (has_status && WIFSIGNALED(status))
+        json_key_integer(json, "signal_num", WTERMSIG(status));
+    else if (event->signal_num && (event->type == EVENT_SIGNAL || event->type == EVENT_KILL))
+        json_key_integer(json, "signal_num", event->signal_num);
+    if (has_status && WCOREDUMP(status))
+        json_key_boolean(json, "core_dumped", true);
+}
+
+/* A process may call itself "kernel": the kernel is who has no pid. */
+static void sender_json(struct json *json, const struct event_sender *sender)
+{
+    if (sender->pid)
+        json_key_integer(json, "sender_pid", sender->pid);
+    json_key_string(json, "sender", sender->pid ? sender->name : "kernel");
+}
+
+static void use_json(struct json *json, const struct event_use *use)
+{
+    json_key_number(json, "cpu_seconds", use->cpu_seconds);
+    if (use->lifetime_seconds > 0)
+        json_key_number(json, "lifetime_seconds", use->lifetime_seconds);
+    if (use->max_rss_bytes)
+        json_key_number(json, "max_rss", (double)use->max_rss_bytes);
+    json_key_number(json, "read_bytes", (double)use->read_bytes);
+    json_key_number(json, "write_bytes", (double)use->write_bytes);
+    json_key_number(json, "minor_faults", (double)use->minor_faults);
+    json_key_number(json, "major_faults", (double)use->major_faults);
 }
 
 void event_json(struct json *json, const struct event *event)
@@ -22,12 +63,11 @@ void event_json(struct json *json, const struct event *event)
     json_key_string(json, "start_time", event->start_time);
     if (event->ppid)
         json_key_integer(json, "ppid", event->ppid);
-    if (event->has_status && WIFEXITED(event->wait_status))
-        json_key_integer(json, "exit_code", WEXITSTATUS(event->wait_status));
-    if (event->has_status && WIFSIGNALED(event->wait_status))
-        json_key_integer(json, "signal_num", WTERMSIG(event->wait_status));
-    if (event->has_status && WCOREDUMP(event->wait_status))
-        json_key_boolean(json, "core_dumped", true);
+    status_json(json, event);
+    if (event->sender && (event->type == EVENT_SIGNAL || event->type == EVENT_KILL))
+        sender_json(json, event->sender);
+    if (event->use && event->type == EVENT_EXIT)
+        use_json(json, event->use);
     json_key_string(json, "command", event->command);
     json_key_string(json, "seen", seen[event->seen]);
     json_object_end(json);

@@ -11,10 +11,24 @@
 
 #include "base/json.h"
 
-enum event_type { EVENT_SPAWN, EVENT_EXIT, EVENT_KILL };
+enum event_type { EVENT_SPAWN, EVENT_EXIT, EVENT_KILL, EVENT_SIGNAL, EVENT_OOM };
 
 /* How it was learnt: seen in a pass, from wait4, or told by the kernel as it happened. */
 enum event_seen { SEEN_SAMPLED, SEEN_REAPED, SEEN_EVENT };
+
+/* Who sent a signal. */
+struct event_sender {
+    pid_t pid;        /* 0: the kernel itself */
+    const char *name; /* of that process, as the kernel has it; NULL: unknown; borrowed */
+};
+
+/* What a process had used itself when it ended: all its threads, no children. */
+struct event_use {
+    double cpu_seconds, lifetime_seconds;
+    uint64_t max_rss_bytes; /* 0: not told */
+    uint64_t read_bytes, write_bytes;
+    uint64_t minor_faults, major_faults;
+};
 
 struct event {
     enum event_type type;
@@ -26,6 +40,9 @@ struct event {
     const char *command;    /* one line, secrets masked; NULL if unknown; borrowed */
     bool has_status;        /* exit: the wait status is known */
     int wait_status;
+    int signal_num;                    /* signal: which */
+    const struct event_sender *sender; /* signal, kill: NULL if unknown; borrowed */
+    const struct event_use *use;       /* exit: NULL if not told; borrowed */
 };
 
 const char *event_type_name(enum event_type type);

@@ -36,9 +36,9 @@ const char *reduce_name(enum reduce reduce)
 
 char *cost_text(unsigned cost, char out[COST_TEXT_SIZE])
 {
-    static const char *const names[] = {"stat",  "clock",  "statm",    "status", "tasks",
-                                        "fd",    "limits", "cmdline",  "system", "io",
-                                        "smaps", "cgroup", "pressure", "ps",     "syscalls"};
+    static const char *const names[] = {"stat",     "clock",   "statm",    "status", "tasks", "fd",
+                                        "limits",   "cmdline", "system",   "io",     "smaps", "cgroup",
+                                        "pressure", "ps",      "syscalls", "events"};
     size_t length = 0;
     out[0] = '\0';
     for (unsigned bit = 0; bit < sizeof(names) / sizeof(names[0]); bit++) {

@@ -39,6 +39,7 @@ enum cost {
     COST_PRESSURE = 1 << 12, /* a file about the stalls of the whole machine */
     COST_PS = 1 << 13,       /* runs ps */
     COST_SYSCALLS = 1 << 14, /* counts every system call of the target as it happens */
+    COST_EVENTS = 1 << 15,   /* the kernel's word on every process that ends */
 };
 
 struct measurement {

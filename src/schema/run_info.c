@@ -124,6 +124,7 @@ static void provenance_json(struct json *json, const struct run_info *info)
     json_key_string(json, "processes_seen_by", info->processes_seen_by);
     json_key_string(json, "processes_seen_reason", info->processes_seen_reason);
     if (info->ended) { /* before, it is not known */
+        json_key_string(json, "processes_read_by", info->processes_read_by);
         json_key_boolean(json, "cpu_is_conserved", info->cpu_is_conserved);
         if (info->has_io)
             json_key_boolean(json, "io_is_conserved", info->io_is_conserved);

@@ -109,6 +109,7 @@ struct run_info {
     const char *cgroup_reason;         /* why not own; NULL if it is */
     const char *processes_seen_by;     /* connector, listings or scan */
     const char *processes_seen_reason; /* why not the connector */
+    const char *processes_read_by;     /* procfs, iterator, or both in turn */
     bool spawned_is_exact, cpu_is_conserved, io_is_conserved;
     bool has_io; /* I/O was measured at all */
     uint64_t events_lost;

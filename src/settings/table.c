@@ -12,6 +12,7 @@ static const char *const record_types[] = {"all", "system-summary", "processes-s
 static const char *const modes[] = {"new-session", "current-session", NULL};
 static const char *const waits[] = {"root", "tree", NULL};
 static const char *const cgroups[] = {"auto", "own", "inherited", "off", NULL};
+static const char *const syscalls[] = {"off", "summary", NULL};
 static const char *const events[] = {"auto", "bpf", "connector", "off", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
 static const char *const log_levels[] = {"none", "error", "warning", "info", "debug", NULL};
@@ -210,6 +211,18 @@ const struct setting settings_table[SETTING_COUNT] = {
             .meaning =
                 "the control group that is measured: one made for the command (own), the one metron was "
                 "started in (inherited), own where it can be had (auto), or none (off)",
+        },
+    [SETTING_SYSCALLS] =
+        {
+            .name = "syscalls",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "off",
+            .choices = syscalls,
+            .commands = COMMAND_RUN,
+            .meaning =
+                "count the system calls of every process, their errors and their time: inside the kernel "
+                "where that is permitted, else with strace, which slows the command down a lot",
         },
     [SETTING_MEASUREMENTS] =
         {

@@ -21,24 +21,25 @@ static void visit_child(void *context, pid_t pid)
 
 void discover_children(struct tree *tree, struct process *process)
 {
-    (void)pid_dir_children(&process->dir, &tree->reader, process->stat.threads, process->passes > 1,
-                           visit_child, tree);
+    uint32_t threads = process->passes > 0 ? process->stat.threads : UINT32_MAX;
+
+    (void)pid_dir_children(&process->dir, &tree->reader, threads, process->passes > 1, visit_child, tree);
 }
 
-bool add_stranger(struct tree *tree, pid_t pid)
+bool add_stranger(struct tree *tree, pid_t pid, bool is_descendant)
 {
-    pid_t *strangers = reallocarray(tree->strangers, tree->stranger_count + 1, sizeof(*strangers));
+    struct stranger *strangers = reallocarray(tree->strangers, tree->stranger_count + 1, sizeof(*strangers));
 
     if (!strangers)
         return false;
-    strangers[tree->stranger_count++] = pid;
+    strangers[tree->stranger_count++] = (struct stranger){pid, is_descendant};
     tree->strangers = strangers;
     return true;
 }
 
 static void visit_stranger(void *context, pid_t pid)
 {
-    (void)add_stranger(context, pid);
+    (void)add_stranger(context, pid, false);
 }
 
 /* A shell that runs `exec metron run X > >(tee log)` leaves us a child that is not the command's. */
@@ -53,7 +54,7 @@ void discover_strangers(struct tree *tree)
 bool is_stranger(const struct tree *tree, pid_t pid)
 {
     for (size_t i = 0; i < tree->stranger_count; i++)
-        if (tree->strangers[i] == pid)
+        if (tree->strangers[i].pid == pid)
             return true;
     return false;
 }
@@ -61,11 +62,20 @@ bool is_stranger(const struct tree *tree, pid_t pid)
 bool forget_stranger(struct tree *tree, pid_t pid)
 {
     for (size_t i = 0; i < tree->stranger_count; i++)
-        if (tree->strangers[i] == pid) {
+        if (tree->strangers[i].pid == pid) {
             tree->strangers[i] = tree->strangers[--tree->stranger_count];
             return true;
         }
     return false;
+}
+
+void forget_descendant(struct tree *tree, pid_t pid)
+{
+    for (size_t i = 0; i < tree->stranger_count; i++)
+        if (tree->strangers[i].pid == pid && tree->strangers[i].is_descendant) {
+            tree->strangers[i] = tree->strangers[--tree->stranger_count];
+            return;
+        }
 }
 
 void discover_orphans(struct tree *tree)

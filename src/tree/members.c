@@ -141,6 +141,34 @@ void members_free(struct tree *tree)
     tree->count = 0;
 }
 
+/* One that was told to be born and not to have executed a program has its parent's. */
+static const char *command_of(const struct tree *tree, const struct process *process)
+{
+    const struct process *parent =
+        process->command || !process->kernel_id ? NULL : members_find(tree, process->forker);
+
+    return parent ? parent->command : process->command;
+}
+
+void announce_pending(struct tree *tree, struct process *process)
+{
+    if (!process->spawn_is_pending)
+        return;
+    process->spawn_is_pending = false;
+    if (!tree->options.on_event)
+        return;
+    struct event event = {
+        .type = EVENT_SPAWN,
+        .seen = process->spawn_seen,
+        .wall = tree_wall(tree, process->forked_ns),
+        .pid = process->subject.id,
+        .start_time = process->start_time[0] ? process->start_time : NULL,
+        .ppid = process->forker,
+        .command = command_of(tree, process),
+    };
+    tree->options.on_event(tree->options.context, &event);
+}
+
 void announce_spawn(struct tree *tree, struct process *process, pid_t parent, enum event_seen seen,
                     uint64_t stamp_ns)
 {
@@ -148,18 +176,14 @@ void announce_spawn(struct tree *tree, struct process *process, pid_t parent, en
         return;
     process->announced_spawn = true;
     tree->spawned++;
-    if (!tree->options.on_event)
-        return;
-    struct event event = {
-        .type = EVENT_SPAWN,
-        .seen = seen,
-        .wall = tree_wall(tree, stamp_ns),
-        .pid = process->subject.id,
-        .start_time = process->start_time[0] ? process->start_time : NULL,
-        .ppid = parent,
-        .command = process->command,
-    };
-    tree->options.on_event(tree->options.context, &event);
+    process->spawn_is_pending = true;
+    process->spawn_seen = seen;
+    process->forker = parent;
+    process->forked_ns = stamp_ns;
+    /* Our programs in the kernel tell the command line in a moment; else what is known now is all there is.
+     */
+    if (tree->method != TREE_BPF || seen != SEEN_EVENT)
+        announce_pending(tree, process);
 }
 
 void announce_exit(struct tree *tree, struct process *process, enum event_seen seen, uint64_t stamp_ns)
@@ -168,25 +192,43 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
         return;
     process->announced_exit = true;
     tree->exited++;
-    if (process->has_status && WIFSIGNALED(process->wait_status) && WTERMSIG(process->wait_status) == SIGKILL)
+    int signal =
+        process->has_status && WIFSIGNALED(process->wait_status) ? WTERMSIG(process->wait_status) : 0;
+    if (signal == SIGKILL)
         tree->killed++;
+    if (!process->use_is_told)
+        ended_miss(tree);
+    announce_pending(tree, process);
+    if (process->deadly.number != signal)
+        announce_spared(tree, process);
+    if (signal && process->deadly.number && process->subject.id == tree->root) {
+        (void)memcpy(tree->root_killer_name, process->deadly.name, sizeof(tree->root_killer_name));
+        tree->root_killer = (struct event_sender){process->deadly.sender, tree->root_killer_name};
+        tree->has_root_killer = true;
+    }
     if (!tree->options.on_event)
         return;
+    const struct event_sender sender = {process->deadly.sender,
+                                        process->deadly.name[0] ? process->deadly.name : NULL};
     struct event event = {
         .type = EVENT_EXIT,
         .seen = seen,
         .wall = tree_wall(tree, stamp_ns),
         .pid = process->subject.id,
         .start_time = process->start_time[0] ? process->start_time : NULL,
-        .command = process->command,
+        .command = command_of(tree, process),
         .has_status = process->has_status,
         .wait_status = process->wait_status,
     };
-    if (event.has_status && WIFSIGNALED(event.wait_status)) {
+    if (signal) {
         event.type = EVENT_KILL;
+        event.sender = process->deadly.number ? &sender : NULL;
         tree->options.on_event(tree->options.context, &event);
         event.type = EVENT_EXIT;
+        event.sender = NULL;
+        process->deadly.number = 0; /* it has done its work: a zombie may stay for long */
     }
+    event.use = process->use_is_told ? &process->use : NULL;
     tree->options.on_event(tree->options.context, &event);
 }
 
@@ -211,30 +253,44 @@ static uint64_t image_of(const struct pid_stat *stat)
     return hash | 1;
 }
 
-static void read_command(struct tree *tree, struct process *process)
+/* Takes the text in tree->line over as the command. */
+static void keep_command(struct tree *tree, struct process *process)
 {
-    char bytes[4096];
-    struct strbuf *line = &tree->line;
+    char *copy = tree->line.failed ? NULL : strdup(strbuf_text(&tree->line));
 
-    process->image = image_of(&process->stat);
-    ssize_t length = pid_dir_cmdline(&process->dir, &tree->reader, bytes, sizeof(bytes));
-    strbuf_reset(line);
-    if (length > 0) {
-        secrets_mask_arguments(line, bytes, (size_t)length, tree->options.mask_secrets);
-    } else {
-        /* Kernel threads and processes in the middle of exec have none: their name in brackets, as ps has it.
-         */
-        strbuf_addc(line, '[');
-        strbuf_adds(line, process->stat.comm);
-        strbuf_addc(line, ']');
-    }
-    if (line->failed)
-        return;
-    char *copy = strdup(strbuf_text(line));
     if (!copy)
         return;
     free(process->command);
     process->command = copy;
+}
+
+void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length)
+{
+    strbuf_reset(&tree->line);
+    secrets_mask_arguments(&tree->line, arguments, length, tree->options.mask_secrets);
+    keep_command(tree, process);
+}
+
+static void read_command(struct tree *tree, struct process *process)
+{
+    char bytes[4096];
+
+    process->image = image_of(&process->stat);
+    if (process->command_is_told) {
+        process->command_is_told = false; /* until it gives itself another name */
+        return;
+    }
+    ssize_t length = pid_dir_cmdline(&process->dir, &tree->reader, bytes, sizeof(bytes));
+    if (length > 0) {
+        member_set_command(tree, process, bytes, (size_t)length);
+        return;
+    }
+    /* Kernel threads and processes in the middle of exec have none: their name in brackets, as ps has it. */
+    strbuf_reset(&tree->line);
+    strbuf_addc(&tree->line, '[');
+    strbuf_adds(&tree->line, process->stat.comm);
+    strbuf_addc(&tree->line, ']');
+    keep_command(tree, process);
 }
 
 /* Whether what stat shows is the process we know; settles it at the first reading. */
@@ -293,6 +349,35 @@ static void relate(struct tree *tree, struct process *process)
             tree->options.reaps || process->subject.id == tree->root || (parent && parent->of_command);
 }
 
+int member_take(struct tree *tree, struct process *process, const struct pid_stat *stat, uint64_t cpu_ns,
+                uint64_t stamp_ns)
+{
+    process->fresh = false;
+    if (!same_process(tree, process, stat))
+        return -ESRCH;
+    process->fresh = true;
+    if (process->passes == 0 || stat->ppid != process->stat.ppid)
+        (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat->ppid);
+    process->stat = *stat;
+    process->looked_ns = stamp_ns;
+    process->look_again = false;
+    process->cpu_ns = cpu_ns;
+    return 0;
+}
+
+/* What follows from it, once the rest is read. */
+static void member_settle(struct tree *tree, struct process *process)
+{
+    const struct pid_stat *stat = &process->stat;
+
+    if (process->passes == 0 && process->was_there)
+        process->baseline = ledger_of_process(stat, process->cpu_ns, process->has_io ? &process->io : NULL);
+    if (tree->options.read_commands && process->image != image_of(stat) && stat->state != 'Z')
+        read_command(tree, process);
+    if (stat->state == 'Z')
+        orphan_children(tree, process);
+}
+
 /* stat and io of a member, and whether it is still the one we know. */
 static int look_at(struct tree *tree, struct process *process, uint64_t cpu_ns, uint64_t stamp_ns)
 {
@@ -307,27 +392,17 @@ static int look_at(struct tree *tree, struct process *process, uint64_t cpu_ns, 
         return (int)length;
     if (pid_stat_parse(text, (size_t)length, &stat) < 0)
         return -EBADMSG;
-    if (!same_process(tree, process, &stat))
-        return -ESRCH;
-    process->fresh = true;
-    if (process->passes == 0 || stat.ppid != process->stat.ppid)
-        (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat.ppid);
-    process->stat = stat;
-    process->looked_ns = stamp_ns;
-    process->look_again = false;
-    process->cpu_ns = cpu_ns;
+    int code = member_take(tree, process, &stat, cpu_ns, stamp_ns);
+    if (code < 0)
+        return code;
     if (tree->options.read_io)
         member_read_io(tree, process);
-    if (process->passes == 0 && process->was_there)
-        process->baseline = ledger_of_process(&stat, cpu_ns, process->has_io ? &process->io : NULL);
-    if (tree->options.read_commands && process->image != image_of(&stat) && stat.state != 'Z')
-        read_command(tree, process);
-    if (stat.state == 'Z')
-        orphan_children(tree, process);
+    member_settle(tree, process);
     return 0;
 }
 
-int member_read(struct tree *tree, struct process *process)
+/* From its files, unless it has not run since they were read. */
+static int member_read_files(struct tree *tree, struct process *process)
 {
     uint64_t cpu_ns = 0;
     /* The clock first: should the pid be reused in between, the stat read after it shows another start; and
@@ -336,12 +411,22 @@ int member_read(struct tree *tree, struct process *process)
 
     if (tree->options.read_clock && process_clock_read(process->subject.id, &cpu_ns) < 0)
         cpu_ns = 0;
-    if (!has_not_run(process, cpu_ns, stamp_ns)) {
-        int code = look_at(tree, process, cpu_ns, stamp_ns);
+    int code = has_not_run(process, cpu_ns, stamp_ns) ? 0 : look_at(tree, process, cpu_ns, stamp_ns);
+    if (code == 0)
+        process->stat_ns = stamp_ns;
+    return code;
+}
+
+int member_read(struct tree *tree, struct process *process)
+{
+    if (process->by_tasks) {
+        process->stat_ns = process->looked_ns;
+        member_settle(tree, process);
+    } else {
+        int code = member_read_files(tree, process);
         if (code < 0)
             return code;
     }
-    process->stat_ns = stamp_ns;
     process->passes++;
     relate(tree, process);
     announce_spawn(tree, process, process->stat.ppid, SEEN_SAMPLED, process->subject.born_ns);

@@ -6,23 +6,41 @@
 
 #include "tree/tree.h"
 
+/* A child of ours that is none of the target's; or a descendant of one, which the kernel told of. */
+struct stranger {
+    pid_t pid;
+    bool is_descendant;
+};
+
 struct tree {
     struct tree_options options;
     struct pid_reader reader;
     struct process **members; /* in the order found: parents first */
     size_t count, capacity;
-    struct process *by_pid;    /* the living ones, hashed */
-    struct process *free_list; /* ended ones, their memory used again */
-    uint16_t *incarnations;    /* how often each pid was seen in this run; pages touched on demand */
-    pid_t *strangers;          /* children that we had before the command */
+    struct process *by_pid;     /* the living ones, hashed */
+    struct process *free_list;  /* ended ones, their memory used again */
+    uint16_t *incarnations;     /* how often each pid was seen in this run; pages touched on demand */
+    struct stranger *strangers; /* none of the target's */
     size_t stranger_count;
     size_t pid_max;
     uint64_t next_serial;
     pid_t self, root;
-    int connector_fd; /* -1: not in force */
-    uint64_t events_lost;
-    bool scan_once; /* events were lost: the next pass scans /proc */
-    char connector_reason[sizeof(((struct metron_error *)0)->message)];
+    struct lifecycle *source;      /* what the kernel tells; NULL: nothing */
+    bool told_from_start;          /* there was one before the command began */
+    uint64_t events_lost;          /* by sources before this one */
+    bool scan_once;                /* events were lost: the next pass scans /proc */
+    struct bpf_programs *programs; /* to read processes in one go; NULL: cannot */
+    uint64_t passes, task_passes;  /* all, and those that did */
+    struct task_index *task_index; /* scratch of it (tasks.c) */
+    size_t task_index_capacity, task_slots;
+    struct ended *ended; /* told since the last report */
+    size_t ended_count, ended_capacity;
+    struct ended_sum ended_sum;
+    bool ended_missed; /* somebody's end was not told */
+    bool root_oom;
+    bool has_root_killer;
+    struct event_sender root_killer;
+    char root_killer_name[16];
     enum tree_method method;
     struct ledger ledger;
     bool dropped_children; /* a parent that ignores SIGCHLD was seen */
@@ -54,6 +72,27 @@ void members_end(struct tree *tree, struct process *process);
 void members_sweep(struct tree *tree);
 void members_free(struct tree *tree);
 
+/* Has the source follow every member from this place on, and those that `look` (which drops nobody) finds
+ * meanwhile. 0 or a negative errno. */
+int follow_all(struct tree *tree, struct lifecycle *source, size_t from, void (*look)(struct tree *tree));
+/* A signal that should have ended it did not, or not yet (events.c). */
+void announce_spared(struct tree *tree, struct process *process);
+/* What is known of it by now is said: its birth, if that is still pending. */
+void announce_pending(struct tree *tree, struct process *process);
+/* The kernel has told of its end: remembers what it had used (ended.c). */
+void ended_add(struct tree *tree, struct process *process, const struct lifecycle_event *event);
+/* It has ended, and what it had used was not told. */
+void ended_miss(struct tree *tree);
+
+/* Reads all members in one go, if that is cheaper than one by one (tasks.c). */
+void tasks_read(struct tree *tree);
+
+/* Sets the program's command line from its arguments, each ended by NUL, masked. */
+void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length);
+/* What stat and its like told of a member; settles its identity. 0 or -ESRCH: it is another process. */
+int member_take(struct tree *tree, struct process *process, const struct pid_stat *stat, uint64_t cpu_ns,
+                uint64_t stamp_ns);
+
 /* Announcements; each once per process. */
 void announce_spawn(struct tree *tree, struct process *process, pid_t parent, enum event_seen seen,
                     uint64_t stamp_ns);
@@ -63,7 +102,9 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
 void discover_strangers(struct tree *tree);
 bool is_stranger(const struct tree *tree, pid_t pid);
 /* One more of them; false for want of memory. */
-bool add_stranger(struct tree *tree, pid_t pid);
+bool add_stranger(struct tree *tree, pid_t pid, bool is_descendant);
+/* The pid is in use again: if a stranger's descendant had it, that one has ended. */
+void forget_descendant(struct tree *tree, pid_t pid);
 /* It has ended, and its pid may be anybody's: true if it was one. */
 bool forget_stranger(struct tree *tree, pid_t pid);
 

@@ -9,31 +9,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "probe/connector.h"
 #include "probe/own_io.h"
 #include "tree/members.h"
 
 /* Linux' own upper bound on pids (PID_MAX_LIMIT): a count for each is virtual until a pid is seen. */
 #define PID_LIMIT ((size_t)4 * 1024 * 1024)
-/* Events are read within a fraction of a second. */
-#define EVENT_AGE_LIMIT_NS (60 * NS_PER_SECOND)
-
 static void tree_choose_method(struct tree *tree)
 {
-    struct metron_error error = {0};
-
-    tree->connector_fd = -1;
-    if (tree->options.connector)
-        tree->connector_fd = connector_open(&error);
+    tree->source = tree->options.source;
+    tree->told_from_start = tree->source != NULL;
+    if (tree->source)
+        tree->method = lifecycle_method(tree->source) == LIFECYCLE_BPF ? TREE_BPF : TREE_CONNECTOR;
     else
-        (void)error_set(&error, -ECANCELED, "switched off");
-    if (tree->connector_fd >= 0) {
-        tree->method = TREE_CONNECTOR;
-        return;
-    }
-    (void)snprintf(tree->connector_reason, sizeof(tree->connector_reason), "%s", error.message);
-    /* A session's orphans leave our sight (their new parent is not ours): only a scan finds them again. */
-    tree->method = tree->reader.has_children_files && !tree->options.session ? TREE_LISTINGS : TREE_SCAN;
+        /* A session's orphans leave our sight (their new parent is not ours): only a scan finds them again.
+         */
+        tree->method = tree->reader.has_children_files && !tree->options.session ? TREE_LISTINGS : TREE_SCAN;
 }
 
 struct tree *tree_new(const struct tree_options *options, struct metron_error *error)
@@ -44,7 +34,6 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
         return NULL;
     }
     tree->options = *options;
-    tree->connector_fd = -1;
     tree->self = getpid();
     tree->pid_max = PID_LIMIT;
     tree->wall_at_start = clock_wall();
@@ -66,8 +55,15 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
     tree_choose_method(tree);
     if (options->reaps)
         discover_strangers(tree);
-    if (options->session)
+    if (options->session) {
         discover_by_scan(tree);
+        code = tree->source ? follow_all(tree, tree->source, 0, discover_by_scan) : 0;
+        if (code < 0) {
+            (void)error_set(error, code, "the session cannot be followed: %s", strerror(-code));
+            tree_free(tree);
+            return NULL;
+        }
+    }
     for (size_t i = 0; i < tree->count; i++) {
         tree->members[i]->was_there = true;
         tree->members[i]->announced_spawn = true; /* it began before, and not here */
@@ -80,11 +76,11 @@ void tree_free(struct tree *tree)
     if (!tree)
         return;
     members_free(tree);
-    if (tree->connector_fd >= 0)
-        connector_close(tree->connector_fd);
     if (tree->incarnations)
         (void)munmap(tree->incarnations, PID_LIMIT * sizeof(*tree->incarnations));
     free(tree->strangers);
+    free(tree->ended);
+    free(tree->task_index);
     pid_reader_fini(&tree->reader);
     strbuf_fini(&tree->line);
     free(tree);
@@ -103,111 +99,6 @@ int tree_add_root(struct tree *tree, pid_t pid)
     return 0;
 }
 
-/* The member that forked, or NULL: one that has ended forks no more, its pid is somebody else's by now. */
-static struct process *forking_member(const struct tree *tree, pid_t pid)
-{
-    struct process *process = members_find(tree, pid);
-    return process && !process->announced_exit ? process : NULL;
-}
-
-static void on_fork(struct tree *tree, const struct connector_event *event)
-{
-    struct process *process = members_find(tree, event->tgid);
-
-    if (event->pid != event->tgid) {
-        if (process)
-            process->event_threads++;
-        return;
-    }
-    if (process && process->announced_exit) {
-        members_end(tree, process); /* the pid is in use again, whoever has it */
-        process = NULL;
-    }
-    struct process *parent = forking_member(tree, event->parent_tgid);
-    /* Our own child is the command, or a process it cloned as our child (CLONE_PARENT): both belong. */
-    bool of_us = event->parent_tgid == tree->self && (tree->options.reaps || event->pid == tree->root);
-    if ((!parent && !of_us) || is_stranger(tree, event->pid))
-        return;
-    if (!process)
-        process = members_add(tree, event->pid, event->stamp_ns);
-    if (!process)
-        return;
-    members_set_birth(tree, process, event->stamp_ns);
-    process->told_of_birth = true;
-    if (parent)
-        parent->has_children = true;
-    process->of_command = tree->options.reaps || event->pid == tree->root || (parent && parent->of_command);
-    announce_spawn(tree, process, event->parent_tgid, SEEN_EVENT, event->stamp_ns);
-}
-
-static void on_exit_event(struct tree *tree, const struct connector_event *event)
-{
-    struct process *process = members_find(tree, event->tgid);
-
-    /* A main thread may leave long before the others: the process ends with its last thread, which takes the
-     * exit code with it. Where threads may have begun before we listened, only its own stat can tell. */
-    if (!process || !process->told_of_birth || process->event_threads == 0 || --process->event_threads > 0)
-        return;
-    process->wait_status = event->wait_status;
-    process->has_status = true;
-    announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
-}
-
-static void visit_event(void *context, const struct connector_event *told)
-{
-    struct tree *tree = context;
-    struct connector_event copy = *told;
-    const struct connector_event *event = &copy;
-    uint64_t now_ns = clock_monotonic_ns();
-
-    /* The kernel's stamp is of the initial time namespace; in another one our clock is not that one. */
-    if (copy.stamp_ns > now_ns || now_ns - copy.stamp_ns > EVENT_AGE_LIMIT_NS)
-        copy.stamp_ns = now_ns;
-
-    switch (event->what) {
-    case CONNECTOR_FORK:
-        on_fork(tree, event);
-        break;
-    case CONNECTOR_EXEC: {
-        struct process *process = members_find(tree, event->tgid);
-        if (process)
-            process->image = 0; /* read the command line anew */
-        break;
-    }
-    case CONNECTOR_EXIT:
-        on_exit_event(tree, event);
-        break;
-    }
-}
-
-int tree_events_fd(const struct tree *tree)
-{
-    return tree->connector_fd;
-}
-
-void tree_read_events(struct tree *tree)
-{
-    bool lost = false;
-    int code;
-
-    if (tree->connector_fd < 0)
-        return;
-    do {
-        code = connector_read(tree->connector_fd, visit_event, tree);
-        if (code == -ENOBUFS) {
-            tree->events_lost++;
-            lost = true;
-        }
-    } while (code > 0 || code == -ENOBUFS);
-    if (!lost)
-        return;
-    /* The loss is told before what had been queued: only now is nothing known any more of who has which
-     * threads. */
-    tree->scan_once = true;
-    for (size_t i = 0; i < tree->count; i++)
-        tree->members[i]->told_of_birth = false;
-}
-
 bool process_is_zombie(const struct process *process)
 {
     return process->stat.state == 'Z' && process->stat.threads <= 1;
@@ -220,19 +111,46 @@ static void settle_unreaped(struct tree *tree, const struct process *process)
         ledger_add(&tree->ledger.gone, process->counted);
 }
 
+/* A member that is not there any more: nothing is left of it but, perhaps, the kernel's word on its end. */
+static void refresh_gone(struct tree *tree, struct process *process)
+{
+    tree_read_events(tree);
+    if (process->ended)
+        return;
+    /* That word may be a moment behind: it has until the next pass. What it had used is its parent's by now.
+     */
+    if (tree->method == TREE_BPF && !process->announced_exit && process->missing++ == 0 &&
+        process->announced_spawn)
+        return;
+    if (process->passes > 0)
+        settle_unreaped(tree, process);
+    /* One that was only ever a number in a listing leaves as it came, unannounced. */
+    if (process->announced_spawn)
+        announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
+    members_end(tree, process);
+}
+
+/* Waited for, and the kernel has not told of its end yet. */
+static void refresh_reaped(struct tree *tree, struct process *process)
+{
+    if (process->missing++ == 0)
+        return;
+    announce_exit(tree, process, SEEN_REAPED, clock_monotonic_ns());
+    members_end(tree, process);
+}
+
 static void refresh_member(struct tree *tree, struct process *process)
 {
-    int code = member_read(tree, process);
-
-    if (code == -ESRCH) {
-        if (process->passes > 0)
-            settle_unreaped(tree, process);
-        /* One that was only ever a number in a listing leaves as it came, unannounced. */
-        if (process->announced_spawn)
-            announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
-        members_end(tree, process);
+    if (process->was_reaped) {
+        refresh_reaped(tree, process);
         return;
     }
+    int code = member_read(tree, process);
+    if (code == -ESRCH) {
+        refresh_gone(tree, process);
+        return;
+    }
+    announce_pending(tree, process);
     /* Unreadable this time: the ledger keeps what it held of it. */
     if (code == 0)
         process->counted = ledger_minus(
@@ -254,12 +172,15 @@ void tree_refresh(struct tree *tree)
     tree->scan_once = false;
     tree->living = tree->zombies = 0;
     tree->ledger.live = (struct ledger_sum){0};
+    tasks_read(tree);
     /* The list grows while it is walked: children come after their parents, and are read after them. */
     for (size_t i = 0;; i++) {
         /* Only once it is known who has ended: a reused pid must lend its children to nobody. Both may add:
          * then the walk goes on. */
         if (i == tree->count && scan) {
             discover_by_scan(tree);
+            if (tree->method == TREE_BPF)
+                (void)follow_all(tree, tree->source, i, discover_by_scan);
             scan = false;
         }
         if (i == tree->count && list && tree->options.reaps)
@@ -282,13 +203,14 @@ unsigned tree_command_alive(struct tree *tree)
 
     tree_refresh(tree);
     for (size_t i = 0; i < tree->count; i++)
-        alive += tree->members[i]->of_command && !process_is_zombie(tree->members[i]);
+        alive += tree->members[i]->of_command && !tree->members[i]->was_reaped &&
+                 !process_is_zombie(tree->members[i]);
     return alive;
 }
 
 void tree_ignore(struct tree *tree, pid_t pid)
 {
-    (void)add_stranger(tree, pid);
+    (void)add_stranger(tree, pid, false);
 }
 
 void tree_unignore(struct tree *tree, pid_t pid)
@@ -361,9 +283,15 @@ void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusag
     tree->last_pid = 0;
     if (!process)
         return;
-    process->wait_status = wait_status;
+    if (!process->has_status)
+        process->wait_status = wait_status;
     process->has_status = true;
     announce_spawn(tree, process, 0, SEEN_REAPED, now_ns);
+    if (tree->method == TREE_BPF && !process->announced_exit) {
+        process->was_reaped = true; /* what it had used is told any moment */
+        process->fresh = false;
+        return;
+    }
     announce_exit(tree, process, SEEN_REAPED, now_ns);
     members_end(tree, process);
     members_sweep(tree);
@@ -389,7 +317,8 @@ unsigned tree_signal(struct tree *tree, int signal)
     tree_refresh(tree);
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];
-        if (process->of_command && !process_is_zombie(process) && send_signal(tree, process, signal))
+        if (process->of_command && !process->was_reaped && !process_is_zombie(process) &&
+            send_signal(tree, process, signal))
             reached++;
     }
     return reached;
@@ -439,6 +368,13 @@ bool tree_io_missed(const struct tree *tree)
 void tree_settle(struct tree *tree)
 {
     ledger_settle(&tree->ledger);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct process *process = tree->members[i];
+        if (process->was_reaped)
+            announce_exit(tree, process, SEEN_REAPED, clock_monotonic_ns());
+        announce_pending(tree, process);
+        announce_spared(tree, process);
+    }
 }
 
 const char *tree_cpu_missing(struct tree *tree)
@@ -475,12 +411,12 @@ uint64_t tree_killed(const struct tree *tree)
 
 uint64_t tree_events_lost(const struct tree *tree)
 {
-    return tree->events_lost;
+    return tree->events_lost + (tree->source ? lifecycle_lost(tree->source) : 0);
 }
 
 bool tree_counts_all(const struct tree *tree)
 {
-    return tree->method == TREE_CONNECTOR && tree->events_lost == 0 && !tree->options.session;
+    return tree->told_from_start && tree_events_lost(tree) == 0 && !tree->options.session;
 }
 
 enum tree_method tree_method(const struct tree *tree)
@@ -490,7 +426,17 @@ enum tree_method tree_method(const struct tree *tree)
 
 const char *tree_method_reason(const struct tree *tree)
 {
-    return tree->method == TREE_CONNECTOR ? NULL : tree->connector_reason;
+    return tree->source ? NULL : tree->options.why_no_source;
+}
+
+bool tree_root_was_oom_killed(const struct tree *tree)
+{
+    return tree->root_oom;
+}
+
+const struct event_sender *tree_root_killer(const struct tree *tree)
+{
+    return tree->has_root_killer ? &tree->root_killer : NULL;
 }
 
 struct pid_reader *tree_reader(struct tree *tree)

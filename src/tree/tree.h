@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "probe/lifecycle.h"
 #include "probe/pid_dir.h"
 #include "probe/pid_stat.h"
 #include "schema/event.h"
@@ -43,7 +44,8 @@
 struct process_files {
     uint64_t rss_bytes, hwm_bytes, voluntary_switches, involuntary_switches, fds, fd_limit;
     bool has_rss, has_hwm, has_switches, has_fds, has_fd_limit;
-    uint64_t looked_ns; /* the process's at that time: another by now means that it has run since */
+    uint64_t looked_ns;  /* the process's at that time: another by now means that it has run since */
+    uint64_t fds_cpu_ns; /* its CPU clock when its descriptors were counted; 0: they were not */
 };
 
 struct process {
@@ -74,8 +76,27 @@ struct process {
     bool fresh;             /* it was read in the latest pass: what is said above is of now */
     bool told_of_birth;     /* by the connector: then event_threads counts all its threads */
     unsigned event_threads; /* threads begun and not ended, as the connector told */
-    bool of_command;        /* the command or a descendant of it, not just a member of its session */
-    bool ended;             /* gone: leaves at the end of the pass */
+    uint64_t kernel_id;     /* of its system calls; 0: none */
+    bool command_is_told;   /* by the kernel, of the program it has: no need to read it */
+    bool was_reaped;        /* waited for: only the kernel's word on its end is still to come */
+    unsigned missing;       /* passes that did not find it, although its end was not told */
+    bool by_tasks;          /* the latest pass read it in one go with the others (tree/tasks.c), */
+    size_t task_order;      /* in this place, */
+    size_t task_slot;       /* its threads added up in that one; both from 1 */
+    bool spawn_is_pending;  /* its birth is said once its command line is known: */
+    enum event_seen spawn_seen;
+    pid_t forker;
+    uint64_t forked_ns;
+    bool use_is_told; /* what it had used when it ended: */
+    struct event_use use;
+    struct deadly_signal { /* one that ends it, unless it is blocked; number 0: none */
+        int number;
+        pid_t sender;
+        uint64_t stamp_ns;
+        char name[16];
+    } deadly;
+    bool of_command; /* the command or a descendant of it, not just a member of its session */
+    bool ended;      /* gone: leaves at the end of the pass */
     bool announced_spawn, announced_exit;
     int wait_status;
     bool has_status;
@@ -85,7 +106,26 @@ struct process {
 
 #define TREE_LOOK_AGAIN_NS (5 * NS_PER_SECOND)
 
-enum tree_method { TREE_CONNECTOR, TREE_LISTINGS, TREE_SCAN };
+/* How members are learnt: told by the kernel (our programs in it, or its process connector), or looked for.
+ */
+enum tree_method { TREE_BPF, TREE_CONNECTOR, TREE_LISTINGS, TREE_SCAN };
+
+/* What was told of a process when it ended. */
+struct ended {
+    struct subject subject;
+    uint64_t kernel_id; /* of its system calls; 0: none */
+    struct lifecycle_use use;
+    uint64_t max_rss_bytes; /* 0: not told */
+    double lifetime_seconds;
+};
+
+/* Of all that ended. */
+struct ended_sum {
+    struct lifecycle_use use;
+    uint64_t max_rss_bytes; /* the largest */
+    uint64_t processes;
+    bool is_whole; /* everybody's end was told, from the start */
+};
 
 struct tree_options {
     const char *proc_root;            /* "/proc" */
@@ -94,7 +134,8 @@ struct tree_options {
     uint64_t start_ns;                /* members born before it have a baseline */
     bool reaps;                       /* we are their sub-reaper */
     pid_t session;                    /* follow this session as well; 0: none */
-    bool connector;                   /* use it where it answers */
+    struct lifecycle *source;         /* what the kernel tells; NULL: it is not asked. Borrowed */
+    const char *why_no_source;        /* text that outlives the tree; NULL with a source */
     bool read_clock;                  /* CPU clocks are wanted */
     bool read_io;                     /* I/O counters are wanted */
     bool read_commands;               /* command lines are wanted */
@@ -111,9 +152,17 @@ void tree_free(struct tree *tree);
 
 /* The command was started: the first member. */
 int tree_add_root(struct tree *tree, pid_t pid);
-/* Descriptor to poll for kernel events, -1 without. Read them with tree_read_events, often enough. */
-int tree_events_fd(const struct tree *tree);
+/* Takes in what the kernel has told since. To be called often enough (lifecycle_is_patient). */
 void tree_read_events(struct tree *tree);
+/* Listens to another source from now on; nobody gets lost in between. The one before is read to its end and
+ * not used any more. 0, or a negative errno: the new one could not take over, all stays as it was. */
+int tree_listen(struct tree *tree, struct lifecycle *source);
+/* Processes may be read in one go from now on, where that is cheaper. Borrowed. */
+void tree_use_tasks(struct tree *tree, struct bpf_programs *programs);
+/* How many passes read processes one by one, and how many in one go. */
+void tree_passes(const struct tree *tree, uint64_t *one_by_one, uint64_t *in_one_go);
+/* The last process has ended: waits a moment for what the kernel has yet to tell of those that did. */
+void tree_drain(struct tree *tree);
 /* One pass: finds new members, reads every member, drops the gone, closes the books. */
 void tree_refresh(struct tree *tree);
 /* A child of ours has ended and is about to be reaped: what must be read of it before that. */
@@ -146,13 +195,23 @@ bool tree_has_io(const struct tree *tree);    /* I/O counters of somebody were r
 void tree_settle(struct tree *tree);
 /* What the ledger is known to miss; NULL: nothing. Borrowed. */
 const char *tree_cpu_missing(struct tree *tree);
+/* Those whose end was told, with what they had used, since tree_forget_ended; and all of them together. */
+size_t tree_ended_count(const struct tree *tree);
+const struct ended *tree_ended(const struct tree *tree, size_t index);
+void tree_forget_ended(struct tree *tree);
+const struct ended_sum *tree_ended_sum(const struct tree *tree);
+/* CPU seconds that living members have used themselves, as of the last pass. */
+double tree_living_cpu_seconds(const struct tree *tree);
 uint64_t tree_spawned(const struct tree *tree);
 uint64_t tree_exited(const struct tree *tree);
 uint64_t tree_killed(const struct tree *tree);      /* of those, known to have died of SIGKILL */
 uint64_t tree_events_lost(const struct tree *tree); /* times the kernel dropped events for us */
 bool tree_counts_all(const struct tree *tree);      /* every spawn and exit was told, none lost */
 enum tree_method tree_method(const struct tree *tree);
-const char *tree_method_reason(const struct tree *tree); /* why not the connector; NULL if it is in force */
-struct pid_reader *tree_reader(struct tree *tree);       /* the shared reader, for collectors */
+const char *tree_method_reason(const struct tree *tree); /* why the kernel does not tell; NULL if it does */
+bool tree_root_was_oom_killed(const struct tree *tree);  /* the kernel told so */
+/* Who sent the signal that ended the command; NULL: not told. Its name is borrowed from the tree. */
+const struct event_sender *tree_root_killer(const struct tree *tree);
+struct pid_reader *tree_reader(struct tree *tree); /* the shared reader, for collectors */
 
 #endif

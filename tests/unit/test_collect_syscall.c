@@ -7,7 +7,7 @@
 
 static struct {
     struct syscall_table target, process;
-    uint64_t serial; /* whose counts `process` is */
+    uint64_t kernel_id; /* whose counts `process` is */
     unsigned updates;
     int failure;
 } counted;
@@ -19,10 +19,10 @@ static int update(void *given)
     return counted.failure;
 }
 
-static const struct syscall_table *of_process(void *given, uint64_t serial)
+static const struct syscall_table *of_process(void *given, uint64_t kernel_id)
 {
     (void)given;
-    return serial == counted.serial ? &counted.process : NULL;
+    return kernel_id == counted.kernel_id ? &counted.process : NULL;
 }
 
 static const struct syscall_table *of_target(void *given)
@@ -128,7 +128,7 @@ static void the_target_and_each_process_have_their_own_counts(void **state)
     pid_t root = start_root(sleeps);
     await_said(1);
     tree_refresh(watch.tree);
-    counted.serial = who(root)->subject.serial;
+    counted.kernel_id = who(root)->kernel_id = 7;
 
     const struct row *single = one_pass(UINT64_MAX);
     assert_int_equal(counted.updates, 1);
@@ -140,7 +140,7 @@ static void the_target_and_each_process_have_their_own_counts(void **state)
     assert_float_equal(amount(single, "syscall_errors_total", "getppid"), -1, 0); /* none: left out */
     assert_int_equal(pass.count, 1);
     const struct row *row = row_of(root);
-    assert_int_equal(row->subject.serial, counted.serial);
+    assert_int_equal(row->subject.serial, who(root)->subject.serial);
     assert_false(row->ended);
     assert_float_equal(amount(row, "syscall_counts", "read"), 4, 0);
     assert_float_equal(amount(row, "syscall_seconds", "read"), 0.5, 1e-12);
@@ -152,10 +152,11 @@ static void a_process_that_was_not_counted_has_no_row(void **state)
 {
     context.syscalls = &tells_all;
     watch_tree(state);
-    (void)start_root(sleeps);
+    pid_t root = start_root(sleeps);
     await_said(1);
     tree_refresh(watch.tree);
-    counted.serial = UINT64_MAX;
+    counted.kernel_id = 7;
+    who(root)->kernel_id = 8;
     (void)one_pass(UINT64_MAX);
     assert_int_equal(pass.count, 0);
     end_pass();
@@ -170,7 +171,7 @@ static void what_nobody_selected_is_not_made(void **state)
     pid_t root = start_root(sleeps);
     await_said(1);
     tree_refresh(watch.tree);
-    counted.serial = who(root)->subject.serial;
+    counted.kernel_id = who(root)->kernel_id = 7;
     const struct row *single = one_pass(UINT64_C(1) << wanted->field);
     assert_true(has(single, "syscall_seconds_total"));
     assert_false(has(single, "syscall_counts_total"));

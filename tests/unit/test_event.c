@@ -81,12 +81,98 @@ static void a_kill_tells_its_signal(void **state)
     assert_null(strstr(json_of(event), "exit_code"));
 }
 
+static void a_signal_tells_which_and_by_whom(void **state)
+{
+    (void)state;
+    const struct event_sender sender = {99, "na\xffme"};
+    const struct event event = {
+        .type = EVENT_SIGNAL, .seen = SEEN_EVENT, .pid = 1, .signal_num = SIGUSR1, .sender = &sender};
+
+    assert_string_equal(json_of(event), "{" STAMP "\"event_type\":\"signal\",\"pid\":1,\"signal_num\":10,"
+                                        "\"sender_pid\":99,\"sender\":\"na\\\\xffme\",\"seen\":\"event\"}");
+}
+
+static void a_sender_is_told_as_far_as_it_is_known(void **state)
+{
+    (void)state;
+    const struct event_sender kernel = {0, NULL}, named_kernel = {0, "init"}, nameless = {99, NULL},
+                              poser = {99, "kernel"};
+    struct event event = {.type = EVENT_KILL,
+                          .seen = SEEN_EVENT,
+                          .pid = 1,
+                          .has_status = true,
+                          .wait_status = SIGKILL,
+                          .signal_num = SIGTERM}; /* sent, but it is not what it died of */
+
+    assert_null(strstr(json_of(event), "sender"));
+    event.sender = &kernel;
+    assert_string_equal(json_of(event), "{" STAMP "\"event_type\":\"kill\",\"pid\":1,\"signal_num\":9,"
+                                        "\"sender\":\"kernel\",\"seen\":\"event\"}");
+    event.sender = &named_kernel;
+    assert_non_null(strstr(json_of(event), "\"sender\":\"kernel\""));
+    event.sender = &nameless;
+    assert_non_null(strstr(json_of(event), "\"sender_pid\":99,\"seen\""));
+    event.sender = &poser;
+    assert_non_null(strstr(json_of(event), "\"sender_pid\":99,\"sender\":\"kernel\""));
+    event.type = EVENT_EXIT; /* who killed it stands in the kill */
+    assert_null(strstr(json_of(event), "sender"));
+}
+
+static void a_kill_without_status_still_has_its_signal(void **state)
+{
+    (void)state;
+    struct event event = {.type = EVENT_KILL, .seen = SEEN_EVENT, .pid = 1, .signal_num = SIGTERM};
+
+    assert_string_equal(json_of(event),
+                        "{" STAMP "\"event_type\":\"kill\",\"pid\":1,\"signal_num\":15,\"seen\":\"event\"}");
+    event.type = EVENT_EXIT; /* one that it was sent is not how it ended */
+    assert_null(strstr(json_of(event), "signal_num"));
+}
+
+static void an_oom_tells_the_victim(void **state)
+{
+    (void)state;
+    const struct event event = {.type = EVENT_OOM, .seen = SEEN_EVENT, .pid = 7, .command = "hog"};
+
+    assert_string_equal(json_of(event), "{" STAMP "\"event_type\":\"oom\",\"pid\":7,\"command\":\"hog\","
+                                        "\"seen\":\"event\"}");
+}
+
+static void an_exit_tells_what_was_used(void **state)
+{
+    (void)state;
+    struct event_use use = {.cpu_seconds = 0.0012345,
+                            .lifetime_seconds = 1.5,
+                            .max_rss_bytes = 1048576,
+                            .read_bytes = 4096,
+                            .write_bytes = UINT64_C(5) << 40,
+                            .minor_faults = 77,
+                            .major_faults = 3};
+    struct event event = {.type = EVENT_EXIT, .seen = SEEN_EVENT, .pid = 1, .has_status = true, .use = &use};
+
+    assert_string_equal(json_of(event),
+                        "{" STAMP "\"event_type\":\"exit\",\"pid\":1,\"exit_code\":0,"
+                        "\"cpu_seconds\":0.0012345,\"lifetime_seconds\":1.5,\"max_rss\":1048576,"
+                        "\"read_bytes\":4096,\"write_bytes\":5497558138880,\"minor_faults\":77,"
+                        "\"major_faults\":3,\"seen\":\"event\"}");
+    use.max_rss_bytes = 0; /* nobody has none: it was not told */
+    assert_null(strstr(json_of(event), "max_rss"));
+    use.lifetime_seconds = 0;
+    assert_null(strstr(json_of(event), "lifetime"));
+    use.cpu_seconds = 0; /* nothing used was told too */
+    assert_non_null(strstr(json_of(event), "\"cpu_seconds\":0,"));
+    event.type = EVENT_KILL; /* it stands in the exit, once */
+    assert_null(strstr(json_of(event), "cpu_seconds"));
+}
+
 static void every_type_has_its_name(void **state)
 {
     (void)state;
     assert_string_equal(event_type_name(EVENT_SPAWN), "spawn");
     assert_string_equal(event_type_name(EVENT_EXIT), "exit");
     assert_string_equal(event_type_name(EVENT_KILL), "kill");
+    assert_string_equal(event_type_name(EVENT_SIGNAL), "signal");
+    assert_string_equal(event_type_name(EVENT_OOM), "oom");
 }
 
 static int end(void **state)
@@ -99,8 +185,15 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_spawn_tells_who_and_by_whom), cmocka_unit_test(what_is_unknown_is_absent),
-        cmocka_unit_test(an_exit_tells_its_code),        cmocka_unit_test(a_kill_tells_its_signal),
+        cmocka_unit_test(a_spawn_tells_who_and_by_whom),
+        cmocka_unit_test(what_is_unknown_is_absent),
+        cmocka_unit_test(an_exit_tells_its_code),
+        cmocka_unit_test(a_kill_tells_its_signal),
+        cmocka_unit_test(a_signal_tells_which_and_by_whom),
+        cmocka_unit_test(a_sender_is_told_as_far_as_it_is_known),
+        cmocka_unit_test(a_kill_without_status_still_has_its_signal),
+        cmocka_unit_test(an_oom_tells_the_victim),
+        cmocka_unit_test(an_exit_tells_what_was_used),
         cmocka_unit_test(every_type_has_its_name),
     };
 

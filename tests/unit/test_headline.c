@@ -248,6 +248,105 @@ static void cpu_that_left_the_group_is_the_ledgers(void **state)
     answer_is(&headline.cpu_seconds, 5, "proc_cpu_seconds", "left its control group");
 }
 
+static void ends_that_were_all_told_count_cpu_before_the_ledger(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_cpu_seconds", 1}, {"exit_cpu_seconds_total", 60}};
+    static const struct headline_method_facts lossy = {.cpu_note = "not conserved"};
+    const struct headline headline = HEADLINE(known, &lossy);
+
+    answer_is(&headline.cpu_seconds, 60, "exit_cpu_seconds_total",
+              NULL); /* the ledger's loss is not theirs */
+}
+
+static void the_living_are_added_to_the_ends_and_it_is_said(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_cpu_seconds", 1}, {"exit_cpu_seconds_total", 60}};
+    static const struct headline_method_facts some_live = {.living_cpu_seconds = 2.5};
+    const struct headline headline = HEADLINE(known, &some_live);
+
+    answer_is(&headline.cpu_seconds, 62.5, "exit_cpu_seconds_total", "with what living processes had used");
+}
+
+static void without_totals_of_the_ends_the_living_are_the_ledgers(void **state)
+{
+    (void)state;
+    static const struct known known[] = {{"proc_cpu_seconds", 7}, {"exit_max_rss_max", 60}};
+    static const struct headline_method_facts some_live = {.living_cpu_seconds = 2.5};
+    const struct headline headline = HEADLINE(known, &some_live);
+
+    answer_is(&headline.cpu_seconds, 7, "proc_cpu_seconds", NULL);
+    assert_false(headline_from(NULL, 0, &some_live).cpu_seconds.has);
+}
+
+static void an_own_group_counts_cpu_before_the_ends(void **state)
+{
+    (void)state;
+    static const struct known known[] = {
+        {"proc_cpu_seconds", 1}, {"exit_cpu_seconds_total", 59.9}, {"cgroup_cpu_seconds", 60}};
+    const struct headline headline = HEADLINE(known, &own_group), inherited = HEADLINE(known, &exact);
+
+    answer_is(&headline.cpu_seconds, 60, "cgroup_cpu_seconds", NULL);
+    answer_is(&inherited.cpu_seconds, 59.9, "exit_cpu_seconds_total", NULL);
+}
+
+static void cpu_that_left_the_group_is_that_of_the_ends(void **state)
+{
+    (void)state;
+    static const struct known known[] = {
+        {"proc_cpu_seconds", 1}, {"exit_cpu_seconds_total", 60}, {"cgroup_cpu_seconds", 0.5}};
+    const struct headline headline = HEADLINE(known, &own_group);
+
+    answer_is(&headline.cpu_seconds, 60, "exit_cpu_seconds_total", "left its control group");
+}
+
+static void the_peak_of_one_that_ended_is_a_single_peak(void **state)
+{
+    (void)state;
+    static const struct known largest[] = {{"proc_hwm_max", 20},
+                                           {"rusage_max_rss", 10},
+                                           {"exit_max_rss_max", 300},
+                                           {"smaps_peak_pss_total", 25}};
+    static const struct known alone[] = {
+        {"proc_hwm_max", 20}, {"exit_max_rss_max", 300}, {"proc_spawned", 1}};
+    static const struct known smaller[] = {{"proc_hwm_max", 20}, {"exit_max_rss_max", 10}};
+    const struct headline several = HEADLINE(largest, &exact), one = HEADLINE(alone, &exact),
+                          beside = HEADLINE(smaller, &exact);
+
+    answer_is(&several.peak_memory_bytes, 300, "exit_max_rss_max", "largest single process");
+    answer_is(&one.peak_memory_bytes, 300, "exit_max_rss_max", NULL);
+    answer_is(&beside.peak_memory_bytes, 20, "proc_hwm_max", "largest single process");
+}
+
+static void the_ledger_misses_what_the_group_or_the_ends_have(void **state)
+{
+    (void)state;
+    static const struct {
+        double ledger, ends, group, living;
+        bool own, misses;
+    } cases[] = {
+        {10, 10, 10, 0, true, false}, {10, 20, 10, 0, true, true},   {10, 20, 10, 0, false, true},
+        {10, 10, 20, 0, true, true},  {10, 10, 20, 0, false, false}, {10, 10, 10, 5, false, true},
+        {10, 9, 9, 0, true, false},   {10, 5, 10, 5, true, false},   {10, 10.02, 10, 0, true, false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct known known[] = {{"proc_cpu_seconds", cases[i].ledger},
+                                      {"exit_cpu_seconds_total", cases[i].ends},
+                                      {"cgroup_cpu_seconds", cases[i].group}};
+        const struct headline_method_facts facts = {.own_cgroup = cases[i].own,
+                                                    .living_cpu_seconds = cases[i].living};
+        struct record summary = summary_of(known, COUNT(known));
+
+        if (headline_ledger_misses(&summary, &facts) != cases[i].misses)
+            fail_msg("case %zu", i);
+        summary.entries++; /* without the ledger there is nothing to miss */
+        summary.count--;
+        assert_false(headline_ledger_misses(&summary, &facts));
+    }
+}
+
 static void memory_of_an_inherited_group_is_not_the_targets(void **state)
 {
     (void)state;
@@ -283,13 +382,10 @@ static void one_process_in_all_needs_no_warning(void **state)
 static void every_method_stands_beside_the_others_with_its_bias(void **state)
 {
     (void)state;
-    static const struct known known[] = {{"rusage_max_rss", 1},
-                                         {"proc_hwm_max", 2},
-                                         {"proc_peak_rss_total", 3},
-                                         {"smaps_peak_pss_total", 4},
-                                         {"cgroup_peak_mem_anon_shmem", 5},
-                                         {"cgroup_mem_peak", 6},
-                                         {"proc_cpu_seconds", 7}};
+    static const struct known known[] = {{"rusage_max_rss", 1},       {"exit_max_rss_max", 8},
+                                         {"proc_hwm_max", 2},         {"proc_peak_rss_total", 3},
+                                         {"smaps_peak_pss_total", 4}, {"cgroup_peak_mem_anon_shmem", 5},
+                                         {"cgroup_mem_peak", 6},      {"proc_cpu_seconds", 7}};
     static const struct {
         const char *source;
         double value;
@@ -300,6 +396,7 @@ static void every_method_stands_beside_the_others_with_its_bias(void **state)
         {"smaps_peak_pss_total", 4, "proportional shares", "between two readings is missed"},
         {"proc_peak_rss_total", 3, "sum of resident memory", "once per process"},
         {"proc_hwm_max", 2, "largest high-water mark of a single process", "one process only"},
+        {"exit_max_rss_max", 8, "at its end, kept by the kernel", "one process only"},
         {"rusage_max_rss", 1, "wait4", "one process only"},
     };
     const struct headline headline = HEADLINE(known, &own_group);
@@ -430,6 +527,42 @@ static void cpu_beyond_its_tolerance_is_a_disagreement(void **state)
     }
 }
 
+static void ends_and_the_group_are_compared_as_well(void **state)
+{
+    (void)state;
+    static const struct {
+        double group, ends, living;
+        const char *part; /* NULL: they agree */
+    } cases[] = {
+        {10, 10, 0, NULL},
+        {10, 5, 5, NULL}, /* the living belong to it */
+        {10, 9.91, 0, NULL},
+        {0.1, 0.06, 0, NULL},
+        {10, 9.8, 0, "the group is right"},
+        {10, 5, 0, "the group is right"},
+        {9.8, 5, 5, "their ends are right"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct known known[] = {{"cgroup_cpu_seconds", cases[i].group},
+                                      {"exit_cpu_seconds_total", cases[i].ends},
+                                      {"proc_cpu_seconds", cases[i].group}};
+        const struct headline_method_facts facts = {.own_cgroup = true,
+                                                    .living_cpu_seconds = cases[i].living};
+        const char *text = said(known, 3, &facts);
+
+        if (!cases[i].part) {
+            assert_string_equal(text, "");
+        } else {
+            assert_non_null(strstr(text, "CPU: "));
+            assert_non_null(strstr(text, "the ends of its processes"));
+            assert_non_null(strstr(text, cases[i].part));
+            assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
+        }
+        assert_string_equal(said(known, 3, &exact), ""); /* the group holds others */
+    }
+}
+
 static void a_disagreement_tells_both_numbers(void **state)
 {
     (void)state;
@@ -496,6 +629,13 @@ int main(void)
         cmocka_unit_test(of_two_upper_bounds_the_lower_is_taken),
         cmocka_unit_test(a_charge_below_the_peak_is_no_bound),
         cmocka_unit_test(cpu_that_left_the_group_is_the_ledgers),
+        cmocka_unit_test(ends_that_were_all_told_count_cpu_before_the_ledger),
+        cmocka_unit_test(the_living_are_added_to_the_ends_and_it_is_said),
+        cmocka_unit_test(without_totals_of_the_ends_the_living_are_the_ledgers),
+        cmocka_unit_test(an_own_group_counts_cpu_before_the_ends),
+        cmocka_unit_test(cpu_that_left_the_group_is_that_of_the_ends),
+        cmocka_unit_test(the_peak_of_one_that_ended_is_a_single_peak),
+        cmocka_unit_test(the_ledger_misses_what_the_group_or_the_ends_have),
         cmocka_unit_test(memory_of_an_inherited_group_is_not_the_targets),
         cmocka_unit_test(a_single_process_is_not_called_an_upper_bound),
         cmocka_unit_test(one_process_in_all_needs_no_warning),
@@ -506,6 +646,7 @@ int main(void)
         cmocka_unit_test(stalls_are_those_of_the_own_group),
         cmocka_unit_test(stalls_of_a_shared_group_or_of_the_machine_are_said_to_be_so),
         cmocka_unit_test(cpu_beyond_its_tolerance_is_a_disagreement),
+        cmocka_unit_test(ends_and_the_group_are_compared_as_well),
         cmocka_unit_test(a_disagreement_tells_both_numbers),
         cmocka_unit_test(shares_beyond_the_charge_are_a_disagreement),
         cmocka_unit_test(what_measures_something_else_does_not_disagree),

@@ -354,9 +354,10 @@ static void a_cost_names_what_is_read(void **state)
     assert_string_equal(cost_text(COST_STAT | COST_CLOCK | COST_CGROUP, text), "stat+clock+cgroup");
     assert_string_equal(cost_text(COST_PS, text), "ps");
     assert_string_equal(cost_text(COST_SYSCALLS, text), "syscalls");
+    assert_string_equal(cost_text(COST_EVENTS, text), "events");
     assert_string_equal(cost_text(~0U, text), /* the longest there can be */
                         "stat+clock+statm+status+tasks+fd+limits+cmdline+system+io+smaps+cgroup+pressure+ps"
-                        "+syscalls");
+                        "+syscalls+events");
 }
 
 int main(void)

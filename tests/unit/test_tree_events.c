@@ -23,7 +23,7 @@ static void spawn_is_told_before_exit_and_the_exit_with_its_code(void **state)
     assert_int_equal(watch.told[0].type, EVENT_SPAWN);
     assert_int_equal(watch.told[0].pid, root);
     assert_int_equal(watch.told[0].ppid, getpid());
-    assert_int_equal(watch.told[0].seen, method_of(state) == TREE_CONNECTOR ? SEEN_EVENT : SEEN_SAMPLED);
+    assert_int_equal(watch.told[0].seen, is_told(state) ? SEEN_EVENT : SEEN_SAMPLED);
     let_go(1);
     await_reaped(1);
     tree_refresh(watch.tree);
@@ -34,7 +34,7 @@ static void spawn_is_told_before_exit_and_the_exit_with_its_code(void **state)
     assert_int_equal(WEXITSTATUS(watch.told[1].wait_status), 42);
     assert_true(watch.told[1].has_start);
     assert_non_null(strstr(watch.told[1].command, "test_tree_events"));
-    assert_int_equal(watch.told[1].seen, method_of(state) == TREE_CONNECTOR ? SEEN_EVENT : SEEN_REAPED);
+    assert_int_equal(watch.told[1].seen, is_told(state) ? SEEN_EVENT : SEEN_REAPED);
     assert_int_equal(watch.ended, 1);
 }
 
@@ -119,7 +119,7 @@ static void a_child_that_its_parent_waited_for_has_its_exit_told(void **state)
     tree_refresh(watch.tree);
     assert_null(who(child));
     assert_int_equal(times_told(EVENT_EXIT, child), 1);
-    if (method_of(state) == TREE_CONNECTOR) { /* nobody else can know the code */
+    if (is_told(state)) { /* nobody else can know the code */
         assert_true(told_of(EVENT_EXIT, child)->has_status);
         assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, child)->wait_status), 5);
     } else {
@@ -167,7 +167,7 @@ static void every_process_has_exactly_one_spawn_and_one_exit_in_this_order(void 
     assert_int_equal(watch.told_count, tree_spawned(watch.tree) + tree_exited(watch.tree));
     assert_int_equal(tree_spawned(watch.tree), tree_exited(watch.tree));
     assert_true(watch.ended >= tree_exited(watch.tree)); /* some are gone before they are read */
-    if (method_of(state) == TREE_CONNECTOR && tree_events_lost(watch.tree) == 0)
+    if (is_told(state) && tree_events_lost(watch.tree) == 0)
         assert_int_equal(tree_spawned(watch.tree), 1 + 120 + 15);
 }
 
@@ -431,7 +431,7 @@ static void lost_events_are_counted_and_healed_by_a_listing(void **state)
     watch_begin(state);
     int least = 0;
     /* So little room that the storm below cannot fit. */
-    assert_int_equal(setsockopt(tree_events_fd(watch.tree), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+    assert_int_equal(setsockopt(lifecycle_fd(watch.source), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
     pid_t storm = start_root(body_storm);
     int status;
     struct rusage usage;
@@ -464,7 +464,7 @@ static void threads_whose_beginning_was_lost_may_end(void **state)
     pid_t root = start_root(body_with_late_threads);
     await_said(1);
     tree_refresh(watch.tree); /* its own beginning was told */
-    assert_int_equal(setsockopt(tree_events_fd(watch.tree), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+    assert_int_equal(setsockopt(lifecycle_fd(watch.source), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
     pid_t storm = start(body_storm); /* fills what room there is */
     int status;
     struct rusage usage;
@@ -473,7 +473,7 @@ static void threads_whose_beginning_was_lost_may_end(void **state)
     await_said(2);
     tree_reap(watch.tree, storm, status, &usage);
     assert_true(tree_events_lost(watch.tree) > 0);
-    assert_int_equal(setsockopt(tree_events_fd(watch.tree), SOL_SOCKET, SO_RCVBUF, &much, sizeof(much)), 0);
+    assert_int_equal(setsockopt(lifecycle_fd(watch.source), SOL_SOCKET, SO_RCVBUF, &much, sizeof(much)), 0);
     let_go(1);
     await_said(3);
     tree_refresh(watch.tree);
@@ -501,7 +501,7 @@ static void the_end_of_a_thread_is_not_the_status_of_its_process(void **state)
     await_said(2);
     tree_refresh(watch.tree); /* its threads were told to end, each with status 0 */
     int least = 0;
-    assert_int_equal(setsockopt(tree_events_fd(watch.tree), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+    assert_int_equal(setsockopt(lifecycle_fd(watch.source), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
     assert_true(wait_checked(start(body_storm)) >= 0); /* fills what room there is */
     let_go(2);
     assert_int_equal(WEXITSTATUS(wait_checked(leader)), 3);

@@ -123,12 +123,11 @@ static void the_ledger_never_falls_and_conserves_a_fork_storm(void **state)
     if (fabs(cpu_published() - truth) > 0.01 * truth)
         fail_msg("the ledger has %.6f s, the kernel %.6f s", cpu_published(), truth);
     assert_int_equal(tree_spawned(watch.tree), tree_exited(watch.tree));
-    if (method_of(state) == TREE_CONNECTOR && tree_events_lost(watch.tree) == 0)
+    if (is_told(state) && tree_events_lost(watch.tree) == 0)
         assert_int_equal(tree_spawned(watch.tree), STORM_PROCESSES);
     else
         assert_in_range(tree_spawned(watch.tree), 1, STORM_PROCESSES);
-    assert_int_equal(tree_counts_all(watch.tree),
-                     method_of(state) == TREE_CONNECTOR && tree_events_lost(watch.tree) == 0);
+    assert_int_equal(tree_counts_all(watch.tree), is_told(state) && tree_events_lost(watch.tree) == 0);
     assert_int_equal(tree_living(watch.tree), 0);
 }
 

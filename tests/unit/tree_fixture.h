@@ -3,8 +3,8 @@
  *
  * A test starts bodies (functions run in a child), which say() that they have come to a point and then
  * wait_for_go(); what they share is one page of memory. Every test runs once for each way of finding members:
- * events of the process connector (skipped where the kernel does not answer), children files, a scan of
- * /proc.
+ * events of our programs in the kernel, or of the process connector (skipped where they cannot be had),
+ * children files, a scan of /proc.
  */
 #ifndef METRON_TESTS_TREE_FIXTURE_H
 #define METRON_TESTS_TREE_FIXTURE_H
@@ -31,6 +31,7 @@
 
 #include "../workloads/workload.h"
 #include "base/clock.h"
+#include "probe/bpf_programs.h"
 #include "probe/kernel.h"
 #include "tree/tree.h"
 
@@ -52,10 +53,24 @@ struct told {
     int wait_status;
     bool has_start;
     char command[256];
+    int signal_num;
+    bool has_sender;
+    pid_t sender;
+    char sender_name[32];
+    bool has_use;
+    struct event_use use;
 };
+
+/* Our programs in the kernel: loaded when the first test wants them, for all of a test program. */
+static struct {
+    struct bpf_programs *programs;
+    struct metron_error error; /* why there are none */
+    bool tried;
+} kernel_side;
 
 static struct {
     struct tree *tree;
+    struct lifecycle *source;
     struct kernel_facts facts;
     struct told told[TOLD_MAX];
     size_t told_count;
@@ -149,7 +164,15 @@ static inline void on_event(void *context, const struct event *event)
                           event->has_status,
                           event->wait_status,
                           event->start_time != NULL,
-                          ""};
+                          "",
+                          event->signal_num,
+                          event->sender != NULL,
+                          event->sender ? event->sender->pid : -1,
+                          "",
+                          event->use != NULL,
+                          event->use ? *event->use : (struct event_use){0}};
+    if (event->sender && event->sender->name)
+        (void)snprintf(told->sender_name, sizeof(told->sender_name), "%s", event->sender->name);
     if (event->command)
         (void)snprintf(told->command, sizeof(told->command), "%s", event->command);
 }
@@ -161,8 +184,62 @@ static inline void on_end(void *context, const struct process *process)
     watch.ended++;
 }
 
+static inline void nobody_listens(void *context, const struct lifecycle_event *event)
+{
+    (void)context;
+    (void)event;
+}
+
+/* Loads our programs, anew if they are there: who lives by now is not followed. */
+static inline void programs_load(void)
+{
+    const struct bpf_start_options options = {.spawner = getpid(), .loader_path = METRON_BPF_LOADER};
+    struct bpf_start loading;
+
+    bpf_programs_free(kernel_side.programs);
+    kernel_side.programs = NULL;
+    kernel_side.tried = true;
+    if (bpf_start(&loading, &options, &kernel_side.error) < 0)
+        return;
+    (void)bpf_start_finish(&loading, true, &kernel_side.programs, &kernel_side.error);
+    (void)waitpid(loading.pid, NULL, 0);
+}
+
+static inline void needs_programs(void)
+{
+    if (!kernel_side.tried)
+        programs_load();
+    if (!kernel_side.programs) {
+        print_message("skip: no programs in this kernel: %s\n", kernel_side.error.message);
+        skip();
+    }
+}
+
+/* What the kernel tells, by this method; NULL where it is not to be asked. */
+static inline struct lifecycle *source_open(enum tree_method method)
+{
+    struct metron_error error = {0};
+    struct lifecycle *source = NULL;
+
+    if (method == TREE_BPF) {
+        needs_programs();
+        source = lifecycle_bpf(kernel_side.programs);
+        assert_non_null(source);
+        (void)lifecycle_read(source, nobody_listens, NULL); /* of the test before */
+    } else if (method == TREE_CONNECTOR) {
+        source = lifecycle_connector(&error);
+        if (!source) {
+            print_message("skip: the process connector does not answer here: %s\n", error.message);
+            skip();
+        }
+    }
+    return source;
+}
+
+/* Skips the test where its method is not to be had. */
 static inline struct tree_options tree_options_for(enum tree_method method)
 {
+    watch.source = source_open(method);
     assert_int_equal(kernel_facts_read("/proc", &watch.facts), 0);
     if (method == TREE_SCAN)
         watch.facts.has_children_files = false;
@@ -172,7 +249,8 @@ static inline struct tree_options tree_options_for(enum tree_method method)
         .kept_descriptors = 200,
         .start_ns = clock_monotonic_ns(),
         .reaps = true,
-        .connector = method == TREE_CONNECTOR,
+        .source = watch.source,
+        .why_no_source = watch.source ? NULL : "switched off",
         .read_clock = true,
         .read_io = true,
         .read_commands = true,
@@ -182,7 +260,6 @@ static inline struct tree_options tree_options_for(enum tree_method method)
     };
 }
 
-/* Makes the tree, or skips the test where its method is not to be had. */
 static inline void watch_with(const struct tree_options *options, enum tree_method method)
 {
     struct metron_error error = {0};
@@ -191,10 +268,6 @@ static inline void watch_with(const struct tree_options *options, enum tree_meth
     watch.tree = tree_new(options, &error);
     if (!watch.tree)
         fail_msg("%s", error.message);
-    if (method == TREE_CONNECTOR && tree_method(watch.tree) != TREE_CONNECTOR) {
-        print_message("the process connector does not answer here: %s\n", tree_method_reason(watch.tree));
-        skip();
-    }
     if (!options->session)
         assert_int_equal(tree_method(watch.tree), method);
 }
@@ -202,6 +275,12 @@ static inline void watch_with(const struct tree_options *options, enum tree_meth
 static inline enum tree_method method_of(void **state)
 {
     return *(const enum tree_method *)*state;
+}
+
+/* Births and ends are told, not looked for. */
+static inline bool is_told(void **state)
+{
+    return method_of(state) == TREE_CONNECTOR || method_of(state) == TREE_BPF;
 }
 
 static inline void watch_begin(void **state)
@@ -238,6 +317,7 @@ static inline unsigned reap_all(void)
     }
 }
 
+/* Also until the kernel has told of their ends, which may be a moment later. */
 static inline void await_reaped(unsigned count)
 {
     unsigned reaped = 0;
@@ -247,6 +327,7 @@ static inline void await_reaped(unsigned count)
             fail_msg("only %u of %u ended", reaped, count);
         sleep_seconds(0.001);
     }
+    tree_drain(watch.tree);
 }
 
 static inline struct process *who(pid_t pid)
@@ -313,7 +394,9 @@ static inline int watch_teardown(void **state)
 
     let_go(OVER);
     tree_free(watch.tree);
+    lifecycle_free(watch.source);
     watch.tree = NULL;
+    watch.source = NULL;
     for (int i = 0; i < places && i < SAID_MAX; i++)
         if (shared->pids[i] > 0)
             (void)kill(shared->pids[i], SIGKILL);
@@ -327,13 +410,15 @@ static inline int watch_teardown(void **state)
     return -1;
 }
 
-static enum tree_method by_connector = TREE_CONNECTOR, by_listings = TREE_LISTINGS, by_scan = TREE_SCAN;
+__attribute__((unused)) static enum tree_method by_bpf = TREE_BPF, by_connector = TREE_CONNECTOR,
+                                                by_listings = TREE_LISTINGS, by_scan = TREE_SCAN;
 
 #define ONE_WAY(NAME, WAY)                                                                                   \
     {                                                                                                        \
 #NAME "_" #WAY, NAME, watch_setup, watch_teardown, &(WAY)                                            \
     }
 /* The test, once for each way of finding members. */
-#define ALL_WAYS(NAME) ONE_WAY(NAME, by_connector), ONE_WAY(NAME, by_listings), ONE_WAY(NAME, by_scan)
+#define ALL_WAYS(NAME)                                                                                       \
+    ONE_WAY(NAME, by_bpf), ONE_WAY(NAME, by_connector), ONE_WAY(NAME, by_listings), ONE_WAY(NAME, by_scan)
 
 #endif

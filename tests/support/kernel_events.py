@@ -1,0 +1,74 @@
+"""Programs in the kernel: whether they can be had, which of them a metron holds, and whether they are gone."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support.processes import wait_until
+
+# What opens descriptors for BPF, perf and netlink (linux/capability.h).
+CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = 12, 21, 38, 39
+OPENING = (CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF)
+
+
+def why_none(binary):
+    """What is missing here for kernel events, told without asking metron; None if nothing is."""
+    if os.getuid() != 0:
+        return "the tests are not run by root"
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "this kernel has no BTF (/sys/kernel/btf/vmlinux)"
+    if not os.access(pathlib.Path(binary).parent / "metron-bpf", os.X_OK):
+        return f"there is no metron-bpf beside {binary}"
+    return None
+
+
+def need(runner):
+    """Skips where something is missing; where nothing is, metron is expected to have them."""
+    reason = why_none(runner.binary)
+    if reason is not None:
+        pytest.skip(f"no kernel events here: {reason}")
+
+
+def need_program(name):
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def held_objects(pid):
+    """{("prog" | "link" | "map", id)} of all BPF objects that a process has open."""
+    found = set()
+    for path in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError:
+            continue
+        found |= {(kind, int(number)) for kind, number in re.findall(r"^(prog|link|map)_id:\t(\d+)", text, re.M)}
+    return found
+
+
+def living_objects(objects):
+    """Those that the kernel still has, asked through bpftool."""
+    bpftool = need_program("bpftool")
+    return {(kind, number) for kind, number in objects
+            if subprocess.run([bpftool, kind, "show", "id", str(number)], capture_output=True,
+                              check=False).returncode == 0}
+
+
+def expect_gone(objects, timeout=2.0):
+    wait_until(lambda: not living_objects(objects), timeout, f"the end of the BPF objects {sorted(objects)}")
+
+
+def capabilities(pid, which="Eff"):
+    """The set of capabilities of a process, as a number."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(rf"^Cap{which}:\t([0-9a-f]+)", text, re.M).group(1), 16)
+
+
+def of_kind(events, kind):
+    return [event for event in events if event["event_type"] == kind]

@@ -107,7 +107,12 @@ struct task_delay_info {
     __u64 blkio_delay;
 };
 
+struct thread_info {
+    __u32 status; /* x86 */
+};
+
 struct task_struct {
+    struct thread_info thread_info;
     unsigned int __state; /* `state` before Linux 5.14 */
     unsigned int flags;
     int exit_state, exit_code;

@@ -10,6 +10,7 @@
  * only after somebody has waited for it and a grace period of the kernel's has passed: seconds later, for a
  * zombie never. The price is a look at one word at every context switch of the machine.
  */
+#include "bpf/memory.h"
 #include "bpf/shared.h"
 
 char licence[] SEC("license") = "Dual MIT/GPL";
@@ -18,6 +19,11 @@ struct member_table members SEC(".maps");
 struct pid_bits member_bits SEC(".maps");
 struct event_ring events SEC(".maps");
 
+struct landmark_table landmark SEC(".maps");
+
+/* Not static: the compiler would make a byte of the flag, and the kernel refuse its description. */
+__u64 cpu_offsets[WIRE_CPUS_MAX];
+__u64 cpu_offsets_known;
 struct wire_control control;
 const volatile struct wire_settings settings;
 
@@ -91,25 +97,6 @@ int BPF_PROG(on_exec, struct task_struct *task)
     return 0;
 }
 
-/* Pages, as far as the counters of single CPUs have been added up: close enough for a peak. */
-static __always_inline __u64 resident_pages(struct mm_struct *mm)
-{
-    __s64 pages = 0;
-
-    if (bpf_core_field_exists(mm->rss_stat[0].count)) {
-        pages += BPF_CORE_READ(mm, rss_stat[RSS_FILE].count);
-        pages += BPF_CORE_READ(mm, rss_stat[RSS_ANON].count);
-        pages += BPF_CORE_READ(mm, rss_stat[RSS_SHMEM].count);
-    } else {
-        struct mm_struct___before_6_2 *old = (void *)mm;
-
-        pages += BPF_CORE_READ(old, rss_stat.count[RSS_FILE].counter);
-        pages += BPF_CORE_READ(old, rss_stat.count[RSS_ANON].counter);
-        pages += BPF_CORE_READ(old, rss_stat.count[RSS_SHMEM].counter);
-    }
-    return pages > 0 ? pages : 0;
-}
-
 #define GROUP_EXIT 4 /* SIGNAL_GROUP_EXIT in the flags of a signal_struct */
 
 /* Its last thread has begun to end: how, and how much memory it had at most. */
@@ -139,8 +126,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
     member->peak_bytes = peak * settings.page_size;
     member->max_rss_bytes = (__u64)signal->maxrss * settings.page_size;
     /* As wait4 decides it. */
-    member->wait_status = signal->flags & GROUP_EXIT ? signal->group_exit_code
-                                                     : BPF_CORE_READ(task, group_leader, exit_code);
+    member->wait_status =
+        signal->flags & GROUP_EXIT ? signal->group_exit_code : BPF_CORE_READ(task, group_leader, exit_code);
     cost_add(member->ended_ns);
     return 0;
 }

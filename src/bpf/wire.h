@@ -18,7 +18,7 @@ struct wire_settings {
     __u32 spawner;   /* tgid; 0: none, members are seeded alone */
     __u32 cpu_count; /* possible CPUs */
     __u32 page_size;
-    __u32 pad;
+    __u32 delays; /* the kernel keeps account of delays: else nobody has any */
 };
 
 /* Shared memory that both sides see: counts of what went wrong, and our own cost. */
@@ -70,7 +70,7 @@ struct wire_exit {
     __u64 peak_bytes;    /* largest resident memory of its last program; 0: the kernel no longer had it */
     __u64 max_rss_bytes; /* as wait4 tells it: it may begin with what its parent held */
     __s32 wait_status;
-    __u32 seeded; /* it lived before it was followed: what its ended threads had used by then is missing */
+    __u32 seeded; /* it lived before it was followed: the I/O of threads that had ended by then is missing */
     __u64 cpu_ns;
     __u64 minor_faults, major_faults;
     __u64 voluntary_switches, involuntary_switches;

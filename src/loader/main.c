@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -84,6 +85,17 @@ refuse(struct handover *message, int code, const char *format, ...)
 /* How a kernel tells of OOM kills: with the task (from Linux 6.9 on), with its pid, or not at all. */
 enum oom_form { OOM_BY_TASK, OOM_BY_PID, OOM_UNTOLD, OOM_FORMS };
 
+/* From Linux 6.1 on tables may grow from inside a tracepoint: then they cost what is in them. Before, their
+ * memory is taken at once. */
+static bool grows_safely(void)
+{
+    struct utsname name;
+    int major = 0, minor = 0;
+
+    return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+           (major > 6 || (major == 6 && minor >= 1));
+}
+
 static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls, enum oom_form form)
 {
     struct programs_bpf *programs = programs_bpf__open();
@@ -96,6 +108,11 @@ static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls,
     (void)bpf_program__set_autoload(programs->progs.on_return, calls);
     (void)bpf_map__set_autocreate(programs->maps.running, calls);
     (void)bpf_map__set_autocreate(programs->maps.calls, calls);
+    if (grows_safely()) {
+        (void)bpf_map__set_map_flags(programs->maps.members, BPF_F_NO_PREALLOC);
+        (void)bpf_map__set_map_flags(programs->maps.seeds, BPF_F_NO_PREALLOC);
+        (void)bpf_map__set_map_flags(programs->maps.calls, BPF_F_NO_PREALLOC);
+    }
     programs->rodata->settings.spawner = spawner;
     programs->rodata->settings.page_size = (unsigned)sysconf(_SC_PAGESIZE);
     programs->rodata->settings.cpu_count = (unsigned)libbpf_num_possible_cpus();

@@ -34,8 +34,8 @@ void ended_add(struct tree *tree, struct process *process, const struct lifecycl
         tree->ended_missed = true;
     use_add(&sum->use, &event->exit.use);
     sum->processes++;
-    /* What wait4 would tell may have begun with what its parent held: only where there is nothing better. */
-    uint64_t peak = event->exit.peak_bytes ? event->exit.peak_bytes : event->exit.max_rss_bytes;
+    /* What wait4 would tell is no peak of its own: it begins with what the parent held. */
+    uint64_t peak = event->exit.peak_bytes;
     if (peak > sum->max_rss_bytes)
         sum->max_rss_bytes = peak;
     double lifetime = (double)event->exit.lifetime_ns / (double)NS_PER_SECOND;

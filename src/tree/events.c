@@ -126,12 +126,22 @@ static void on_thread_end(struct tree *tree, const struct lifecycle_event *event
     announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
 }
 
+/* Something is told of one that was only ever a number in a listing: so it was there. */
+static void announce_found(struct tree *tree, struct process *process, uint64_t born_ns)
+{
+    if (process->announced_spawn)
+        return;
+    members_set_birth(tree, process, born_ns);
+    announce_spawn(tree, process, 0, SEEN_SAMPLED, born_ns);
+}
+
 static void on_exit_told(struct tree *tree, const struct lifecycle_event *event)
 {
     struct process *process = member_of_event(tree, event);
 
     if (!process || process->announced_exit)
         return;
+    announce_found(tree, process, event->stamp_ns - event->exit.lifetime_ns);
     process->wait_status = event->exit.wait_status;
     process->has_status = true;
     if (event->exit.has_use) {
@@ -157,6 +167,7 @@ static void announce_signal(struct tree *tree, struct process *process, const st
         .sender = &sender,
     };
 
+    announce_found(tree, process, signal->stamp_ns);
     announce_pending(tree, process);
     if (tree->options.on_event)
         tree->options.on_event(tree->options.context, &event);
@@ -203,6 +214,7 @@ static void on_oom(struct tree *tree, const struct lifecycle_event *told)
         return;
     if (process->subject.id == tree->root)
         tree->root_oom = true;
+    announce_found(tree, process, told->stamp_ns);
     announce_pending(tree, process);
     const struct event event = {
         .type = EVENT_OOM,

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
-ROOMS = ("base", "schema", "store", "view", "probe")
+ROOMS = ("base", "schema", "store", "view", "reduce", "tree", "collect")
 
 MAKEFILE = """\
 objects := $(patsubst %.c,%.o,$(wildcard {rooms}))

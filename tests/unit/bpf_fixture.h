@@ -190,12 +190,19 @@ static inline void skip_without_programs(const char *name)
 
 #define needs_programs() skip_without_programs(__func__)
 
+/* A test that fails leaves nobody behind. */
+static inline void die_with_parent(void)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static inline pid_t child_start(void (*body)(void))
 {
     pid_t child = fork();
 
     assert_true(child >= 0);
     if (child == 0) {
+        die_with_parent();
         body();
         _exit(0);
     }

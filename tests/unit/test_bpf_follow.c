@@ -129,7 +129,7 @@ static void threads_that_end_together_are_all_counted(void **state)
 {
     (void)state;
     needs_programs();
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 10; round++) {
         const pid_t child = child_start(end_together);
 
         (void)usleep(10000);

@@ -335,8 +335,10 @@ static void have_children(void)
         (void)waitpid(child, NULL, 0);
     }
     (void)signal(SIGCHLD, SIG_IGN);
-    if (fork() == 0)
+    if (fork() == 0) {
+        die_with_parent();
         sleep_long();
+    }
     sleep_long();
 }
 

@@ -320,6 +320,8 @@ static pid_t watch_session(void **state)
     pid_t leader = start(body_session);
 
     await_said(4);
+    if (method_of(state) == TREE_BPF)
+        programs_load(); /* who lives already is not followed by itself */
     struct tree_options options = tree_options_for(method_of(state));
     options.reaps = false;
     options.session = leader;
@@ -338,6 +340,43 @@ static void a_session_is_followed_as_it_stands(void **state)
         assert_non_null(who(shared->pids[i]));
     assert_false(tree_counts_all(watch.tree));
     assert_non_null(strstr(tree_cpu_missing(watch.tree), "not conserved"));
+}
+
+static void body_session_that_grows(void)
+{
+    (void)setsid();
+    say();
+    wait_for_go(1);
+    if (fork() == 0) {
+        if (fork() == 0) {
+            say();
+            wait_for_go(2);
+        }
+        _exit(0);
+    }
+    (void)wait(NULL);
+    say();
+    wait_for_go(2);
+}
+
+static void whoever_is_born_into_a_session_is_found(void **state)
+{
+    pid_t leader = start(body_session_that_grows);
+
+    await_said(1);
+    if (method_of(state) == TREE_BPF)
+        programs_load();
+    struct tree_options options = tree_options_for(method_of(state));
+    options.reaps = false;
+    options.session = leader;
+    watch_with(&options, method_of(state));
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_living(watch.tree), 1);
+    let_go(1);
+    await_said(3);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_living(watch.tree), 2); /* an orphan by now */
+    assert_true(tree_spawned(watch.tree) >= 1);
 }
 
 static void we_are_never_part_of_the_target(void **state)
@@ -375,6 +414,8 @@ static void a_session_member_that_ends_keeps_what_it_used(void **state)
     let_go(2);
     assert_int_equal(waitid(P_PID, (id_t)leader, &info, WEXITED), 0); /* not by us as its reaper */
     tree_refresh(watch.tree);
+    if (method_of(state) == TREE_BPF)
+        tree_refresh(watch.tree); /* the kernel's word had until now */
     assert_null(who(leader));
     assert_int_equal(times_told(EVENT_EXIT, leader), 1);
     assert_true(cpu_published() >= 0.09);
@@ -412,6 +453,8 @@ static void threads_begun_before_we_looked_may_end(void **state)
     pid_t leader = start(body_session_with_threads);
 
     await_said(1);
+    if (method_of(state) == TREE_BPF)
+        programs_load();
     struct tree_options options = tree_options_for(method_of(state));
     options.reaps = false;
     options.session = leader;
@@ -524,16 +567,25 @@ int main(void)
         ALL_WAYS(a_signal_reaches_every_descendant),
         ALL_WAYS(a_signal_reaches_a_process_whose_main_thread_left),
         ALL_WAYS(a_zombie_is_not_reached_by_a_signal),
+        ONE_WAY(a_session_is_followed_as_it_stands, by_bpf),
         ONE_WAY(a_session_is_followed_as_it_stands, by_connector),
         ONE_WAY(a_session_is_followed_as_it_stands, by_scan),
+        ONE_WAY(whoever_is_born_into_a_session_is_found, by_bpf),
+        ONE_WAY(whoever_is_born_into_a_session_is_found, by_connector),
+        ONE_WAY(whoever_is_born_into_a_session_is_found, by_scan),
+        ONE_WAY(we_are_never_part_of_the_target, by_bpf),
         ONE_WAY(we_are_never_part_of_the_target, by_connector),
         ONE_WAY(we_are_never_part_of_the_target, by_scan),
+        ONE_WAY(what_a_session_used_before_is_not_counted, by_bpf),
         ONE_WAY(what_a_session_used_before_is_not_counted, by_connector),
         ONE_WAY(what_a_session_used_before_is_not_counted, by_scan),
+        ONE_WAY(a_session_member_that_ends_keeps_what_it_used, by_bpf),
         ONE_WAY(a_session_member_that_ends_keeps_what_it_used, by_connector),
         ONE_WAY(a_session_member_that_ends_keeps_what_it_used, by_scan),
+        ONE_WAY(a_signal_reaches_only_descendants_of_the_command, by_bpf),
         ONE_WAY(a_signal_reaches_only_descendants_of_the_command, by_connector),
         ONE_WAY(a_signal_reaches_only_descendants_of_the_command, by_scan),
+        ONE_WAY(threads_begun_before_we_looked_may_end, by_bpf),
         ONE_WAY(threads_begun_before_we_looked_may_end, by_connector),
         ONE_WAY(threads_begun_before_we_looked_may_end, by_scan),
         ONE_WAY(lost_events_are_counted_and_healed_by_a_listing, by_connector),

@@ -190,7 +190,8 @@ static inline void nobody_listens(void *context, const struct lifecycle_event *e
     (void)event;
 }
 
-/* Loads our programs, anew if they are there: who lives by now is not followed. */
+/* Loads our programs, anew if they are there: who lives by now is not followed. A tree that is there does not
+ * take the loader for one of its own. */
 static inline void programs_load(void)
 {
     const struct bpf_start_options options = {.spawner = getpid(), .loader_path = METRON_BPF_LOADER};
@@ -201,13 +202,18 @@ static inline void programs_load(void)
     kernel_side.tried = true;
     if (bpf_start(&loading, &options, &kernel_side.error) < 0)
         return;
+    if (watch.tree)
+        tree_ignore(watch.tree, loading.pid);
     (void)bpf_start_finish(&loading, true, &kernel_side.programs, &kernel_side.error);
     (void)waitpid(loading.pid, NULL, 0);
+    if (watch.tree)
+        tree_unignore(watch.tree, loading.pid);
 }
 
 static inline void needs_programs(void)
 {
-    if (!kernel_side.tried)
+    /* What one test made them lose is not the next one's. */
+    if (!kernel_side.tried || (kernel_side.programs && bpf_programs_lost(kernel_side.programs) > 0))
         programs_load();
     if (!kernel_side.programs) {
         print_message("skip: no programs in this kernel: %s\n", kernel_side.error.message);

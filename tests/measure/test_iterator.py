@@ -1,0 +1,182 @@
+"""Reading all processes in one call of a task iterator: the same values as /proc has.
+
+Each recording, by the iterator and by procfs, is compared with what this test reads from /proc at the same time, of a
+tree that stands still: whatever both have in common must be equal.
+"""
+
+import os
+import pathlib
+import signal
+
+import pytest
+
+from support import records
+from support.processes import file_lines, wait_until
+
+PAGE = os.sysconf("SC_PAGESIZE")
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+# The counters of resident pages are kept per CPU, with a slack that only some of the files sum up.
+RSS_SLACK = 64 * PAGE * (os.cpu_count() or 1)
+
+
+def crowd_size(threads):
+    """Processes enough that a quarter of the machine's threads is not more: below that, files are cheaper."""
+    others = int(pathlib.Path("/proc/loadavg").read_text(encoding="utf-8").split()[3].split("/")[1])
+    return max(200, others // (4 - threads) + 100)
+
+
+def status_fields(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return dict(line.split(":", 1) for line in text.splitlines())
+
+
+class Truth:
+    """One process, as /proc has it."""
+
+    def __init__(self, pid):
+        folder = pathlib.Path(f"/proc/{pid}")
+        fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        status = status_fields(pid)
+        self.state, self.ppid = fields[0], fields[1]
+        self.minor_faults, self.major_faults = int(fields[7]), int(fields[9])
+        self.cpu_seconds = (int(fields[11]) + int(fields[12])) * TICK
+        self.children_cpu_seconds = (int(fields[13]) + int(fields[14])) * TICK
+        self.threads, self.vsz = int(fields[17]), int(fields[20])
+        self.rss = int((folder / "statm").read_text(encoding="utf-8").split()[1]) * PAGE
+        self.hwm = int(status["VmHWM"].split()[0]) * 1024
+        self.fds = len(os.listdir(folder / "fd"))
+        self.io = dict((name, int(value)) for name, value in
+                       (line.split(": ") for line in (folder / "io").read_text(encoding="utf-8").splitlines()))
+
+
+class Recording:
+    """A run of a still tree, and what /proc said of it in the middle."""
+
+    def __init__(self, runner, args, command, count, still_seconds=2.0):
+        path = runner.cwd / "pids"
+        started = runner.start(f"--sample-interval 0.2 --report-interval {still_seconds} --no-smaps {args}",
+                               [*command(path)], prefix="r_")
+        self.pids = wait_until(lambda: len(file_lines(path)) >= count and file_lines(path), 20, "all processes")
+        usage = started.path("usage.jsonl")
+        quiet = len(file_lines(usage)) + 1
+        wait_until(lambda: len(file_lines(usage)) >= quiet, 20, "the end of the record in which all was quiet")
+        self.truth = {pid: Truth(pid) for pid in self.pids}
+        wait_until(lambda: len(file_lines(usage)) > quiet, 20, "one more record")
+        again = {pid: Truth(pid) for pid in self.pids}
+        assert {pid: vars(one) for pid, one in again.items()} == {pid: vars(one) for pid, one in self.truth.items()}, (
+            "the tree does not stand still")
+        started.signal(signal.SIGTERM)
+        self.run = started.finish()
+        assert self.run.returncode == 143, self.run
+        self.before = self.run.usage[:quiet]
+        self.still = self.run.usage[quiet]["measurements"]  # all of it between the two looks
+
+    def check(self):
+        """Everything that /proc and the record both have."""
+        assert self.still["proc_processes"] == len(self.pids)
+        faults = {key: records.per_pid(self.before, f"proc_{key}") for key in ("minor_faults", "major_faults")}
+        for pid, truth in self.truth.items():
+            for key, wanted, slack in (("proc_vsz", truth.vsz, 0), ("proc_threads", truth.threads, 0),
+                                       ("proc_fds", truth.fds, 0), ("proc_ppid", truth.ppid, None),
+                                       ("proc_rss", truth.rss, RSS_SLACK), ("proc_hwm", truth.hwm, RSS_SLACK)):
+                told = self.still[key][pid]
+                if slack is None:
+                    assert str(told) == wanted, (key, pid)
+                else:
+                    assert abs(told - wanted) <= slack, (key, pid, told, wanted)
+            assert set(self.still["proc_stat"][pid]) == {truth.state}, pid
+            for key, told in faults.items():
+                assert sum(told[pid]) == getattr(truth, key), (key, pid)
+        self.check_totals()
+
+    def check_totals(self):
+        def summed(value):
+            return sum(value(truth) for truth in self.truth.values())
+
+        assert self.still["proc_vsz_total"] == summed(lambda one: one.vsz)
+        assert self.still["proc_threads_total"] == summed(lambda one: one.threads)
+        assert self.still["proc_fds_total"] == summed(lambda one: one.fds)
+        assert self.still["proc_rss_total"] == pytest.approx(summed(lambda one: one.rss), rel=0.02)
+        assert self.still["proc_hwm_max"] == pytest.approx(max(one.hwm for one in self.truth.values()), abs=RSS_SLACK)
+        assert records.total(self.before, "proc_minor_faults_total") == summed(lambda one: one.minor_faults)
+        for key in ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes"):
+            assert records.total(self.before, f"io_{key}_total") == summed(lambda one: one.io[key]), key
+        ticks = TICK * len(self.pids)
+        used = summed(lambda one: one.cpu_seconds)
+        assert records.total(self.before, "proc_cpu_seconds") == pytest.approx(used, abs=ticks)
+        assert self.still["proc_cpu_seconds"] <= ticks, "nobody ran"
+        assert self.still["io_rchar_total"] == 0
+
+
+def still_tree(runner, count):
+    return lambda path: [runner.workload("manyprocs"), "-f", "6", "-o", str(path), str(count), "60"]
+
+
+@pytest.mark.parametrize("events", ["bpf", "connector"])
+def test_a_still_tree_is_as_proc_has_it(with_bpf, events):
+    count = crowd_size(1)
+    recording = Recording(with_bpf, f"--events {events}", still_tree(with_bpf, count), count)
+    read_by = recording.run.info["provenance"]["processes_read_by"]
+    assert ("iterator" in read_by) == (events == "bpf"), read_by
+    recording.check()
+
+
+def test_a_small_tree_is_read_from_files(with_bpf):
+    recording = Recording(with_bpf, "--events bpf", still_tree(with_bpf, 5), 5, still_seconds=0.6)
+    assert recording.run.info["provenance"]["processes_read_by"] == "procfs"
+    recording.check()
+
+
+CROWD = """
+import os, sys, threading, time
+count, threads, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+lines = [str(os.getpid())]
+read, write = os.pipe()
+for i in range(count - 1):
+    pid = os.fork()
+    if pid == 0:
+        block = bytearray((i % 10) << 20)
+        def burn():
+            end = time.thread_time() + 0.005
+            while time.thread_time() < end:
+                pass
+            os.write(write, b"x")
+            threading.Event().wait()
+        for _ in range(threads - 1):
+            threading.Thread(target=burn, daemon=True).start()
+        burn()
+    lines.append(str(pid))
+left = (count - 1) * threads
+while left:
+    left -= len(os.read(read, 4096))
+time.sleep(0.2)
+open(path, "w").write("\\n".join(lines) + "\\n")
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("events", ["bpf", "connector"])
+def test_threads_and_memory_are_summed_as_proc_sums_them(with_bpf, events):
+    """A leader's runtime is not its process's; a process that has used much has much."""
+    script = with_bpf.cwd / "crowd.py"
+    script.write_text(CROWD, encoding="utf-8")
+    count = crowd_size(2)
+    recording = Recording(with_bpf, f"--events {events}",
+                          lambda path: ["/usr/bin/python3", str(script), str(count), "2", str(path)], count)
+    read_by = recording.run.info["provenance"]["processes_read_by"]
+    assert ("iterator" in read_by) == (events == "bpf"), read_by
+    assert max(one.threads for one in recording.truth.values()) == 2
+    recording.check()
+
+
+def test_cpu_of_a_busy_crowd_is_conserved_by_the_iterator(with_bpf, cpu_truth):
+    """Many that wake and run between samples: the ledger read by the iterator against the kernel's own count."""
+    truth = cpu_truth(as_user=False)
+    run = with_bpf("--events bpf --cgroup off --sample-interval 0.2 --no-smaps",
+                   [*truth.join, with_bpf.workload("manyprocs"), "-w", "0.005", str(crowd_size(1)), "3"],
+                   outer=truth.outer)
+    assert run.returncode == 0, run
+    assert "iterator" in run.info["provenance"]["processes_read_by"]
+    seconds = truth.seconds()
+    assert run.summary["proc_cpu_seconds"] == pytest.approx(seconds, rel=0.01, abs=TICK)
+    assert run.summary["exit_cpu_seconds_total"] == pytest.approx(seconds, rel=0.001, abs=0.002)

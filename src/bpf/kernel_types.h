@@ -87,6 +87,10 @@ struct list_head {
     struct list_head *next;
 };
 
+typedef struct {
+    unsigned long sig[1]; /* one bit for each */
+} sigset_t;
+
 struct sigaction {
     void *sa_handler;
 };
@@ -123,6 +127,7 @@ struct task_struct {
     struct list_head children;
     struct signal_struct *signal;
     struct sighand_struct *sighand;
+    sigset_t blocked;
     struct task_delay_info *delays;
     __u64 start_time, start_boottime;
     unsigned long min_flt, maj_flt, nvcsw, nivcsw;

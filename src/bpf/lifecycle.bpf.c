@@ -278,6 +278,8 @@ int BPF_PROG(on_signal, int number, struct kernel_siginfo *info, struct task_str
     told->deadly = number == KILL;
     if (number > 0 && number != KILL && number <= 64)
         told->deadly = !handler_of(task, number) && (number > 31 || !(HARMLESS >> number & 1));
+    told->blocked =
+        number > 0 && number != KILL && number <= 64 && (task->blocked.sig[0] >> ((number - 1) & 63) & 1);
     event_submit(told);
     cost_add(now_ns);
     return 0;

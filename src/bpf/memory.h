@@ -85,14 +85,14 @@ static __always_inline __u64 resident_pages(struct mm_struct *mm)
 
         pages = mm->rss_stat[RSS_FILE].count + mm->rss_stat[RSS_ANON].count + mm->rss_stat[RSS_SHMEM].count;
         counters[RSS_FILE] = (__u64)mm->rss_stat[RSS_FILE].counters;
-        counters[RSS_ANON] = (__u64)mm->rss_stat[RSS_ANON].counters;
-        counters[RSS_SWAP] = 0;
         counters[RSS_SHMEM] = (__u64)mm->rss_stat[RSS_SHMEM].counters;
         if (cpu_offsets_known) {
-            if (counters[RSS_SHMEM] == counters[RSS_FILE] + RSS_SHMEM * sizeof(__s32))
+            if (counters[RSS_SHMEM] == counters[RSS_FILE] + RSS_SHMEM * sizeof(__s32)) {
                 pages += parts_side_by_side(counters[RSS_FILE]);
-            else
+            } else {
+                counters[RSS_ANON] = (__u64)mm->rss_stat[RSS_ANON].counters;
                 pages += parts_one_by_one(counters);
+            }
         }
     } else {
         struct mm_struct___before_6_2 *old = (void *)mm;

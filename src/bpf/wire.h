@@ -80,9 +80,10 @@ struct wire_exit {
 struct wire_signal {
     struct wire_event event;
     __s32 number;
-    __s32 code;   /* si_code; 0 for a signal without siginfo */
-    __u32 sender; /* pid; 0: the kernel */
-    __u32 deadly; /* no handler: it ends the process, unless it is blocked */
+    __s32 code;    /* si_code; 0 for a signal without siginfo */
+    __u32 sender;  /* pid; 0: the kernel */
+    __u16 deadly;  /* no handler: it ends the process, */
+    __u16 blocked; /* unless the thread it was sent to, or the first, blocks it */
     char sender_comm[WIRE_COMM_SIZE];
 };
 

@@ -96,6 +96,17 @@ static bool grows_safely(void)
            (major > 6 || (major == 6 && minor >= 1));
 }
 
+/* Before Linux 5.14 there is no switch, and they are. */
+static bool delays_are_kept(void)
+{
+    FILE *file = fopen("/proc/sys/kernel/task_delayacct", "re");
+    int state = file ? fgetc(file) : '1';
+
+    if (file)
+        (void)fclose(file);
+    return state != '0';
+}
+
 static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls, enum oom_form form)
 {
     struct programs_bpf *programs = programs_bpf__open();
@@ -115,6 +126,7 @@ static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls,
     }
     programs->rodata->settings.spawner = spawner;
     programs->rodata->settings.page_size = (unsigned)sysconf(_SC_PAGESIZE);
+    programs->rodata->settings.delays = delays_are_kept();
     programs->rodata->settings.cpu_count = (unsigned)libbpf_num_possible_cpus();
     int code = programs_bpf__load(programs);
     if (code == 0)

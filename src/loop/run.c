@@ -384,13 +384,14 @@ static void describe_syscalls(struct run *run)
     struct run_syscalls *syscalls = &run->info.syscalls;
 
     syscalls->reason = counts ? syscall_counts_reason(counts) : run->options.why_no_syscalls;
-    if (!counts)
-        return;
-    if (!syscalls->reason)
-        syscalls->method = syscall_counts_source(counts)->method;
-    syscalls->lost = syscall_counts_lost(counts);
-    if (syscalls->reason)
+    if (syscalls->reason) {
         log_warning("system calls were not counted: %s", syscalls->reason);
+        return;
+    }
+    if (counts) {
+        syscalls->method = syscall_counts_source(counts)->method;
+        syscalls->lost = syscall_counts_lost(counts);
+    }
 }
 
 /* The target has ended: takes the last readings and writes the record. */

@@ -62,6 +62,7 @@ static int parse_signal(const void *record, struct lifecycle_event *out)
     out->signal.code = signal->code;
     out->signal.sender = (pid_t)signal->sender;
     out->signal.deadly = signal->deadly != 0;
+    out->signal.blocked = signal->blocked != 0;
     out->signal.name = signal->sender_comm;
     return 0;
 }

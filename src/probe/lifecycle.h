@@ -58,7 +58,8 @@ struct lifecycle_event {
         struct {
             int number, code;
             pid_t sender;     /* 0: the kernel */
-            bool deadly;      /* no handler: it ends the process, unless it is blocked */
+            bool deadly;      /* no handler: it ends the process, */
+            bool blocked;     /* unless it is blocked */
             const char *name; /* of the sender; borrowed for the visit */
         } signal;
     };

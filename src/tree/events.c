@@ -15,7 +15,7 @@
 /* The end of a process is told when it leaves the CPU for the last time, a moment after its parent may have
  * waited for it. */
 #define DRAIN_STEP_NS 200000
-#define DRAIN_STEPS   100
+#define DRAIN_STEPS   500
 /* Until nobody new turns up: a tree that forks faster than it is listed is followed from where it is. */
 #define TAKEOVER_ROUNDS 8
 
@@ -175,7 +175,7 @@ static void announce_signal(struct tree *tree, struct process *process, const st
 
 void announce_spared(struct tree *tree, struct process *process)
 {
-    if (process->deadly.number)
+    if (process->deadly.number && !process->deadly.was_said)
         announce_signal(tree, process, &process->deadly);
     process->deadly.number = 0;
 }
@@ -194,9 +194,17 @@ static void on_signal(struct tree *tree, const struct lifecycle_event *event)
         announce_signal(tree, process, &signal);
         return;
     }
-    /* Whether it is a kill or just a signal shows in how the process ends. The first of its kind counts; only
-     * SIGKILL overtakes what has not killed yet. */
-    if (process->deadly.number && signal.number != SIGKILL) {
+    /* One that is blocked did not end it, and may do so later. */
+    if (event->signal.blocked) {
+        announce_signal(tree, process, &signal);
+        signal.was_said = true;
+        if (!process->deadly.number)
+            process->deadly = signal;
+        return;
+    }
+    /* Whether it is a kill or just a signal shows in how the process ends. The first counts; only SIGKILL
+     * overtakes what has not killed yet. */
+    if (process->deadly.number && !process->deadly.was_said && signal.number != SIGKILL) {
         announce_signal(tree, process, &signal);
         return;
     }
@@ -355,7 +363,8 @@ int tree_listen(struct tree *tree, struct lifecycle *source)
 static bool somebody_is_awaited(const struct tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
-        if (tree->members[i]->was_reaped && !tree->members[i]->ended)
+        if ((tree->members[i]->was_reaped || tree->members[i]->missing_ns) && !tree->members[i]->ended &&
+            !tree->members[i]->announced_exit)
             return true;
     return false;
 }

@@ -15,16 +15,20 @@
 #include "probe/process_clock.h"
 #include "tree/members.h"
 
-/* Below so many members, or if they are a smaller part of the machine's threads, files are cheaper. */
+/* Below so many members, or if theirs are a smaller part of the machine's threads, files are cheaper. */
 #define MEMBERS_MIN 32
 #define PART_MIN    4
 
 static bool is_cheaper(const struct tree *tree)
 {
     struct sysinfo machine;
+    size_t threads = 0;
 
-    return tree->count >= MEMBERS_MIN && sysinfo(&machine) == 0 &&
-           tree->count * PART_MIN >= (size_t)machine.procs;
+    if (tree->count < MEMBERS_MIN || sysinfo(&machine) != 0)
+        return false;
+    for (size_t i = 0; i < tree->count; i++)
+        threads += tree->members[i]->stat.threads ? tree->members[i]->stat.threads : 1;
+    return threads * PART_MIN >= (size_t)machine.procs;
 }
 
 /* One letter for the kernel's bits, as /proc/PID/stat has it. */

@@ -111,17 +111,30 @@ static void settle_unreaped(struct tree *tree, const struct process *process)
         ledger_add(&tree->ledger.gone, process->counted);
 }
 
+/* The kernel tells of an end when the process leaves its CPU for the last time: on a busy machine that may be
+ * long after somebody has waited for it. */
+static bool word_may_come(struct process *process)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (!process->missing_ns)
+        process->missing_ns = now_ns;
+    return now_ns - process->missing_ns < TREE_AWAIT_NS;
+}
+
 /* A member that is not there any more: nothing is left of it but, perhaps, the kernel's word on its end. */
 static void refresh_gone(struct tree *tree, struct process *process)
 {
     tree_read_events(tree);
     if (process->ended)
         return;
-    /* That word may be a moment behind: it has until the next pass. What it had used is its parent's by now.
-     */
-    if (tree->method == TREE_BPF && !process->announced_exit && process->missing++ == 0 &&
-        process->announced_spawn)
+    if (tree->method == TREE_BPF && process->announced_spawn && !process->announced_exit &&
+        word_may_come(process)) {
+        /* What it had used is its parent's by now, or nobody's. */
+        if (!tree->options.reaps && !process->has_heir)
+            ledger_add(&tree->ledger.live, process->counted);
         return;
+    }
     if (process->passes > 0)
         settle_unreaped(tree, process);
     /* One that was only ever a number in a listing leaves as it came, unannounced. */
@@ -133,7 +146,7 @@ static void refresh_gone(struct tree *tree, struct process *process)
 /* Waited for, and the kernel has not told of its end yet. */
 static void refresh_reaped(struct tree *tree, struct process *process)
 {
-    if (process->missing++ == 0)
+    if (word_may_come(process))
         return;
     announce_exit(tree, process, SEEN_REAPED, clock_monotonic_ns());
     members_end(tree, process);
@@ -204,7 +217,7 @@ unsigned tree_command_alive(struct tree *tree)
     tree_refresh(tree);
     for (size_t i = 0; i < tree->count; i++)
         alive += tree->members[i]->of_command && !tree->members[i]->was_reaped &&
-                 !process_is_zombie(tree->members[i]);
+                 !tree->members[i]->missing_ns && !process_is_zombie(tree->members[i]);
     return alive;
 }
 
@@ -370,11 +383,16 @@ void tree_settle(struct tree *tree)
     ledger_settle(&tree->ledger);
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];
-        if (process->was_reaped)
-            announce_exit(tree, process, SEEN_REAPED, clock_monotonic_ns());
+        if (process->was_reaped || process->missing_ns) {
+            announce_exit(tree, process, process->was_reaped ? SEEN_REAPED : SEEN_SAMPLED,
+                          clock_monotonic_ns());
+            members_end(tree, process);
+            continue;
+        }
         announce_pending(tree, process);
         announce_spared(tree, process);
     }
+    members_sweep(tree);
 }
 
 const char *tree_cpu_missing(struct tree *tree)

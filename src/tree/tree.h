@@ -79,7 +79,7 @@ struct process {
     uint64_t kernel_id;     /* of its system calls; 0: none */
     bool command_is_told;   /* by the kernel, of the program it has: no need to read it */
     bool was_reaped;        /* waited for: only the kernel's word on its end is still to come */
-    unsigned missing;       /* passes that did not find it, although its end was not told */
+    uint64_t missing_ns;    /* monotonic: it is gone since, and its end was not told; 0: it is there */
     bool by_tasks;          /* the latest pass read it in one go with the others (tree/tasks.c), */
     size_t task_order;      /* in this place, */
     size_t task_slot;       /* its threads added up in that one; both from 1 */
@@ -94,6 +94,7 @@ struct process {
         pid_t sender;
         uint64_t stamp_ns;
         char name[16];
+        bool was_said; /* as a signal that did not end it, since it was blocked */
     } deadly;
     bool of_command; /* the command or a descendant of it, not just a member of its session */
     bool ended;      /* gone: leaves at the end of the pass */
@@ -105,6 +106,8 @@ struct process {
 };
 
 #define TREE_LOOK_AGAIN_NS (5 * NS_PER_SECOND)
+/* So long one that is gone stays a member, if the kernel's word on its end is still to come. */
+#define TREE_AWAIT_NS (NS_PER_SECOND / 2)
 
 /* How members are learnt: told by the kernel (our programs in it, or its process connector), or looked for.
  */

@@ -112,7 +112,7 @@ static void add_io(struct strbuf *out, const struct run_info *info)
     }
 }
 
-/* How many, and where their time went; or why they were not counted though asked for. */
+/* How many, and where their time went. That they could not be counted is a warning, and was given. */
 static void add_syscalls(struct strbuf *out, const struct run_info *info)
 {
     const struct run_syscalls *syscalls = &info->syscalls;
@@ -121,14 +121,9 @@ static void add_syscalls(struct strbuf *out, const struct run_info *info)
     double share = 0;
     char text[UNIT_TEXT_SIZE];
 
-    if (!syscalls->method && !syscalls->reason)
+    if (!syscalls->method || !info->summary || !syscall_sums(info->summary, &sums))
         return;
     add_label(out, "syscalls");
-    if (!syscalls->method || !info->summary || !syscall_sums(info->summary, &sums)) {
-        strbuf_addf(out, "not counted%s%s\n", syscalls->reason ? ": " : "",
-                    syscalls->reason ? syscalls->reason : "");
-        return;
-    }
     if (sums.count >= 0)
         strbuf_addf(out, "%s call%s", unit_human(UNIT_COUNT, sums.count, text), sums.count == 1 ? "" : "s");
     if (sums.errors >= 0)
@@ -139,8 +134,7 @@ static void add_syscalls(struct strbuf *out, const struct run_info *info)
                     sums.count >= 0 || sums.errors >= 0 ? "; " : "", name, 100 * share);
     if (syscalls->lost)
         strbuf_addf(out, "; %s lost", unit_human(UNIT_COUNT, (double)syscalls->lost, text));
-    strbuf_addf(out, " (by %s%s%s)\n", syscalls->method, syscalls->reason ? "; " : "",
-                syscalls->reason ? syscalls->reason : "");
+    strbuf_addf(out, " (by %s)\n", syscalls->method);
 }
 
 /* The share of the wall time lost to waiting, if there was any to speak of. */

@@ -23,7 +23,7 @@ def assert_counted_by_the_leaf(run, seconds):
     assert headline["source"] == "cgroup_cpu_seconds"
     assert headline["value"] == pytest.approx(seconds, rel=WITH_LEAF)
     assert run.summary["cgroup_cpu_seconds"] == headline["value"]
-    assert run.info["provenance"]["tier"] == "own cgroup"
+    assert run.info["provenance"]["cgroup_scope"] == "own"
     deltas = [record["measurements"]["cgroup_cpu_seconds"] for record in run.usage]
     assert min(deltas) >= 0
     assert sum(deltas) == pytest.approx(headline["value"], rel=1e-6, abs=1e-6)
@@ -75,7 +75,7 @@ def test_no_group_is_left_behind(own_leaf, groups, args, command, code):
     place = groups.everywhere()
     run = own_leaf(f"--cgroup own {args}", command, outer=place.inside)
     assert run.returncode == code
-    assert run.info["provenance"]["tier"] == "own cgroup"
+    assert run.info["provenance"]["cgroup_scope"] == "own"
     assert not place.subgroups()
 
 

@@ -4,6 +4,7 @@ Times are compared within one test, bare and counted in turn; the median of seve
 second chance.
 """
 
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import pytest
 
 from support import records
 from support.kernel_events import need_program
+from support.processes import wait_until
 
 LOOP = 1_000_000
 LOOP_RATIO = 4.0
@@ -149,10 +151,17 @@ def loop_seconds(command, runner):
                                 env=runner.environment()).stdout)[0][2]
 
 
+def somebody_counts():
+    """Whether there is a program at the entry of system calls: it slows down everybody's, those of `bare` too."""
+    shown = subprocess.run([need_program("bpftool"), "-j", "link", "show"], capture_output=True, check=True).stdout
+    return any(link.get("tp_name") == "sys_enter" for link in json.loads(shown))
+
+
 def attempts(measure, limit, tries):
     """Measures until it is below the limit, `tries` times at most; returns all that was found."""
     found = []
     for _ in range(tries):
+        wait_until(lambda: not somebody_counts(), 60, "an end of others' counting")
         found.append(measure())
         if found[-1] <= limit:
             break
@@ -204,7 +213,7 @@ def test_a_real_build_is_at_most_a_tenth_slower(with_bpf, record_property):
     counted = with_bpf.command_line("-q --syscalls summary --clobber", bare)
 
     def seconds(command):
-        """Wall time and CPU: on a busy machine the wall time is also that of others."""
+        """Wall time, which is judged, and CPU, told beside it: others on the machine are in the first alone."""
         before = os.times()
         begin = time.monotonic()
         subprocess.run(command, check=True, cwd=with_bpf.cwd, env=with_bpf.environment(), stdout=subprocess.DEVNULL)
@@ -219,7 +228,7 @@ def test_a_real_build_is_at_most_a_tenth_slower(with_bpf, record_property):
         wall, cpu = slow[0] / plain[0], slow[1] / plain[1]
         print(f"build: {plain[0]:.2f} s bare; counted {wall:.3f} times the wall time and {cpu:.3f} times the CPU, "
               "metron's own included")
-        return min(wall, cpu)
+        return wall
 
     found = attempts(ratio, BUILD_RATIO, 4)
     record_property("ratio", found[-1])

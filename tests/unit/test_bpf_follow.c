@@ -62,10 +62,19 @@ static void *burn(void *context)
     return NULL;
 }
 
+static void *burn_and_end(void *context)
+{
+    burn_thread_ms(BURN_MS);
+    return context;
+}
+
 static void threads_then_child(void)
 {
     pthread_t threads[THREADS - 1];
 
+    (void)pthread_create(&threads[0], NULL, burn_and_end, NULL);
+    (void)pthread_join(threads[0], NULL);
+    *(volatile char *)(fixture.shared + 64) = 1;
     for (int i = 0; i < THREADS - 1; i++)
         (void)pthread_create(&threads[i], NULL, burn, NULL);
     (void)burn(NULL);
@@ -86,7 +95,9 @@ static void living_process_is_followed_from_now_on(void **state)
     needs_programs();
     const pid_t child = child_start(threads_then_child);
 
-    (void)usleep(20000);
+    while (*(volatile char *)(fixture.shared + 64) == 0)
+        (void)usleep(1000);
+    (void)usleep(10000);
     assert_int_equal(events_of(child, LIFECYCLE_FORK), 0);
     assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1), 0);
     /* A second time changes nothing. */
@@ -99,7 +110,7 @@ static void living_process_is_followed_from_now_on(void **state)
 
     assert_int_equal(exit->exit.wait_status, ended.status);
     assert_false(exit->exit.is_whole);
-    /* Its threads lived when it was followed, so theirs is all there; wait4 adds the grandchild. */
+    /* Also what a thread that had ended by then had used; wait4 adds the grandchild. */
     assert_true(agree((double)exit->exit.use.cpu_ns / 1e9, usage_cpu_seconds(&ended.usage), 2));
     assert_int_equal(event_of(grandchild, LIFECYCLE_FORK)->event.fork.parent, child);
     assert_int_equal(WEXITSTATUS(only_exit_of(grandchild)->event.exit.wait_status), 4);

@@ -149,18 +149,17 @@ static void the_summary_says_how_many_and_where_the_time_went(void **state)
         line_of(&info),
         "  syscalls  1,234,402 calls, 12 errors; most of their time in futex (64 %) (by bpf)");
     info.syscalls.lost = 5;
-    info.syscalls.reason = "a table was full";
     assert_string_equal(line_of(&info), "  syscalls  1,234,402 calls, 12 errors; most of their time in futex "
-                                        "(64 %); 5 lost (by bpf; a table was full)");
+                                        "(64 %); 5 lost (by bpf)");
 }
 
-static void the_summary_says_why_nothing_was_counted(void **state)
+static void calls_that_could_not_be_counted_have_no_line(void **state)
 {
     (void)state;
     struct run_info info = {.ended = true, .prefix = "p", .registry = &registry, .summary = &nothing};
 
-    info.syscalls.reason = "strace is not installed";
-    assert_string_equal(line_of(&info), "  syscalls  not counted: strace is not installed");
+    info.syscalls.reason = "strace is not installed"; /* the loop has warned of it */
+    assert_null(line_of(&info));
 }
 
 int main(void)
@@ -172,7 +171,7 @@ int main(void)
         cmocka_unit_test(info_json_has_every_call_the_largest_time_first),
         cmocka_unit_test(info_json_tells_nothing_of_what_nobody_asked_for),
         cmocka_unit_test(the_summary_says_how_many_and_where_the_time_went),
-        cmocka_unit_test(the_summary_says_why_nothing_was_counted),
+        cmocka_unit_test(calls_that_could_not_be_counted_have_no_line),
     };
     return cmocka_run_group_tests(tests, NULL, end);
 }

@@ -16,17 +16,20 @@ static const struct command_description description = {
     .name = "run",
     .summary = "run a command and record what it and all its descendants used",
     .usage = "[OPTION...] [--] COMMAND [ARGUMENT...]",
-    .description = "Runs COMMAND, follows every process that descends from it, whatever session or parent it "
-                   "ends up with, "
-                   "captures its output while showing it, and records what it used: samples in usage.jsonl, "
-                   "processes that "
-                   "came and went in events.jsonl, the whole in info.json. Exits with COMMAND's exit code: "
-                   "127 if it is not "
-                   "found, 126 if it cannot be run, 128+N if signal N ended it; 2 is wrong usage.\n"
-                   "\n"
-                   "Ctrl-C goes to the command. A second one, or SIGTERM or SIGHUP to metron, ends the whole "
-                   "tree (SIGTERM, "
-                   "after 10 seconds SIGKILL: --kill-after); the record is still written.",
+    .description =
+        "Runs COMMAND, follows every process that descends from it, whatever session or parent it ends "
+        "up with, captures its output while showing it, and records what it used: samples in "
+        "usage.jsonl, processes that came and went in events.jsonl, the whole in info.json. Exits with "
+        "COMMAND's exit code: 127 if it is not found, 126 if it cannot be run, 128+N if signal N ended "
+        "it; 2 is wrong usage.\n"
+        "\n"
+        "With privilege (root, or cap_bpf and cap_perfmon) the kernel tells of every process, signal "
+        "and OOM kill as it happens, and what each process used. By default COMMAND does not wait for "
+        "that: it is in force from about a second after the start, with --events bpf before COMMAND "
+        "begins.\n"
+        "\n"
+        "Ctrl-C goes to the command. A second one, or SIGTERM or SIGHUP to metron, ends the whole tree "
+        "(SIGTERM, after 10 seconds SIGKILL: --kill-after); the record is still written.",
     .examples =
         "  metron run -- make -j8\n"
         "  metron run --sample-interval 0.1 -p results/ -m 'with the new solver' ./simulate input.dat\n"

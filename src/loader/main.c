@@ -21,13 +21,8 @@
 
 #include "bpf/handover.h"
 #include "bpf/wire.h"
-
-/* Made by bpftool from the programs in bpf/: its code is not ours to mend. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
+/* After wire.h, whose types it uses. Made by bpftool from the programs in bpf/. */
 #include "bpf/programs.skel.h"
-#pragma GCC diagnostic pop
 
 #define DESCRIPTORS_MAX (HANDOVER_PARTS + HANDOVER_LINKS_MAX)
 
@@ -90,10 +85,13 @@ enum oom_form { OOM_BY_TASK, OOM_BY_PID, OOM_UNTOLD, OOM_FORMS };
 static bool grows_safely(void)
 {
     struct utsname name;
-    int major = 0, minor = 0;
+    char *rest;
 
-    return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-           (major > 6 || (major == 6 && minor >= 1));
+    if (uname(&name) != 0)
+        return false;
+    long major = strtol(name.release, &rest, 10);
+    long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    return major > 6 || (major == 6 && minor >= 1);
 }
 
 /* Before Linux 5.14 there is no switch, and they are. */
@@ -210,7 +208,7 @@ int main(int argc, char **argv)
     struct handover message = {0};
     struct descriptors descriptors = {0};
     struct programs_bpf *programs = NULL;
-    int socket_fd = argc > 2 ? atoi(argv[1]) : -1;
+    int socket_fd = argc > 2 ? (int)strtol(argv[1], NULL, 10) : -1;
 
     if (socket_fd < 3 || !is_socket(socket_fd)) {
         (void)fprintf(stderr, "metron-bpf: this is a part of metron, started by it; it has no use by hand\n");
@@ -218,7 +216,7 @@ int main(int argc, char **argv)
     }
     bool calls = argc > 3 && strcmp(argv[3], "calls") == 0;
     (void)libbpf_set_print(note_complaint);
-    if (load_programs(&programs, (unsigned)atoi(argv[2]), calls, &message) == 0)
+    if (load_programs(&programs, (unsigned)strtoul(argv[2], NULL, 10), calls, &message) == 0 && programs)
         collect_parts(programs, calls, &message, &descriptors);
     /* Everything else goes with the process: nothing is pinned. */
     return send_handover(socket_fd, &message, &descriptors) < 0;

@@ -59,7 +59,7 @@ static struct process_calls *calls_of(struct syscall_counts *counts, uint32_t id
 
 static void calls_free(struct syscall_counts *counts, struct process_calls *calls)
 {
-    HASH_DEL(counts->processes, calls);
+    HASH_DEL(counts->processes, calls); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
     syscall_table_fini(&calls->table);
     free(calls);
 }

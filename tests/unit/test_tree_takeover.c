@@ -228,6 +228,25 @@ static void who_lived_before_is_told_with_its_end(void **state)
     assert_int_equal(told_of(EVENT_EXIT, root)->seen, SEEN_EVENT);
 }
 
+static void body_stays(void)
+{
+    say();
+    wait_for_go(3);
+}
+
+static void the_sum_of_the_ended_is_not_whole_even_if_nobody_had_ended(void **state)
+{
+    needs_programs();
+    watch_begin(state);
+    (void)start_root(body_stays);
+    await_said(1);
+    tree_refresh(watch.tree);
+    lifecycle_free(take_over());
+    assert_int_equal(tree_exited(watch.tree), 0);
+    assert_true(tree_counts_all(watch.tree));
+    assert_false(tree_ended_sum(watch.tree)->is_whole); /* its ended threads' use was not told */
+}
+
 /* ---- lost ---- */
 
 static void on_usr1(int number)
@@ -366,12 +385,6 @@ static void body_helper_with_children(void)
     wait_for_go(1);
 }
 
-static void body_stays(void)
-{
-    say();
-    wait_for_go(3);
-}
-
 static void descendants_of_a_program_of_ours_are_no_members(void **state)
 {
     watch_begin(state);
@@ -411,6 +424,7 @@ int main(void)
         ONE_WAY(again_and_again, by_connector),
         ONE_WAY(again_and_again, by_listings),
         ONE_WAY(who_lived_before_is_told_with_its_end, by_connector),
+        ONE_WAY(the_sum_of_the_ended_is_not_whole_even_if_nobody_had_ended, by_connector),
         ONE_WAY(lost_events_of_our_programs_are_counted_and_healed, by_bpf),
         ONE_WAY(who_was_lost_by_the_source_before_is_followed_by_the_next, by_connector),
         ONE_WAY(descendants_of_a_program_of_ours_are_no_members, by_bpf),

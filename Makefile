@@ -16,7 +16,7 @@ $(BUILD)/build.ninja:
 	meson setup --prefix=$(PREFIX) $(BUILD)
 
 build: $(BUILD)/build.ninja ## build metron as build/plain/metron
-	ninja -C $(BUILD) metron man
+	ninja -C $(BUILD) programs man
 
 demo: ## install what is missing (apt-get), build, profile a small workload
 	@scripts/deps build
@@ -48,7 +48,7 @@ docs: build ## write the generated documents
 
 install: build ## install under PREFIX (/usr/local), below DESTDIR if set
 	meson configure -Dprefix=$(PREFIX) $(BUILD)
-	ninja -C $(BUILD) metron man
+	ninja -C $(BUILD) programs man
 	meson install -C $(BUILD) --no-rebuild
 
 clean: ## remove everything built

@@ -34,6 +34,14 @@ static int open_events(struct availability *availability, struct metron_error *e
     return 0;
 }
 
+/* Why not everybody's end is told; NULL: it is, or may be. */
+static const char *why_no_exit_totals(const struct availability *availability)
+{
+    if (!availability->events.from_start)
+        return "kernel events come into force after the start; --events bpf waits for them";
+    return availability->options.session ? "processes of the session were there before" : NULL;
+}
+
 int availability_init(struct availability *availability, const struct availability_options *options,
                       struct metron_error *error)
 {
@@ -65,10 +73,7 @@ int availability_init(struct availability *availability, const struct availabili
         .syscalls = syscall_counts_source(availability->syscalls),
         .why_no_events =
             availability->events.why_no_bpf.code ? availability->events.why_no_bpf.message : NULL,
-        .why_no_exit_totals =
-            availability->events.from_start
-                ? NULL
-                : "kernel events come into force after the start; --events bpf waits for them",
+        .why_no_exit_totals = why_no_exit_totals(availability),
     };
     survey_collectors(availability);
     return 0;

@@ -22,6 +22,7 @@ struct availability_options {
     struct collect_tuning tuning;
     enum events_mode events;
     bool syscalls; /* they are to be counted */
+    bool session;  /* the target is the session we are in: it was there before */
 };
 
 struct availability {

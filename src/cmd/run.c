@@ -104,6 +104,7 @@ static void fill_looking(struct availability_options *looking, const struct sett
         .cgroup_mode = (enum cgroup_mode)cgroup,
         .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
         .syscalls = settings_choice(settings, SETTING_SYSCALLS) == CHOICE_SYSCALLS_SUMMARY,
+        .session = !options->new_session,
         .tuning = {.mask_secrets = options->mask_secrets,
                    .sample_interval = options->sample_interval,
                    .smaps = settings_flag(settings, SETTING_SMAPS),

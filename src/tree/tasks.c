@@ -22,13 +22,18 @@
 static bool is_cheaper(const struct tree *tree)
 {
     struct sysinfo machine;
-    size_t threads = 0;
+    size_t members = 0, threads = 0;
 
     if (tree->count < MEMBERS_MIN || sysinfo(&machine) != 0)
         return false;
-    for (size_t i = 0; i < tree->count; i++)
-        threads += tree->members[i]->stat.threads ? tree->members[i]->stat.threads : 1;
-    return threads * PART_MIN >= (size_t)machine.procs;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct process *process = tree->members[i];
+        if (process->ended || process->was_reaped || process->announced_exit)
+            continue;
+        members++;
+        threads += process->stat.threads ? process->stat.threads : 1;
+    }
+    return members >= MEMBERS_MIN && threads * PART_MIN >= (size_t)machine.procs;
 }
 
 /* One letter for the kernel's bits, as /proc/PID/stat has it. */

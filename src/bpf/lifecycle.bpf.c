@@ -180,6 +180,8 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *task)
         __sync_fetch_and_add(&member->io.wchar, task->ioac.wchar);
         __sync_fetch_and_add(&member->io.syscr, task->ioac.syscr);
         __sync_fetch_and_add(&member->io.syscw, task->ioac.syscw);
+    }
+    if (bpf_core_field_exists(task->ioac.read_bytes)) {
         __sync_fetch_and_add(&member->io.read_bytes, task->ioac.read_bytes);
         __sync_fetch_and_add(&member->io.write_bytes, task->ioac.write_bytes);
     }
@@ -219,8 +221,12 @@ int BPF_PROG(on_free, struct task_struct *task)
     ((1U << 17) /* CHLD */ | (1U << 18) /* CONT */ | (1U << 19) /* STOP */ | (1U << 20) /* TSTP */ |         \
      (1U << 21) /* TTIN */ | (1U << 22) /* TTOU */ | (1U << 23) /* URG */ | (1U << 28) /* WINCH */)
 
-#define KILL          9
-#define CHLD          17
+#define KILL 9
+#define CHLD 17
+/* How a process sends one; with any other code whoever runs at the moment has nothing to do with it. */
+#define SENT_BY_KILL  0    /* SI_USER */
+#define SENT_BY_QUEUE (-1) /* SI_QUEUE */
+#define SENT_BY_TKILL (-6) /* SI_TKILL */
 #define SENT_BY_TIMER (-2) /* SI_TIMER */
 /* In place of a siginfo: none, from a process; none, from the kernel. */
 #define NO_INFO        0
@@ -255,7 +261,7 @@ int BPF_PROG(on_signal, int number, struct kernel_siginfo *info, struct task_str
         return 0;
     if ((unsigned long)info > NO_INFO_KERNEL) {
         code = BPF_CORE_READ(info, si_code);
-        by_kernel = code > 0;
+        by_kernel = code != SENT_BY_KILL && code != SENT_BY_QUEUE && code != SENT_BY_TKILL;
     }
     /* Every child's end and every tick of a timer is one: they say nothing that is not told elsewhere. */
     if ((by_kernel && number == CHLD) || code == SENT_BY_TIMER)

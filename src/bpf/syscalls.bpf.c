@@ -17,7 +17,6 @@
 /* The call that a thread is in. */
 struct running_call {
     __u64 begin_ns;
-    __u64 signal; /* of which process `id` was looked up; the address of its signal_struct */
     __u32 id;
     __u32 number;
     __u32 inside;

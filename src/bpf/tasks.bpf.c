@@ -61,12 +61,16 @@ static __always_inline void fill_memory(struct wire_task *told, struct mm_struct
 /* Reading field by field costs a load each, reading through a helper of the kernel's twenty times that. */
 #define IO_ADD(sum, io)                                                                                      \
     do {                                                                                                     \
-        (sum).rchar += (io).rchar;                                                                           \
-        (sum).wchar += (io).wchar;                                                                           \
-        (sum).syscr += (io).syscr;                                                                           \
-        (sum).syscw += (io).syscw;                                                                           \
-        (sum).read_bytes += (io).read_bytes;                                                                 \
-        (sum).write_bytes += (io).write_bytes;                                                               \
+        if (bpf_core_field_exists((io).rchar)) {                                                             \
+            (sum).rchar += (io).rchar;                                                                       \
+            (sum).wchar += (io).wchar;                                                                       \
+            (sum).syscr += (io).syscr;                                                                       \
+            (sum).syscw += (io).syscw;                                                                       \
+        }                                                                                                    \
+        if (bpf_core_field_exists((io).read_bytes)) {                                                        \
+            (sum).read_bytes += (io).read_bytes;                                                             \
+            (sum).write_bytes += (io).write_bytes;                                                           \
+        }                                                                                                    \
     } while (0)
 
 /* What the process is, and what it has from its ended threads. */
@@ -80,8 +84,7 @@ static __always_inline void fill_process(struct wire_task *told, struct task_str
     told->major_faults += signal->maj_flt;
     told->voluntary_switches += signal->nvcsw;
     told->involuntary_switches += signal->nivcsw;
-    if (bpf_core_field_exists(signal->ioac.rchar))
-        IO_ADD(told->io, signal->ioac);
+    IO_ADD(told->io, signal->ioac);
     told->start_ns = task->start_boottime;
     told->children_user_ns = signal->cutime;
     told->children_system_ns = signal->cstime;
@@ -89,7 +92,7 @@ static __always_inline void fill_process(struct wire_task *told, struct task_str
     told->children_major_faults = signal->cmaj_flt;
     if (mm)
         fill_memory(told, mm);
-    if (settings.delays && task->delays)
+    if (bpf_core_field_exists(task->delays) && settings.delays && task->delays)
         told->blocked_ns = task->delays->blkio_delay;
     told->open_files_limit = signal->rlim[7].rlim_cur; /* RLIMIT_NOFILE */
     told->parent = task->real_parent->tgid;
@@ -142,8 +145,7 @@ int read_tasks(struct bpf_iter__task *context)
     told.major_faults = task->maj_flt;
     told.voluntary_switches = task->nvcsw;
     told.involuntary_switches = task->nivcsw;
-    if (bpf_core_field_exists(task->ioac.rchar))
-        IO_ADD(told.io, task->ioac);
+    IO_ADD(told.io, task->ioac);
     if (told.is_first)
         fill_process(&told, task);
     bpf_seq_write(context->meta->seq, &told, sizeof(told));

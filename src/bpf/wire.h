@@ -23,14 +23,13 @@ struct wire_settings {
 
 /* Shared memory that both sides see: counts of what went wrong, and our own cost. */
 struct wire_control {
-    __u64 lost;         /* events that did not fit into the ring */
-    __u64 unfollowed;   /* processes that did not fit into the table of members */
-    __u64 calls_lost;   /* system calls that did not fit into the table of calls */
-    __u64 kernel_ns;    /* CPU that our programs took inside the target's processes */
-    __u64 next_id;      /* of members */
-    __u64 seeded;       /* members added by the last seeding */
-    __u64 everybody;    /* set from outside: the reader of tasks tells all processes of the machine */
-    __u64 calls_wanted; /* set from outside: system calls are counted */
+    __u64 lost;       /* events that did not fit into the ring */
+    __u64 unfollowed; /* processes that did not fit into the table of members */
+    __u64 calls_lost; /* system calls that did not fit into the table of calls */
+    __u64 kernel_ns;  /* CPU that our programs took inside the target's processes */
+    __u64 next_id;    /* of members */
+    __u64 seeded;     /* members added by the last seeding */
+    __u64 everybody;  /* set from outside: the reader of tasks tells all processes of the machine */
 };
 
 enum wire_what { WIRE_FORK = 1, WIRE_EXEC, WIRE_EXIT, WIRE_SIGNAL, WIRE_OOM };

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -155,6 +156,10 @@ static int run_command(const struct settings *settings, char **argv, struct avai
         return EXIT_WRONG_USAGE;
     if (format && run_summary_check(format, &availability->registry, error) < 0)
         return EXIT_WRONG_USAGE;
+    if (getauxval(AT_SECURE))
+        log_info(
+            "metron has capabilities from its file: the system has therefore taken LD_* and TMPDIR out of "
+            "the environment, and the command does not get them");
     options.context = &availability->context;
     options.events = &availability->events;
     options.syscalls = availability->syscalls;

@@ -11,8 +11,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -38,6 +41,7 @@ struct plumbing {
     int failure_write;
     int hold_read; /* where the child waits, if it is held */
     int hold_write;
+    char path[PATH_MAX]; /* of the command, if it is held: looked up before, so that nobody sees the search */
 };
 
 enum step { STEP_CGROUP, STEP_SESSION, STEP_TERMINAL, STEP_STDIO, STEP_LIMIT, STEP_EXEC };
@@ -162,8 +166,6 @@ static enum step become_command(const struct launch_options *options, const stru
     }
     if (options->open_files && setrlimit(RLIMIT_NOFILE, options->open_files) != 0)
         return STEP_LIMIT;
-    if (options->hold)
-        wait_while_held(options, plumbing);
     launch_signals_restore(mask);
 
     struct rusage usage;
@@ -172,8 +174,32 @@ static enum step become_command(const struct launch_options *options, const stru
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ready.inherited_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     (void)!write(plumbing->failure_write, &ready, sizeof(ready));
+    if (options
+            ->hold) { /* as late as can be: whoever watches from here on sees hardly more than the command */
+        wait_while_held(options, plumbing);
+        if (plumbing->path[0])
+            (void)execve(plumbing->path, options->argv,
+                         options->environment ? options->environment : environ);
+    }
     execvpe(options->argv[0], options->argv, options->environment ? options->environment : environ);
     return STEP_EXEC;
+}
+
+/* The file that the command's name stands for, as far as that is plain; "" otherwise. */
+static void find_command(const char *name, char path[PATH_MAX])
+{
+    const char *folders = getenv("PATH");
+
+    path[0] = '\0';
+    if (strchr(name, '/') || !folders)
+        return;
+    for (size_t length; *folders; folders += length + (folders[length] == ':')) {
+        length = strcspn(folders, ":");
+        int size = snprintf(path, PATH_MAX, "%.*s/%s", (int)length, folders, name);
+        if (length > 0 && size < PATH_MAX && access(path, X_OK) == 0)
+            return;
+    }
+    path[0] = '\0';
 }
 
 /* Waits until the child has become the command or failed to; 0 or what it reported. */
@@ -227,8 +253,10 @@ static int fork_command(const struct launch_options *options, struct plumbing *p
 
     int code = open_pipe(&plumbing->failure_read, &plumbing->failure_write);
 
-    if (code == 0 && options->hold)
+    if (code == 0 && options->hold) {
+        find_command(options->argv[0], plumbing->path);
         code = open_pipe(&plumbing->hold_read, &plumbing->hold_write);
+    }
     if (code < 0)
         return error_set(error, code, "cannot make a pipe: %s", strerror(-code));
     sigfillset(&all);

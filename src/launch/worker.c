@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdlib.h>
+
+#include "probe/privilege.h"
 
 #define STACK_BYTES (256UL * 1024)
 
@@ -20,25 +22,44 @@ static void do_nothing(int signal)
     (void)signal;
 }
 
+struct task {
+    void *(*run)(void *argument);
+    void *argument;
+};
+
+static void *begin(void *given)
+{
+    struct task task = *(struct task *)given;
+
+    free(given);
+    /* Capabilities are a thread's own, and what metron has some for is none of a worker's business. */
+    (void)privilege_drop(NULL, NULL);
+    return task.run(task.argument);
+}
+
 int worker_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
+    struct task *task = malloc(sizeof(*task));
     struct sigaction action = {.sa_handler = do_nothing};
     pthread_attr_t attributes;
     sigset_t blocked, before;
 
-    if (sigaction(interrupt_signal(), &action, NULL) != 0)
-        return -errno;
-
-    int code = pthread_attr_init(&attributes);
-
-    if (code != 0)
+    if (!task)
+        return -ENOMEM;
+    *task = (struct task){run, argument};
+    int code = sigaction(interrupt_signal(), &action, NULL) != 0 ? errno : pthread_attr_init(&attributes);
+    if (code != 0) {
+        free(task);
         return -code;
+    }
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     /* The new thread inherits the mask of the one that makes it. */
     sigfillset(&blocked);
     sigdelset(&blocked, interrupt_signal());
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    code = pthread_create(thread, &attributes, run, argument);
+    code = pthread_create(thread, &attributes, begin, task);
+    if (code != 0)
+        free(task);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return -code;

@@ -22,10 +22,11 @@ static int take_programs(struct kernel_events *events, bool wait)
 
     if (code == -EAGAIN)
         return code;
-    /* It ends after its answer: no waiting to speak of. */
-    if (events->start.pid > 0 && wait4(events->start.pid, NULL, 0, &usage) == events->start.pid)
+    /* It ends after its answer. Where nobody waits for that, whoever reaps children takes it. */
+    if (events->start.pid > 0 && wait4(events->start.pid, NULL, wait ? 0 : WNOHANG, &usage) > 0) {
         events->loader_cpu_seconds += cpu_of(&usage);
-    events->start.pid = 0;
+        events->start.pid = 0;
+    }
     if (code < 0)
         return code;
     events->bpf = lifecycle_bpf(events->programs);
@@ -118,6 +119,10 @@ int kernel_events_finish(struct kernel_events *events, struct tree *tree)
         if (!events->why_no_bpf.code)
             (void)error_set(&events->why_no_bpf, code, "they could not take over: %s", strerror(-code));
         log_debug("kernel events: %s", events->why_no_bpf.message);
+        lifecycle_free(events->bpf);
+        bpf_programs_free(events->programs);
+        events->bpf = NULL;
+        events->programs = NULL;
         return code;
     }
     tree_use_tasks(tree, events->programs);

@@ -265,6 +265,16 @@ static void on_end(void *context, const struct process *process)
         sampler_end_process(run->sampler, process->subject.serial);
 }
 
+static const char *why_no_kernel_events(const struct run *run)
+{
+    const struct kernel_events *events = run->options.events;
+
+    if (events->why_no_bpf.code)
+        return events->why_no_bpf.message;
+    return run->phase == RUN_DRAINING ? "it ended before they were in force"
+                                      : "not yet, they come into force a second after the start";
+}
+
 static void describe_tier(struct run *run)
 {
     const struct cgroup_target *cgroup = run->options.context->cgroup;
@@ -277,9 +287,7 @@ static void describe_tier(struct run *run)
         return;
     }
     run->info.tier = own ? "own cgroup" : "plain";
-    run->info.tier_reason = own ? arena_printf(&run->arena, "no kernel events: %s",
-                                               events->why_no_bpf.code ? events->why_no_bpf.message
-                                                                       : "it ended before they were in force")
+    run->info.tier_reason = own ? arena_printf(&run->arena, "no kernel events: %s", why_no_kernel_events(run))
                                 : cgroup->why_not_own;
 }
 

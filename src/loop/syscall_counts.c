@@ -20,7 +20,9 @@ struct process_calls {
     struct syscall_table table;
     bool ours;    /* a member's; else a helper's of metron */
     bool told;    /* it has ended, and its last counts were told */
-    bool retired; /* they are in the sum of those that have ended */
+    bool retired; /* they are in the sum of those that have ended, or nobody's */
+    bool is_helper;
+    unsigned unknown; /* updates in which the tree did not know it */
     UT_hash_handle hh;
 };
 
@@ -95,6 +97,23 @@ static void mark_ours(struct syscall_counts *counts)
     }
 }
 
+/* Whom the tree does not know twice running is a helper of metron's (ps): its calls must not fill the
+ * kernel's table. Where events were lost it may be a member that was not told of, and counts. */
+static void forget_helpers(struct syscall_counts *counts)
+{
+    bool lost = tree_events_lost(counts->tree) > 0;
+    struct process_calls *calls, *next;
+
+    HASH_ITER (hh, counts->processes, calls, next) {
+        if (calls->ours || calls->retired)
+            continue;
+        if (lost)
+            calls->ours = true;
+        else if (calls->unknown++ > 0)
+            calls->is_helper = true;
+    }
+}
+
 /* Those whose last counts were told in the pass before are told of no more, and make room in the kernel's
  * table (visit_call). */
 static void retire(struct syscall_counts *counts)
@@ -102,10 +121,9 @@ static void retire(struct syscall_counts *counts)
     struct process_calls *calls, *next;
 
     HASH_ITER (hh, counts->processes, calls, next) {
-        if (calls->told) {
+        if (calls->told)
             (void)syscall_table_merge(&counts->retired, &calls->table);
-            calls->retired = true;
-        }
+        calls->retired = calls->told || calls->is_helper;
         syscall_table_clear(&calls->table);
     }
 }
@@ -120,6 +138,7 @@ static int update_bpf(void *context)
     if (code < 0)
         return code;
     mark_ours(counts);
+    forget_helpers(counts);
     syscall_table_clear(&counts->whole);
     (void)syscall_table_merge(&counts->whole, &counts->retired);
     HASH_ITER (hh, counts->processes, calls, next) {
@@ -190,6 +209,8 @@ void syscall_counts_finish(struct syscall_counts *counts)
     if (!counts || !counts->strace)
         return;
     struct metron_error error = {0};
+    if (tree_living(counts->tree) > 0)
+        strace_interrupt(counts->strace); /* somebody lives on: it does not end by itself */
     if (strace_stop(counts->strace, visit_line, counts, &error) < 0 && !counts->why_not.code)
         counts->why_not = error;
     const struct rusage *usage = strace_usage(counts->strace);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -23,6 +24,23 @@
 #define LOADER_NAME     "metron-bpf"
 #define GENTLE_NICENESS 10
 
+/* Where metron has its privilege from its file, it must not pass it on to whatever a user put there. */
+static bool is_trusted(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat program, around;
+
+    if (!getauxval(AT_SECURE))
+        return true;
+    (void)snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        return false;
+    *slash = '\0';
+    return stat(path, &program) == 0 && stat(folder, &around) == 0 && program.st_uid == 0 &&
+           around.st_uid == 0 && !((program.st_mode | around.st_mode) & (S_IWGRP | S_IWOTH));
+}
+
 /* The one given; else beside metron itself, or where it was installed. 0 or -ENOENT. */
 static int find_loader(const char *given, char path[PATH_MAX])
 {
@@ -37,11 +55,11 @@ static int find_loader(const char *given, char path[PATH_MAX])
         path[length] = '\0';
         char *slash = strrchr(path, '/');
         (void)memcpy(slash ? slash + 1 : path, LOADER_NAME, sizeof(LOADER_NAME));
-        if (access(path, X_OK) == 0)
+        if (access(path, X_OK) == 0 && is_trusted(path))
             return 0;
     }
     (void)snprintf(path, PATH_MAX, "%s", METRON_LIBEXEC_DIR "/" LOADER_NAME);
-    return access(path, X_OK) == 0 ? 0 : -ENOENT;
+    return access(path, X_OK) == 0 && is_trusted(path) ? 0 : -ENOENT;
 }
 
 /* Also finds the loader, whose path it leaves in `path`. */
@@ -55,6 +73,8 @@ static const char *why_not(const char *given, char path[PATH_MAX])
         return "this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF)";
     if (!in_initial_namespace("pid"))
         return "the kernel's pids are not those of this pid namespace";
+    if (!in_initial_namespace("time"))
+        return "the kernel's start times are not those of this time namespace";
     if (!in_initial_namespace("user") || !privilege_for_bpf())
         return "not permitted: run as root, or give metron the right once: "
                "setcap cap_bpf,cap_perfmon=ep $(command -v metron)";
@@ -71,6 +91,9 @@ const char *bpf_programs_why_not(void)
 static void exec_loader(const char *path, int socket_fd, const struct bpf_start_options *options,
                         pid_t parent)
 {
+    char *const none_of_it[] = {NULL};
+    /* With privilege from metron's file, nothing that a user set is passed on. */
+    char *const *environment = getauxval(AT_SECURE) ? none_of_it : environ;
     char socket_text[16], spawner_text[16];
     sigset_t none;
 
@@ -87,7 +110,8 @@ static void exec_loader(const char *path, int socket_fd, const struct bpf_start_
     (void)fcntl(socket_fd, F_SETFD, 0);
     (void)snprintf(socket_text, sizeof(socket_text), "%d", socket_fd);
     (void)snprintf(spawner_text, sizeof(spawner_text), "%d", (int)options->spawner);
-    (void)execl(path, LOADER_NAME, socket_text, spawner_text, options->calls ? "calls" : NULL, (char *)NULL);
+    (void)execle(path, LOADER_NAME, socket_text, spawner_text, options->calls ? "calls" : NULL, (char *)NULL,
+                 environment);
     _exit(127);
 }
 
@@ -104,12 +128,13 @@ int bpf_start(struct bpf_start *start, const struct bpf_start_options *options, 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
         return error_set(error, -errno, "%s", strerror(errno));
     pid_t pid = fork();
+    int code = pid < 0 ? -errno : 0;
     if (pid == 0)
         exec_loader(path, sockets[1], options, self);
     (void)close(sockets[1]);
-    if (pid < 0) {
+    if (code < 0) {
         (void)close(sockets[0]);
-        return error_set(error, -EAGAIN, "metron-bpf cannot be started");
+        return error_set(error, code, "metron-bpf cannot be started: %s", strerror(-code));
     }
     *start = (struct bpf_start){.pid = pid, .fd = sockets[0]};
     return 0;

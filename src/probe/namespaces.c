@@ -8,7 +8,7 @@
 static const struct {
     const char *kind;
     ino_t inode;
-} initial[] = {{"user", 0xEFFFFFFDU}, {"pid", 0xEFFFFFFCU}};
+} initial[] = {{"user", 0xEFFFFFFDU}, {"pid", 0xEFFFFFFCU}, {"time", 0xEFFFFFFAU}};
 
 bool in_initial_namespace(const char *kind)
 {

@@ -1,6 +1,6 @@
 /*
- * Whether this process is in the initial namespace of a kind ("pid", "user"): the kernel's events speak of
- * processes by their numbers there. Where it cannot be told, yes.
+ * Whether this process is in the initial namespace of a kind ("pid", "time", "user"): the kernel's events
+ * speak of processes by their numbers there. Where it cannot be told, yes.
  */
 #ifndef METRON_PROBE_NAMESPACES_H
 #define METRON_PROBE_NAMESPACES_H

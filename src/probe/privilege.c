@@ -58,7 +58,7 @@ bool privilege_for_bpf(void)
 
 void privilege_pass_on(void)
 {
-    static const int wanted[] = {CAP_BPF, CAP_PERFMON, CAP_SYS_RESOURCE, CAP_SYSLOG};
+    static const int wanted[] = {CAP_BPF, CAP_PERFMON, CAP_SYS_RESOURCE, CAP_SYSLOG, CAP_SYS_ADMIN};
     struct capabilities have;
 
     if (!capabilities_get(&have))

@@ -2,6 +2,7 @@
 
 import collections
 import os
+import contextlib
 import pathlib
 import re
 import shutil
@@ -28,8 +29,11 @@ def exit_reasons(run):
 
 
 def children_of(pid):
-    return [(child, pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8").strip())
-            for child in processes.descendants(pid)]
+    found = []
+    for child in processes.descendants(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            found.append((child, pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8").strip()))
+    return found
 
 
 # ---- asked for ----
@@ -238,10 +242,10 @@ def test_with_file_capabilities_an_ordinary_user_gets_them(capable):
 
 
 def test_with_file_capabilities_the_command_has_none(capable):
-    started = capable.start("-q --events bpf", ["sh", "-c", f"{CAPABILITIES}; sleep 0.6"])
-    time.sleep(0.4)
+    started = capable.start("-q --events bpf", ["sh", "-c", f"{CAPABILITIES}; sleep 1"])
     metron = started.pid
-    assert kernel_events.capabilities(metron) == kernel_events.capabilities(metron, "Prm") == 0
+    wait_until(lambda: kernel_events.capabilities(metron) == kernel_events.capabilities(metron, "Prm") == 0, 5,
+               "metron without capabilities")
     run = started.finish()
     assert run.returncode == 0
     told = cap_lines(run.stdout)

@@ -35,13 +35,6 @@
 #include "probe/oom_watch.h"
 #include "reduce/headline.h"
 
-/* Kernel events are taken in batches this far apart, as seldom as their source allows, so that a storm of
- * processes, ours or a bystander's, does not wake us for each. */
-#define EVENTS_PAUSE_MS         10
-#define EVENTS_PAUSE_PATIENT_MS 100
-/* Loading our programs into the kernel costs some ten milliseconds of CPU: a command that is over before that
- * does without, and one that goes on is not kept from its CPU. */
-#define LOAD_AFTER_MS 1000
 /* After SIGKILL, a process that does not go is in the kernel's hands: it is named, not waited for. */
 #define KILL_ROUND_MS 50
 #define KILL_ROUNDS   100
@@ -96,85 +89,6 @@ static void on_tick(uv_poll_t *poll, int status, int events)
         run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
         write_report(run);
     }
-}
-
-static void on_events_pause_over(uv_timer_t *timer);
-
-static void on_events(uv_poll_t *poll, int status, int events)
-{
-    struct run *run = poll->data;
-
-    (void)status;
-    (void)events;
-    tree_read_events(run->tree);
-    (void)uv_poll_stop(poll);
-    (void)uv_timer_start(&run->events_pause, on_events_pause_over, run->events_pause_ms, 0);
-}
-
-static void on_events_pause_over(uv_timer_t *timer)
-{
-    struct run *run = timer->data;
-    uv_poll_t *poll = tree_method(run->tree) == TREE_BPF ? &run->ring_poll : &run->events_poll;
-    (void)uv_poll_start(poll, UV_READABLE, on_events);
-}
-
-static int start_poll(struct run *run, uv_poll_t *poll, int fd, uv_poll_cb callback)
-{
-    int code = uv_poll_init(&run->loop, poll, fd);
-    if (code < 0)
-        return code;
-    poll->data = run;
-    return uv_poll_start(poll, UV_READABLE, callback);
-}
-
-static int start_listening(struct run *run)
-{
-    const struct lifecycle *source = kernel_events_source(run->options.events);
-
-    if (!source)
-        return 0;
-    run->events_pause_ms = lifecycle_is_patient(source) ? EVENTS_PAUSE_PATIENT_MS : EVENTS_PAUSE_MS;
-    return start_poll(run, lifecycle_method(source) == LIFECYCLE_BPF ? &run->ring_poll : &run->events_poll,
-                      lifecycle_fd(source), on_events);
-}
-
-static void on_loaded(uv_poll_t *poll, int status, int events)
-{
-    struct run *run = poll->data;
-
-    (void)status;
-    (void)events;
-    (void)uv_poll_stop(poll);
-    if (run->phase != RUN_RUNNING)
-        return;
-    bool listened = run->options.events->connector != NULL;
-    if (listened) {
-        (void)uv_timer_stop(&run->events_pause);
-        (void)uv_poll_stop(&run->events_poll);
-    }
-    int code = kernel_events_finish(run->options.events, run->tree);
-    if (code == 1) {
-        (void)start_listening(run);
-        run_describe_method(run);
-    } else if (listened) {
-        (void)uv_poll_start(&run->events_poll, UV_READABLE, on_events);
-    }
-    if (code == 0)
-        (void)uv_poll_start(poll, UV_READABLE, on_loaded);
-    else
-        kernel_events_drop_privilege(run->options.events);
-}
-
-static void on_load_time(uv_timer_t *timer)
-{
-    struct run *run = timer->data;
-    struct kernel_events *events = run->options.events;
-
-    if (run->phase != RUN_RUNNING)
-        return;
-    if (kernel_events_begin(events, run->tree) < 0 ||
-        start_poll(run, &run->load_poll, events->start.fd, on_loaded) < 0)
-        kernel_events_drop_privilege(events);
 }
 
 /* The target has ended as far as this run is concerned. */
@@ -473,9 +387,9 @@ static int start_loop(struct run *run)
     run->kill_timer.data = run->events_pause.data = run->load_timer.data = run;
     code = start_signals(run);
     if (code == 0)
-        code = start_poll(run, &run->tick_poll, run->tick_fd, on_tick);
+        code = run_start_poll(run, &run->tick_poll, run->tick_fd, on_tick);
     if (code == 0)
-        code = start_listening(run);
+        code = run_start_listening(run);
     return code;
 }
 
@@ -492,8 +406,8 @@ static int start_capture(struct run *run, size_t index, int source_fd, int show_
         log_warning("%s", error.message);
         return code;
     }
-    code =
-        start_poll(run, &run->capture_polls[index], capture_ended_fd(run->captures[index]), on_capture_ended);
+    code = run_start_poll(run, &run->capture_polls[index], capture_ended_fd(run->captures[index]),
+                          on_capture_ended);
     if (code == 0)
         run->captures_open++;
     return code;
@@ -516,7 +430,7 @@ static void start_streams(struct run *run)
         log_warning("%s", error.message);
         return;
     }
-    (void)start_poll(run, &run->keyboard_poll, keyboard_request_fd(run->keyboard), on_keyboard);
+    (void)run_start_poll(run, &run->keyboard_poll, keyboard_request_fd(run->keyboard), on_keyboard);
 }
 
 static void attach_tracer(void *context, pid_t pid)
@@ -609,10 +523,7 @@ int run_execute(struct run *run, struct metron_error *error)
     run->next_report_ns =
         run->launched.start_ns + (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
     arm_ticker(run);
-    if (run->options.events->may_load)
-        (void)uv_timer_start(&run->load_timer, on_load_time, LOAD_AFTER_MS, 0);
-    else
-        kernel_events_drop_privilege(run->options.events);
+    run_start_loading(run);
     reap_children(run);
     if (run->phase == RUN_RUNNING || run->captures_open > 0)
         (void)uv_run(&run->loop, UV_RUN_DEFAULT);

@@ -66,6 +66,12 @@ void run_warn_write(struct run *run, enum run_file which, int code);
 void run_never_started(struct run *run, int code, const struct metron_error *error);
 /* Exit code, signal and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
+/* Watches a descriptor in the run's loop. 0 or a negative errno. */
+int run_start_poll(struct run *run, uv_poll_t *poll, int fd, uv_poll_cb callback);
+/* Takes the kernel's events from now on, if it tells any. 0 or a negative errno. */
+int run_start_listening(struct run *run);
+/* The command runs: loads our programs behind it, if that is to be, and gives up the privilege for it. */
+void run_start_loading(struct run *run);
 /* By which means it is measured: known at the start, and again when they have changed. */
 void run_describe_method(struct run *run);
 /* Members that are still alive at the end. */

@@ -104,14 +104,19 @@ static void exec_loader(const char *path, int socket_fd, const struct bpf_start_
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)setpgid(0, 0); /* Ctrl-C is for the command */
+    /* What it has to say comes through the socket; what its dynamic loader says is not for the user's screen.
+     */
+    int nowhere = open("/dev/null", O_RDWR);
+    for (int number = 0; nowhere >= 0 && number < 3; number++)
+        (void)dup2(nowhere, number);
     if (options->gently)
         (void)setpriority(PRIO_PROCESS, 0, GENTLE_NICENESS);
     privilege_pass_on();
     (void)fcntl(socket_fd, F_SETFD, 0);
     (void)snprintf(socket_text, sizeof(socket_text), "%d", socket_fd);
     (void)snprintf(spawner_text, sizeof(spawner_text), "%d", (int)options->spawner);
-    (void)execle(path, LOADER_NAME, socket_text, spawner_text, options->calls ? "calls" : NULL, (char *)NULL,
-                 environment);
+    char *const arguments[] = {LOADER_NAME, socket_text, spawner_text, options->calls ? "calls" : NULL, NULL};
+    (void)execve(path, arguments, environment);
     _exit(127);
 }
 
@@ -186,7 +191,9 @@ int bpf_start_finish(struct bpf_start *start, bool wait, struct bpf_programs **o
     if (code == 0 && answer.message.code < 0)
         code = error_set(error, answer.message.code, "%s", answer.message.text);
     else if (code < 0)
-        code = error_set(error, code, "metron-bpf ended without an answer");
+        code =
+            error_set(error, code, "metron-bpf ended without an answer; does it find its libraries (ldd %s)?",
+                      LOADER_NAME);
     if (code == 0)
         return bpf_programs_new(&answer.message, answer.fds, answer.count, out, error);
     for (size_t i = 0; i < answer.count; i++)

@@ -160,7 +160,7 @@ static void loader_that_fails_is_told(void **state)
 
     assert_int_equal(bpf_start(&start, &options, &error), 0);
     assert_int_equal(bpf_start_finish(&start, true, &programs, &error), -EPIPE);
-    assert_string_equal(error.message, "metron-bpf ended without an answer");
+    assert_non_null(strstr(error.message, "metron-bpf ended without an answer"));
     assert_null(programs);
     (void)child_end(start.pid);
 }

@@ -34,7 +34,7 @@ MAY_NOT_SKIP = {
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes ten seconds or more")
+    config.addinivalue_line("markers", "slow: takes five seconds or more; left out under sanitizers")
     processes.become_subreaper()
     # Whoever starts the tests in the background (nohup, a shell's &) has some of these ignored, and metron would
     # leave them so.

@@ -124,6 +124,7 @@ def test_by_default_kernel_events_come_into_force_behind_the_command(with_bpf):
     assert "cpu_seconds" in ends["sleep 60"], "it came after the take-over"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["", "--break-readers connector"], ids=["from-the-connector", "from-listings"])
 def test_nobody_is_lost_or_told_twice_across_the_take_over(with_bpf, how):
     if not how:

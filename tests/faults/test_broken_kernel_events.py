@@ -326,6 +326,7 @@ def test_metron_stopped_in_a_storm_loses_nothing_or_says_so(with_bpf):
         assert "exit_cpu_seconds_total" not in run.summary
 
 
+@pytest.mark.slow
 def test_a_storm_too_large_for_the_ring_is_told(with_bpf):
     """Stopped for so long that the ring is full: the loss is counted, and no total is there that would be too low."""
     path = with_bpf.cwd / "count"

@@ -85,6 +85,7 @@ def calls_per_sample(runner, args):
     return statistics.median(bursts), names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", ["connector", "off"])
 def test_bystanders_cost_no_system_calls(run_metron, events):
     room_for_processes(PROCESSES)

@@ -218,6 +218,8 @@ int main(int argc, char **argv)
     (void)libbpf_set_print(note_complaint);
     if (load_programs(&programs, (unsigned)strtoul(argv[2], NULL, 10), calls, &message) == 0 && programs)
         collect_parts(programs, calls, &message, &descriptors);
-    /* Everything else goes with the process: nothing is pinned. */
-    return send_handover(socket_fd, &message, &descriptors) < 0;
+    int code = send_handover(socket_fd, &message, &descriptors);
+    /* What was handed over lives on with whoever has it: nothing is pinned. */
+    programs_bpf__destroy(programs);
+    return code < 0;
 }

@@ -188,7 +188,7 @@ static void read_totals(const struct ended_sum *sum, struct pass *pass)
 
 static int read_ended(void *state, const struct collect_context *context, struct pass *pass)
 {
-    const struct ended_sum *sum = tree_ended_sum(context->tree);
+    const struct ended_sum ended = tree_ended_sum(context->tree), *sum = &ended;
 
     (void)state;
     for (size_t i = 0; i < tree_ended_count(context->tree); i++)

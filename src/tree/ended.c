@@ -82,12 +82,12 @@ void tree_forget_ended(struct tree *tree)
     tree->ended_count = 0;
 }
 
-const struct ended_sum *tree_ended_sum(const struct tree *tree)
+struct ended_sum tree_ended_sum(const struct tree *tree)
 {
-    struct ended_sum *sum = (struct ended_sum *)&tree->ended_sum;
+    struct ended_sum sum = tree->ended_sum;
 
-    sum->is_whole = tree->method == TREE_BPF && tree->told_from_start && !tree->ended_missed &&
-                    tree_events_lost(tree) == 0 && !tree->options.session;
+    sum.is_whole = tree->method == TREE_BPF && tree->told_from_start && !tree->ended_missed &&
+                   tree_events_lost(tree) == 0 && !tree->options.session;
     return sum;
 }
 

@@ -202,7 +202,7 @@ const char *tree_cpu_missing(struct tree *tree);
 size_t tree_ended_count(const struct tree *tree);
 const struct ended *tree_ended(const struct tree *tree, size_t index);
 void tree_forget_ended(struct tree *tree);
-const struct ended_sum *tree_ended_sum(const struct tree *tree);
+struct ended_sum tree_ended_sum(const struct tree *tree);
 /* CPU seconds that living members have used themselves, as of the last pass. */
 double tree_living_cpu_seconds(const struct tree *tree);
 uint64_t tree_spawned(const struct tree *tree);

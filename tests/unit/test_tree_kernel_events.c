@@ -339,12 +339,12 @@ static void body_three_generations(void)
 static void everybody_that_ended_is_listed_with_its_own_use(void **state)
 {
     watch_begin(state);
-    assert_true(tree_ended_sum(watch.tree)->is_whole);
+    assert_true(tree_ended_sum(watch.tree).is_whole);
     assert_int_equal(tree_ended_count(watch.tree), 0);
     (void)start_root(body_three_generations);
     await_said(3);
     await_reaped(1);
-    const struct ended_sum *sum = tree_ended_sum(watch.tree);
+    const struct ended_sum ended = tree_ended_sum(watch.tree), *sum = &ended;
     double listed = 0;
     assert_int_equal(tree_ended_count(watch.tree), 3);
     for (size_t i = 0; i < 3; i++) {
@@ -363,7 +363,7 @@ static void everybody_that_ended_is_listed_with_its_own_use(void **state)
     assert_true(fabs(listed - (children_cpu_seconds() - watch.children_before)) < 0.005);
     tree_forget_ended(watch.tree);
     assert_int_equal(tree_ended_count(watch.tree), 0);
-    assert_int_equal(tree_ended_sum(watch.tree)->processes, 3);
+    assert_int_equal(tree_ended_sum(watch.tree).processes, 3);
     tree_refresh(watch.tree);
     assert_int_equal(tree_ended_count(watch.tree), 0);
     assert_true(tree_living_cpu_seconds(watch.tree) <= 0);
@@ -402,11 +402,11 @@ static void children_whose_parent_ignores_them_are_told_with_what_they_used(void
         cpu += told->use.cpu_seconds;
     }
     assert_true(cpu >= 0.2 && cpu < 0.3);
-    assert_int_equal(tree_ended_sum(watch.tree)->processes, 10);
-    assert_true(tree_ended_sum(watch.tree)->is_whole);
+    assert_int_equal(tree_ended_sum(watch.tree).processes, 10);
+    assert_true(tree_ended_sum(watch.tree).is_whole);
     assert_int_equal(tree_count(watch.tree), 1);
     tree_settle(watch.tree);
-    assert_true(tree_ended_sum(watch.tree)->is_whole);
+    assert_true(tree_ended_sum(watch.tree).is_whole);
 }
 
 static void body_ends_at_once(void)
@@ -435,7 +435,7 @@ static void every_short_child_is_told_once_and_whole(void **state)
         assert_int_equal(watch.told[i].seen, SEEN_EVENT);
         assert_int_equal(watch.told[i].has_use, watch.told[i].type == EVENT_EXIT);
     }
-    assert_true(tree_ended_sum(watch.tree)->is_whole);
+    assert_true(tree_ended_sum(watch.tree).is_whole);
     assert_int_equal(watch.ended, CHILDREN);
 }
 
@@ -537,7 +537,7 @@ static void who_is_awaited_at_the_end_of_the_run_is_told_then(void **state)
     tree_settle(watch.tree);
     assert_int_equal(times_told(EVENT_EXIT, root), 1);
     assert_int_equal(told_of(EVENT_EXIT, root)->seen, SEEN_REAPED);
-    assert_false(tree_ended_sum(watch.tree)->is_whole);
+    assert_false(tree_ended_sum(watch.tree).is_whole);
     assert_int_equal(tree_count(watch.tree), 0); /* nobody is left to be called a survivor */
 }
 
@@ -562,7 +562,7 @@ static void who_is_never_told_of_is_told_by_us(void **state)
     assert_int_equal(told_of(EVENT_EXIT, zombie)->seen, SEEN_REAPED);
     assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, zombie)->wait_status), 5);
     assert_false(told_of(EVENT_EXIT, zombie)->has_use);
-    assert_false(tree_ended_sum(watch.tree)->is_whole);
+    assert_false(tree_ended_sum(watch.tree).is_whole);
 }
 
 static void body_executes(void)

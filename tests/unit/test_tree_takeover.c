@@ -180,7 +180,7 @@ static void from_the_connector_nobody_is_lost(void **state)
     assert_int_equal(tree_spawned(watch.tree), 1 + atomic_load(&record->count));
     assert_true(tree_counts_all(watch.tree));
     /* What some had used before was not told. */
-    assert_false(tree_ended_sum(watch.tree)->is_whole);
+    assert_false(tree_ended_sum(watch.tree).is_whole);
 }
 
 static void from_listings_nobody_that_stays_is_lost(void **state)
@@ -219,7 +219,7 @@ static void who_lived_before_is_told_with_its_end(void **state)
     pid_t root = takeover_begin(state);
 
     lifecycle_free(take_over());
-    assert_false(tree_ended_sum(watch.tree)->is_whole);
+    assert_false(tree_ended_sum(watch.tree).is_whole);
     follow_to_the_end();
     for (int i = 0; i < 5; i++) {
         const struct told *told = told_of(EVENT_EXIT, record->births[i].pid);
@@ -245,7 +245,7 @@ static void the_sum_of_the_ended_is_not_whole_even_if_nobody_had_ended(void **st
     lifecycle_free(take_over());
     assert_int_equal(tree_exited(watch.tree), 0);
     assert_true(tree_counts_all(watch.tree));
-    assert_false(tree_ended_sum(watch.tree)->is_whole); /* its ended threads' use was not told */
+    assert_false(tree_ended_sum(watch.tree).is_whole); /* its ended threads' use was not told */
 }
 
 /* ---- lost ---- */
@@ -303,7 +303,7 @@ static void lost_events_of_our_programs_are_counted_and_healed(void **state)
     tree_refresh(watch.tree);
     assert_true(tree_events_lost(watch.tree) > 0);
     assert_false(tree_counts_all(watch.tree));
-    assert_false(tree_ended_sum(watch.tree)->is_whole);
+    assert_false(tree_ended_sum(watch.tree).is_whole);
     for (int i = 0; i < 3; i++) {
         assert_non_null(who(shared->pids[i]));
         assert_int_equal(times_told(EVENT_SPAWN, shared->pids[i]), 1);
@@ -410,7 +410,7 @@ static void descendants_of_a_program_of_ours_are_no_members(void **state)
     assert_int_equal(tree_exited(watch.tree), 0);
     assert_int_equal(tree_ledger(watch.tree)->reaped_count, 0);
     assert_int_equal(tree_ended_count(watch.tree), 0);
-    assert_true(tree_ended_sum(watch.tree)->is_whole);
+    assert_true(tree_ended_sum(watch.tree).is_whole);
     for (int i = 0; i < 4; i++)
         if (shared->pids[i] != root)
             assert_int_equal(times_told(EVENT_SPAWN, shared->pids[i]), 0);

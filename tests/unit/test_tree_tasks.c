@@ -294,7 +294,7 @@ static void what_comes_and_goes_is_conserved(void **state)
     tree_drain(watch.tree);
     tree_refresh(watch.tree);
     const double truth = children_cpu_seconds() - watch.children_before;
-    const double told = (double)tree_ended_sum(watch.tree)->use.cpu_ns / 1e9;
+    const double told = (double)tree_ended_sum(watch.tree).use.cpu_ns / 1e9;
     assert_true(by_tasks > 3);
     assert_int_equal(tree_count(watch.tree), 0);
     if (fabs(cpu_published() - truth) > 0.01 * truth)

@@ -79,7 +79,6 @@ struct signal_struct {
     unsigned long nvcsw, nivcsw;
     unsigned long long sum_sched_runtime;
     struct task_io_accounting ioac;
-    unsigned long maxrss;
     struct rlimit rlim[16];
 };
 

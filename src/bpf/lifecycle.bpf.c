@@ -83,8 +83,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
     BPF_CORE_READ_INTO(&exec->comm, task, comm);
     begin = BPF_CORE_READ(task, mm, arg_start);
     length = BPF_CORE_READ(task, mm, arg_end) - begin;
-    exec->cut = length > WIRE_ARGUMENTS_MAX - 1;
-    if (exec->cut)
+    if (length > WIRE_ARGUMENTS_MAX - 1)
         length = WIRE_ARGUMENTS_MAX - 1;
     length &= WIRE_ARGUMENTS_MAX - 1;
     if (bpf_probe_read_user(exec->arguments, length, (const void *)begin) != 0)
@@ -124,7 +123,6 @@ int BPF_PROG(on_exit, struct task_struct *task)
             peak = resident;
     }
     member->peak_bytes = peak * settings.page_size;
-    member->max_rss_bytes = (__u64)signal->maxrss * settings.page_size;
     /* As wait4 decides it. */
     member->wait_status =
         signal->flags & GROUP_EXIT ? signal->group_exit_code : BPF_CORE_READ(task, group_leader, exit_code);
@@ -142,7 +140,6 @@ static __always_inline void tell_exit(struct member *member, __u64 now_ns)
     exit->born_ns = member->born_ns;
     exit->gone_ns = now_ns;
     exit->peak_bytes = member->peak_bytes;
-    exit->max_rss_bytes = member->max_rss_bytes;
     exit->wait_status = member->wait_status;
     exit->seeded = member->seeded;
     exit->cpu_ns = member->cpu_ns;

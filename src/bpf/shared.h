@@ -30,7 +30,7 @@ struct member {
     struct wire_io io;
     /* How it ended: from the moment its last thread began to. */
     __u64 ended_ns;
-    __u64 peak_bytes, max_rss_bytes;
+    __u64 peak_bytes;
     __u64 told; /* its end was */
     __s32 wait_status;
     __u32 pad;

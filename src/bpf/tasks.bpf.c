@@ -43,7 +43,6 @@ int seed_members(struct bpf_iter__task *context)
     /* A first thread that has left stays among them until all have. */
     if (task->exit_state && (state_of(task) & DEAD))
         __sync_fetch_and_add(&member->threads, -1);
-    __sync_fetch_and_add(&control.seeded, 1);
     return 0;
 }
 

@@ -28,7 +28,6 @@ struct wire_control {
     __u64 calls_lost; /* system calls that did not fit into the table of calls */
     __u64 kernel_ns;  /* CPU that our programs took inside the target's processes */
     __u64 next_id;    /* of members */
-    __u64 seeded;     /* members added by the last seeding */
     __u64 everybody;  /* set from outside: the reader of tasks tells all processes of the machine */
 };
 
@@ -52,8 +51,8 @@ struct wire_fork {
 struct wire_exec {
     struct wire_event event;
     char comm[WIRE_COMM_SIZE];
-    __u32 length;                       /* of `arguments` */
-    __u32 cut;                          /* there is more of them */
+    __u32 length; /* of `arguments` */
+    __u32 pad;
     char arguments[WIRE_ARGUMENTS_MAX]; /* each ended by NUL; only `length` bytes are sent */
 };
 
@@ -64,10 +63,9 @@ struct wire_io {
 /* It has ended, and this is all it had used itself: all threads, no children. */
 struct wire_exit {
     struct wire_event event;
-    __u64 born_ns;       /* CLOCK_MONOTONIC, */
-    __u64 gone_ns;       /* and when it left the CPU for the last time; `stamp_ns` is when it began to end */
-    __u64 peak_bytes;    /* largest resident memory of its last program; 0: the kernel no longer had it */
-    __u64 max_rss_bytes; /* as wait4 tells it: it may begin with what its parent held */
+    __u64 born_ns;    /* CLOCK_MONOTONIC, */
+    __u64 gone_ns;    /* and when it left the CPU for the last time; `stamp_ns` is when it began to end */
+    __u64 peak_bytes; /* largest resident memory of its last program; 0: the kernel no longer had it */
     __s32 wait_status;
     __u32 seeded; /* it lived before it was followed: the I/O of threads that had ended by then is missing */
     __u64 cpu_ns;

@@ -174,8 +174,8 @@ static enum step become_command(const struct launch_options *options, const stru
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ready.inherited_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     (void)!write(plumbing->failure_write, &ready, sizeof(ready));
-    if (options
-            ->hold) { /* as late as can be: whoever watches from here on sees hardly more than the command */
+    /* As late as can be: whoever watches from here on sees hardly more than the command. */
+    if (options->hold) {
         wait_while_held(options, plumbing);
         if (plumbing->path[0])
             (void)execve(plumbing->path, options->argv,

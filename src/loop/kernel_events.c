@@ -5,13 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "probe/privilege.h"
 
 static double cpu_of(const struct rusage *usage)
 {
-    return (double)usage->ru_utime.tv_sec + (double)usage->ru_stime.tv_sec +
-           (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+    return clock_timeval_seconds(usage->ru_utime) + clock_timeval_seconds(usage->ru_stime);
 }
 
 /* Takes what the loader sent, and the loader itself. */

@@ -8,7 +8,7 @@
 #define HASH_NONFATAL_OOM 1 /* uthash would exit() */
 #include <uthash.h>
 
-#include "base/log.h"
+#include "base/clock.h"
 #include "probe/bpf_programs.h"
 #include "probe/strace_program.h"
 
@@ -215,8 +215,8 @@ void syscall_counts_finish(struct syscall_counts *counts)
         counts->why_not = error;
     const struct rusage *usage = strace_usage(counts->strace);
     if (usage)
-        counts->helper_seconds = (double)usage->ru_utime.tv_sec + (double)usage->ru_stime.tv_sec +
-                                 (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+        counts->helper_seconds =
+            clock_timeval_seconds(usage->ru_utime) + clock_timeval_seconds(usage->ru_stime);
 }
 
 /* ---- both ---- */

@@ -39,7 +39,6 @@ static int parse_exit(const void *record, struct lifecycle_event *out)
     out->exit.wait_status = exit->wait_status;
     out->exit.lifetime_ns = exit->gone_ns > exit->born_ns ? exit->gone_ns - exit->born_ns : 0;
     out->exit.peak_bytes = exit->peak_bytes;
-    out->exit.max_rss_bytes = exit->max_rss_bytes;
     out->exit.has_use = true;
     out->exit.is_whole = !exit->seeded;
     out->exit.use = (struct lifecycle_use){.cpu_ns = exit->cpu_ns,

@@ -48,11 +48,10 @@ struct lifecycle_event {
         struct {
             int wait_status;
             /* From here on 0 where not told. */
-            uint64_t lifetime_ns;   /* from its birth until it left the CPU for the last time */
-            uint64_t peak_bytes;    /* largest resident memory of its last program */
-            uint64_t max_rss_bytes; /* as wait4 tells it, with what it inherited */
-            bool has_use;           /* what it used is told, */
-            bool is_whole;          /* and it is all that it ever used */
+            uint64_t lifetime_ns; /* from its birth until it left the CPU for the last time */
+            uint64_t peak_bytes;  /* largest resident memory of its last program */
+            bool has_use;         /* what it used is told, */
+            bool is_whole;        /* and it is all that it ever used */
             struct lifecycle_use use;
         } exit; /* and THREAD_END: wait_status alone */
         struct {

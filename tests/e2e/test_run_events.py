@@ -178,9 +178,13 @@ def test_the_loader_is_no_part_of_the_target_and_does_not_stay(with_bpf):
 def test_privilege_is_dropped_once_everything_is_open(with_bpf, args, wait):
     started = with_bpf.start(f"-q {args}", ["sh", "-c", f"{CAPABILITIES}; sleep {wait + 0.7}"])
     time.sleep(wait + 0.4)
-    for which in ("Eff", "Prm"):
-        held = kernel_events.capabilities(started.pid, which)
-        assert not [number for number in kernel_events.OPENING if held & (1 << number)], f"Cap{which} {held:x}"
+    threads = sorted(pathlib.Path(f"/proc/{started.pid}/task").iterdir())
+    assert len(threads) > 1, "those that take the output"
+    for status in (thread / "status" for thread in threads):
+        held = {line.split()[0]: int(line.split()[1], 16) for line in status.read_text().splitlines()
+                if line.startswith(("CapEff", "CapPrm"))}
+        assert not [which for which, bits in held.items() for number in kernel_events.OPENING if bits & (1 << number)], \
+            f"{status}: {held}"
     run = started.finish()
     assert cap_lines(run.stdout)["CapEff"] == f"{kernel_events.capabilities(os.getpid()):016x}", "the caller's"
     assert cap_lines(run.stdout)["CapPrm"] == f"{kernel_events.capabilities(os.getpid(), 'Prm'):016x}"
@@ -251,6 +255,22 @@ def test_with_file_capabilities_the_command_has_none(capable):
     assert run.returncode == 0
     told = cap_lines(run.stdout)
     assert {told[name] for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")} == {f"{0:016x}"}
+
+
+def test_with_file_capabilities_only_a_loader_of_root_s_is_trusted(capable):
+    """What anybody could have put beside metron does not get its capabilities."""
+    loader = capable.programs / "metron-bpf"
+    loader.chmod(0o777)
+    refused = capable("--events bpf", ["true"], check=False)
+    assert refused.returncode == 1 and "metron-bpf is not installed" in refused.message
+    loader.chmod(0o755)
+    assert capable("-q --events bpf", ["true"]).returncode == 0
+
+
+def test_in_a_time_namespace_it_is_refused(with_bpf):
+    """Start times there are not the kernel's."""
+    run = with_bpf("--events bpf", ["true"], outer=["unshare", "-T", "--boottime", "1000"], check=False)
+    assert run.returncode == 1 and "time namespace" in run.message
 
 
 def test_with_file_capabilities_calls_are_counted_and_samples_taken(capable):

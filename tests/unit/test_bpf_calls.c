@@ -8,6 +8,8 @@
 #include "bpf_fixture.h"
 
 enum { CALLS = 1000, FAILURES = 77, FORKS = 5, THREADS = 3, THREAD_CALLS = 100, SLEEP_MS = 20 };
+enum { COMPAT_CALLS = 30, COMPAT_GETPPID = 64, COMPAT_BIT = 0x10000 };
+enum { TABLE_SIZE = 131072, DIFFERENT = TABLE_SIZE + 5000, FIRST_UNKNOWN = 0x20000 };
 
 static void *call_in_thread(void *context)
 {
@@ -36,6 +38,16 @@ static int make_calls(const char *what)
             }
             (void)waitpid(child, NULL, 0);
         }
+    } else if (strcmp(what, "many") == 0) {
+        for (long number = 0; number < DIFFERENT; number++)
+            (void)syscall(FIRST_UNKNOWN + number);
+#ifdef __x86_64__
+    } else if (strcmp(what, "compat") == 0) {
+        for (int i = 0; i < COMPAT_CALLS; i++) {
+            long result;
+            __asm__ volatile("int $0x80" : "=a"(result) : "a"(COMPAT_GETPPID) : "memory");
+        }
+#endif
     } else if (strcmp(what, "threads") == 0) {
         pthread_t threads[THREADS];
 
@@ -236,6 +248,36 @@ static int setup(void **state)
     return fixture_setup(true);
 }
 
+static void calls_of_32_bit_have_numbers_of_their_own(void **state)
+{
+    (void)state;
+    needs_programs();
+#ifdef __x86_64__
+    const pid_t child = run("compat");
+
+    assert_int_equal(calls_of(child, COMPAT_BIT | COMPAT_GETPPID).count, COMPAT_CALLS);
+    assert_int_equal(calls_of(child, COMPAT_GETPPID).count, 0);
+#else
+    print_message("skip calls_of_32_bit_have_numbers_of_their_own: only x86 is told apart\n");
+    skip();
+#endif
+}
+
+/* The last: it fills the table. */
+static void calls_that_do_not_fit_are_counted(void **state)
+{
+    (void)state;
+    needs_programs();
+    assert_int_equal(bpf_programs_calls_lost(fixture.programs), 0);
+    const struct question question = ask(run("many"), FIRST_UNKNOWN);
+    const uint64_t lost = bpf_programs_calls_lost(fixture.programs);
+
+    assert_true(lost >= DIFFERENT - TABLE_SIZE);
+    assert_true(question.entries > 0 && question.entries <= TABLE_SIZE);
+    /* Each was made once: it has an entry or is counted as lost; so are the program's own. */
+    assert_true(question.entries + lost >= DIFFERENT && question.entries + lost < DIFFERENT + 1000);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -250,6 +292,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(process_followed_late_counts_from_then_on, test_setup),
         cmocka_unit_test_setup(forgotten_entry_is_gone_and_the_others_stay, test_setup),
         cmocka_unit_test_setup(large_table_is_read_whole, test_setup),
+        cmocka_unit_test_setup(calls_of_32_bit_have_numbers_of_their_own, test_setup),
+        cmocka_unit_test_setup(calls_that_do_not_fit_are_counted, test_setup),
     };
 
     return cmocka_run_group_tests(tests, setup, fixture_teardown);

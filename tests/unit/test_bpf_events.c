@@ -77,7 +77,6 @@ static void exit_tells_what_was_used(void **state)
         .born_ns = 100,
         .gone_ns = 111,
         .peak_bytes = 12,
-        .max_rss_bytes = 13,
         .wait_status = 7 << 8,
         .cpu_ns = 14,
         .minor_faults = 15,
@@ -96,7 +95,6 @@ static void exit_tells_what_was_used(void **state)
     assert_int_equal(WEXITSTATUS(event.exit.wait_status), 7);
     assert_int_equal(event.exit.lifetime_ns, 11);
     assert_int_equal(event.exit.peak_bytes, 12);
-    assert_int_equal(event.exit.max_rss_bytes, 13);
     assert_true(event.exit.has_use && event.exit.is_whole);
     assert_int_equal(event.exit.use.cpu_ns, 14);
     assert_int_equal(event.exit.use.minor_faults, 15);

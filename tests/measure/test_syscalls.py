@@ -235,3 +235,25 @@ def test_a_real_build_is_at_most_a_tenth_slower(with_bpf, record_property):
     record_property("ratio", found[-1])
     assert found[-1] <= BUILD_RATIO, found
     assert with_bpf.cwd.joinpath("build", "program").exists()
+
+
+def test_strace_does_not_see_how_the_command_is_found(run_metron, with_strace):
+    """Neither metron's preparations nor the search in PATH are the command's calls."""
+    run = run_metron("--syscalls summary --events connector", ["true"])
+    assert run.info["syscalls"]["by_call"]["execve"]["count"] == 1
+    assert run.info["syscalls"]["by_call"]["execve"]["errors"] == 0
+
+
+def test_helpers_of_metron_do_not_fill_the_table(with_bpf):
+    """ps is run at every sample: its calls are nobody's, and make room again."""
+    bpftool = need_program("bpftool")
+    started = with_bpf.start("-q --syscalls summary --measurements default,ps_rss --sample-interval 0.05 "
+                             "--report-interval 0.2", ["sleep", "3.5"])
+    time.sleep(3)
+    dump = subprocess.run([bpftool, "-j", "map", "dump", "name", "calls"], capture_output=True, check=False)
+    run = started.finish()
+    assert run.returncode == 0 and run.summary["self_samples"] > 30
+    if dump.returncode != 0:
+        pytest.skip(f"bpftool: {dump.stderr.decode().strip()} (another metron counts as well)")
+    ids = {bytes(int(byte, 16) for byte in entry["key"][:4]) for entry in json.loads(dump.stdout)}
+    assert len(ids) < 20, f"{len(ids)} processes"

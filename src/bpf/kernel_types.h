@@ -23,9 +23,11 @@ typedef struct {
     long counter;
 } atomic_long_t;
 
-typedef struct {
+struct refcount_struct {
     atomic_t refs;
-} refcount_t;
+};
+
+typedef struct refcount_struct refcount_t;
 
 struct percpu_counter {
     __s64 count;
@@ -65,6 +67,15 @@ struct bpf_array {
 };
 
 struct task_struct;
+
+struct upid {
+    int nr;
+};
+
+struct pid {
+    refcount_t count;
+    struct upid numbers[1];
+};
 
 /* One for all threads of a process. */
 struct signal_struct {
@@ -123,7 +134,10 @@ struct task_struct {
     struct sched_entity se;
     struct mm_struct *mm;
     struct task_struct *real_parent, *group_leader;
+    struct list_head tasks; /* first threads, as a rule in the order of their pids */
     struct list_head children;
+    struct pid *thread_pid;
+    refcount_t usage, rcu_users;
     struct signal_struct *signal;
     struct sighand_struct *sighand;
     sigset_t blocked;

@@ -45,17 +45,29 @@ static __always_inline void find_cpu_offsets(void)
     cpu_offsets_known = 1;
 }
 
-/* From 6.6 on the counters of one CPU lie side by side: one read for all four. */
+/* From 6.6 on the counters of one CPU lie side by side. */
+static __always_inline __s64 parts_of_cpu(__u64 first)
+{
+    __s32 parts[RSS_KINDS] = {};
+
+#ifdef CAN_POINT
+    if (CAN_POINT) {
+        for (int kind = 0; kind < RSS_KINDS; kind++)
+            /* A struct of nothing but an int, by one of its names. */
+            parts[kind] = POINT(struct refcount_struct, first + kind * sizeof(__s32))->refs.counter;
+        return parts[RSS_FILE] + parts[RSS_ANON] + parts[RSS_SHMEM];
+    }
+#endif
+    bpf_probe_read_kernel(parts, sizeof(parts), (const void *)first);
+    return parts[RSS_FILE] + parts[RSS_ANON] + parts[RSS_SHMEM];
+}
+
 static __always_inline __s64 parts_side_by_side(__u64 first)
 {
     __s64 pages = 0;
 
-    for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++) {
-        __s32 parts[RSS_KINDS] = {};
-
-        bpf_probe_read_kernel(parts, sizeof(parts), (const void *)(first + cpu_offsets[cpu]));
-        pages += parts[RSS_FILE] + parts[RSS_ANON] + parts[RSS_SHMEM];
-    }
+    for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++)
+        pages += parts_of_cpu(first + cpu_offsets[cpu]);
     return pages;
 }
 

@@ -7,8 +7,12 @@
  * Resident memory is kept per CPU by the kernel; the parts are added up here as /proc does from Linux 6.17
  * on.
  */
+#include "bpf/point.h"
+
 #include "bpf/memory.h"
 #include "bpf/shared.h"
+
+#define RLIMIT_NOFILE 7
 
 /* Which members are to be added, by pid: written from outside before the seeding iterator is read. */
 struct {
@@ -93,7 +97,7 @@ static __always_inline void fill_process(struct wire_task *told, struct task_str
         fill_memory(told, mm);
     if (bpf_core_field_exists(task->delays) && settings.delays && task->delays)
         told->blocked_ns = task->delays->blkio_delay;
-    told->open_files_limit = signal->rlim[7].rlim_cur; /* RLIMIT_NOFILE */
+    told->open_files_limit = signal->rlim[RLIMIT_NOFILE].rlim_cur;
     told->parent = task->real_parent->tgid;
     told->threads = signal->nr_threads;
     told->state = state_of(task);
@@ -102,22 +106,69 @@ static __always_inline void fill_process(struct wire_task *told, struct task_str
      * is needed of parents alone. */
     if (task->children.next != &task->children && task->sighand)
         told->ignores_sigchld = (__u64)task->sighand->action[16].sa.sa_handler == 1; /* SIGCHLD: SIG_IGN */
-    BPF_CORE_READ_INTO(&told->comm, task, comm);
+    for (int i = 0; i < WIRE_COMM_SIZE; i += sizeof(__u64))
+        *(__u64 *)&told->comm[i] = *(const __u64 *)&task->comm[i];
 }
 
-/* One field of every line of memory that will be needed: asked for at once, they are waited for together. Of
- * thousands of processes few are in a cache, and this waiting is what reading them costs. */
-static __always_inline void call_up(struct task_struct *task)
+/* Waiting for memory is most of what reading thousands of processes costs: few of them are in a cache. The
+ * process after the next, and what belongs to the next one, are called up while this one is read: one field
+ * of every line of memory that will be needed, by us and by the kernel's own walk. Their values are not
+ * looked at, so that all are waited for together. */
+#define CALL_UP(field) asm volatile("" : : "r"(field))
+
+static __always_inline struct task_struct *process_after(struct task_struct *task)
+{
+    return POINT(struct task_struct,
+                 (void *)task->tasks.next - bpf_core_field_offset(struct task_struct, tasks));
+}
+
+static __always_inline void call_up_belongings(struct task_struct *task)
 {
     struct signal_struct *signal = task->signal;
     struct mm_struct *mm = task->mm;
-    __u64 any = signal->nr_threads | signal->cutime | signal->min_flt | signal->sum_sched_runtime |
-                signal->rlim[7].rlim_cur;
+    struct pid *pid = task->thread_pid;
 
-    if (mm)
-        any |= mm->total_vm | mm->start_stack;
-    any |= task->se.sum_exec_runtime | task->nvcsw;
-    asm volatile("" : : "r"(any));
+    CALL_UP(pid->count.refs.counter);
+    CALL_UP(pid->numbers[0].nr);
+    CALL_UP(signal->nr_threads);
+    CALL_UP(signal->cutime);
+    CALL_UP(signal->min_flt);
+    CALL_UP(signal->ioac.wchar);
+    CALL_UP(signal->sum_sched_runtime);
+    CALL_UP(signal->rlim[RLIMIT_NOFILE].rlim_cur);
+    if (!mm)
+        return;
+    CALL_UP(mm->total_vm);
+    CALL_UP(mm->start_stack);
+    if (bpf_core_field_exists(mm->rss_stat[0].count)) {
+        CALL_UP(mm->rss_stat[RSS_FILE].count);
+        CALL_UP(mm->rss_stat[RSS_SWAP].count);
+        CALL_UP(mm->rss_stat[RSS_SHMEM].count);
+    }
+}
+
+static __always_inline void call_up_following(struct task_struct *task)
+{
+    struct task_struct *next, *second;
+
+    if (!CAN_POINT)
+        return;
+    next = process_after(task);
+    second = process_after(next);
+    CALL_UP(second->usage.refs.counter);
+    CALL_UP(second->se.sum_exec_runtime);
+    CALL_UP(second->tasks.next);
+    CALL_UP(second->mm);
+    CALL_UP(second->exit_state);
+    CALL_UP(second->pid);
+    CALL_UP(second->real_parent);
+    CALL_UP(second->thread_pid);
+    CALL_UP(second->nvcsw);
+    CALL_UP(second->comm[0]);
+    CALL_UP(second->signal);
+    CALL_UP(second->ioac.rchar);
+    CALL_UP(second->rcu_users.refs.counter);
+    call_up_belongings(next);
 }
 
 SEC("iter/task")
@@ -138,7 +189,7 @@ int read_tasks(struct bpf_iter__task *context)
     told.pid = task->tgid;
     told.is_first = task->pid == task->tgid;
     if (told.is_first)
-        call_up(task);
+        call_up_following(task);
     told.cpu_ns = task->se.sum_exec_runtime;
     told.minor_faults = task->min_flt;
     told.major_faults = task->maj_flt;

@@ -13,11 +13,11 @@ import pytest
 
 from support import records
 from support.cgroups import MIB
+from support.cputruth import START_SECONDS
 from support.kernel_events import of_kind
 from support.processes import file_lines, wait_until
 
 TOLERANCE = 0.001
-START_SECONDS = 0.002  # of `join`, before it has joined
 
 USED = {"cpu_seconds", "read_bytes", "write_bytes", "minor_faults", "major_faults", "lifetime_seconds"}
 

@@ -11,11 +11,9 @@
  * time-out is needed: no answer means that there will be none. Answers go to every listener of the machine,
  * so ours is told by its ack.
  *
- * Kernels from 6.6 take a set of wanted events in a longer LISTEN. The set holds back its own answer too
- * (seen on 6.18: PROC_EVENT_NONE is in no set), and older kernels pass over a message of that length without
- * a word: so the plain one asks, and the longer one follows unanswered. Without it every kind of event
- * comes, and the others are passed over here. The event struct sits 4 bytes off its alignment in the
- * datagram and is always copied out.
+ * Each CPU numbers its messages (seq): a gap is what the queue had no room for. For that every kind of event
+ * must come, also those that nobody here needs; so the set of wanted events that kernels from 6.6 take is not
+ * used. The event struct sits 4 bytes off its alignment in the datagram and is always copied out.
  */
 #include "probe/connector.h"
 
@@ -95,10 +93,14 @@ static void event_convert(void *context, const struct cn_msg *header, const stru
                           size_t event_length)
 {
     struct event_visit *visit = context;
-    struct connector_event out = {.stamp_ns = event->timestamp_ns};
+    struct connector_event out = {
+        .what = CONNECTOR_OTHER,
+        .cpu = event->cpu,
+        .sequence = header->seq,
+        .stamp_ns = event->timestamp_ns,
+    };
     size_t needed = EVENT_DATA_OFFSET;
 
-    (void)header;
     switch ((uint32_t)event->what) {
     case (uint32_t)PROC_EVENT_FORK:
         out.what = CONNECTOR_FORK;
@@ -126,7 +128,7 @@ static void event_convert(void *context, const struct cn_msg *header, const stru
     }
     if (event_length < needed) {
         visit->cut_off = true;
-    } else if (needed > EVENT_DATA_OFFSET) {
+    } else {
         visit->visit(visit->context, &out);
         visit->count++;
     }
@@ -143,29 +145,21 @@ int connector_parse(const void *bytes, size_t length,
     return events.cut_off ? -EBADMSG : events.count;
 }
 
-/* What is sent: the operation and, from 6.6 on, the wanted events (struct proc_input, which older
- * headers do not have). */
-struct request {
-    uint32_t operation;
-    uint32_t events;
-};
-
-static int request_send(int fd, uint32_t sequence, const struct request *request, size_t request_length)
+static int request_send(int fd, uint32_t sequence, uint32_t operation)
 {
-    char message[NLMSG_HDRLEN + sizeof(struct cn_msg) + sizeof(*request)];
+    char message[NLMSG_HDRLEN + sizeof(struct cn_msg) + sizeof(operation)];
     const struct cn_msg header = {
         .id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC},
         .seq = sequence,
         .ack = sequence,
-        .len = (uint16_t)request_length,
+        .len = sizeof(operation),
     };
-    const size_t length = NLMSG_HDRLEN + sizeof(header) + request_length;
-    const struct nlmsghdr netlink = {.nlmsg_type = NLMSG_DONE, .nlmsg_len = (uint32_t)length};
+    const struct nlmsghdr netlink = {.nlmsg_type = NLMSG_DONE, .nlmsg_len = (uint32_t)sizeof(message)};
 
     memcpy(message, &netlink, sizeof(netlink));
     memcpy(message + NLMSG_HDRLEN, &header, sizeof(header));
-    memcpy(message + NLMSG_HDRLEN + sizeof(header), request, request_length);
-    if (send(fd, message, length, 0) < 0)
+    memcpy(message + NLMSG_HDRLEN + sizeof(header), &operation, sizeof(operation));
+    if (send(fd, message, sizeof(message), 0) < 0)
         return -errno;
     return 0;
 }
@@ -191,10 +185,10 @@ static void answer_match(void *context, const struct cn_msg *header, const struc
 
 /* Sends a request and takes its answer out of the queue, with any events that stood before it. 0, -ENOMSG if
  * the kernel gave no answer, or the error it answered. */
-static int request_ask(int fd, const struct request *request, size_t request_length, uint32_t sequence)
+static int request_ask(int fd, uint32_t sequence, uint32_t operation)
 {
     struct answer answer = {.sequence = sequence};
-    int status = request_send(fd, sequence, request, request_length);
+    int status = request_send(fd, sequence, operation);
 
     if (status < 0)
         return status;
@@ -217,17 +211,8 @@ static int request_ask(int fd, const struct request *request, size_t request_len
 
 static int subscribe(int fd)
 {
-    const struct request listen = {
-        .operation = PROC_CN_MCAST_LISTEN,
-        .events = (uint32_t)PROC_EVENT_FORK | (uint32_t)PROC_EVENT_EXEC | (uint32_t)PROC_EVENT_EXIT,
-    };
     /* An ack unlike that of any other program on this machine. */
-    const uint32_t sequence = (uint32_t)getpid() << 1;
-    int status = request_ask(fd, &listen, sizeof(listen.operation), sequence);
-
-    if (status == 0)
-        (void)request_send(fd, sequence, &listen, sizeof(listen));
-    return status;
+    return request_ask(fd, (uint32_t)getpid() << 1, PROC_CN_MCAST_LISTEN);
 }
 
 static int refusal(int code, const char *what, struct metron_error *error)
@@ -316,11 +301,9 @@ int connector_read(int fd, void (*visit)(void *context, const struct connector_e
 
 void connector_close(int fd)
 {
-    const struct request ignore = {.operation = PROC_CN_MCAST_IGNORE};
-
     if (fd < 0)
         return;
     /* Kernels before 6.6 count listeners machine-wide and would go on making events for nobody. */
-    (void)request_send(fd, 0, &ignore, sizeof(ignore.operation));
+    (void)request_send(fd, 0, PROC_CN_MCAST_IGNORE);
     close(fd);
 }

@@ -14,10 +14,13 @@
 
 #include "base/error.h"
 
-enum connector_what { CONNECTOR_FORK, CONNECTOR_EXEC, CONNECTOR_EXIT };
+/* OTHER: of no interest but for its number. */
+enum connector_what { CONNECTOR_FORK, CONNECTOR_EXEC, CONNECTOR_EXIT, CONNECTOR_OTHER };
 
 struct connector_event {
     enum connector_what what;
+    uint32_t cpu;      /* where it happened; UINT32_MAX in some answers of the kernel */
+    uint32_t sequence; /* of that CPU's messages, one after the other: what is left out was lost */
     uint64_t stamp_ns; /* CLOCK_MONOTONIC, the kernel's */
     pid_t pid, tgid;   /* the new task, the one that executed, the one that ended; pid != tgid is a thread */
     pid_t parent_tgid; /* FORK: who forked; of a thread, or with CLONE_PARENT: their parent */
@@ -33,7 +36,7 @@ int connector_open(struct metron_error *error);
 int connector_read(int fd, void (*visit)(void *context, const struct connector_event *event), void *context);
 /* Tells the kernel that nobody listens any more, and closes. */
 void connector_close(int fd);
-/* Parses one datagram; events of other kinds are passed over. Returns the number visited or -EBADMSG. */
+/* Parses one datagram. Returns the number visited or -EBADMSG. */
 int connector_parse(const void *bytes, size_t length,
                     void (*visit)(void *context, const struct connector_event *event), void *context);
 

@@ -10,11 +10,22 @@
 /* An ordinary user's receive buffer holds some 500 events of the connector. */
 #define PATIENT_BUFFER_BYTES (4 * 1024 * 1024)
 
+#define CPUS_MAX 4096 /* beyond these the connector's losses are counted by occasions */
+
+/* Of the connector's messages that one CPU sends. */
+struct cpu_sequence {
+    bool seen;
+    uint32_t last;
+};
+
 struct lifecycle {
     enum lifecycle_method method;
     int connector_fd;
     struct bpf_programs *programs;
     uint64_t lost;
+    uint64_t overflows,
+        missing; /* the connector's: how often there was no room, messages that did not come */
+    struct cpu_sequence sequences[CPUS_MAX];
     lifecycle_visit *visit; /* of the reading that is under way */
     void *context;
 };
@@ -86,11 +97,27 @@ bool lifecycle_is_patient(const struct lifecycle *lifecycle)
            buffer >= PATIENT_BUFFER_BYTES;
 }
 
+/* How many messages of its CPU are missing before this one. */
+static uint32_t missing_before(struct lifecycle *lifecycle, const struct connector_event *told)
+{
+    struct cpu_sequence *known;
+    uint32_t missing = 0;
+
+    if (told->cpu >= CPUS_MAX)
+        return 0;
+    known = &lifecycle->sequences[told->cpu];
+    if (known->seen)
+        missing = told->sequence - known->last - 1;
+    *known = (struct cpu_sequence){.seen = true, .last = told->sequence};
+    return missing;
+}
+
 static void convert(void *context, const struct connector_event *told)
 {
     struct lifecycle *lifecycle = context;
     struct lifecycle_event event = {.stamp_ns = told->stamp_ns, .pid = told->tgid};
 
+    lifecycle->missing += missing_before(lifecycle, told);
     switch (told->what) {
     case CONNECTOR_FORK:
         event.what = told->pid == told->tgid ? LIFECYCLE_FORK : LIFECYCLE_THREAD_BEGIN;
@@ -103,23 +130,23 @@ static void convert(void *context, const struct connector_event *told)
         event.what = LIFECYCLE_THREAD_END;
         event.exit.wait_status = told->wait_status;
         break;
+    case CONNECTOR_OTHER:
+        return;
     }
     lifecycle->visit(lifecycle->context, &event);
 }
 
-static int read_connector(struct lifecycle *lifecycle)
+static uint64_t read_connector(struct lifecycle *lifecycle)
 {
-    bool lost = false;
     int code;
 
     do {
         code = connector_read(lifecycle->connector_fd, convert, lifecycle);
-        if (code == -ENOBUFS) {
-            lifecycle->lost++;
-            lost = true;
-        }
+        if (code == -ENOBUFS)
+            lifecycle->overflows++;
     } while (code > 0 || code == -ENOBUFS);
-    return lost ? -ENOBUFS : 0;
+    /* How many are missing is known when the next one comes. */
+    return lifecycle->missing > lifecycle->overflows ? lifecycle->missing : lifecycle->overflows;
 }
 
 int lifecycle_read(struct lifecycle *lifecycle, lifecycle_visit *visit, void *context)
@@ -128,10 +155,12 @@ int lifecycle_read(struct lifecycle *lifecycle, lifecycle_visit *visit, void *co
 
     lifecycle->visit = visit;
     lifecycle->context = context;
-    if (lifecycle->method == LIFECYCLE_CONNECTOR)
-        return read_connector(lifecycle);
-    bpf_programs_read_events(lifecycle->programs, visit, context);
-    lifecycle->lost = bpf_programs_lost(lifecycle->programs);
+    if (lifecycle->method == LIFECYCLE_CONNECTOR) {
+        lifecycle->lost = read_connector(lifecycle);
+    } else {
+        bpf_programs_read_events(lifecycle->programs, visit, context);
+        lifecycle->lost = bpf_programs_lost(lifecycle->programs);
+    }
     return lifecycle->lost > lost ? -ENOBUFS : 0;
 }
 

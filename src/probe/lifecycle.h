@@ -83,7 +83,7 @@ int lifecycle_fd(const struct lifecycle *lifecycle); /* to poll */
 bool lifecycle_is_patient(const struct lifecycle *lifecycle);
 /* Reads what is there and visits it. 0; or -ENOBUFS: some were lost before these. */
 int lifecycle_read(struct lifecycle *lifecycle, lifecycle_visit *visit, void *context);
-/* Events lost so far: how many, or for the connector how often. */
+/* Events lost so far. For the connector: of all processes of the machine. */
 uint64_t lifecycle_lost(const struct lifecycle *lifecycle);
 /* Which processes are followed that live already (bpf; the connector tells of everybody). 0 or a negative
  * errno. */

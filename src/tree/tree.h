@@ -208,7 +208,7 @@ double tree_living_cpu_seconds(const struct tree *tree);
 uint64_t tree_spawned(const struct tree *tree);
 uint64_t tree_exited(const struct tree *tree);
 uint64_t tree_killed(const struct tree *tree);      /* of those, known to have died of SIGKILL */
-uint64_t tree_events_lost(const struct tree *tree); /* times the kernel dropped events for us */
+uint64_t tree_events_lost(const struct tree *tree); /* that the kernel had no room for */
 bool tree_counts_all(const struct tree *tree);      /* every spawn and exit was told, none lost */
 enum tree_method tree_method(const struct tree *tree);
 const char *tree_method_reason(const struct tree *tree); /* why the kernel does not tell; NULL if it does */

@@ -26,7 +26,8 @@
 
 #include <cmocka.h>
 
-#define HEADERS (NLMSG_HDRLEN + sizeof(struct cn_msg))
+#define SEQUENCE 4711U
+#define HEADERS  (NLMSG_HDRLEN + sizeof(struct cn_msg))
 
 struct datagram {
     char bytes[256];
@@ -37,7 +38,8 @@ static struct datagram datagram_make(const struct proc_event *event, size_t even
 {
     struct datagram datagram = {.length = HEADERS + event_length};
     struct nlmsghdr netlink = {.nlmsg_len = (uint32_t)datagram.length, .nlmsg_type = NLMSG_DONE};
-    struct cn_msg header = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = (uint16_t)event_length};
+    struct cn_msg header = {
+        .id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .seq = SEQUENCE, .len = (uint16_t)event_length};
 
     memcpy(datagram.bytes, &netlink, sizeof(netlink));
     memcpy(datagram.bytes + NLMSG_HDRLEN, &header, sizeof(header));
@@ -115,26 +117,29 @@ static void exit_of_an_older_kernel_is_read(void **state)
     assert_int_equal(WEXITSTATUS(seen.events[0].wait_status), 3);
 }
 
-static void other_events_and_other_senders_are_passed_over(void **state)
+static void other_events_have_their_number_and_other_senders_are_passed_over(void **state)
 {
     (void)state;
     static const unsigned kinds[] = {PROC_EVENT_NONE, PROC_EVENT_UID,      PROC_EVENT_SID, PROC_EVENT_COMM,
                                      PROC_EVENT_GID,  PROC_EVENT_COREDUMP, 0x00000400,     PROC_EVENT_PTRACE};
     struct seen seen = {.count = 0};
-    struct proc_event event = {.timestamp_ns = 1};
+    struct proc_event event = {.cpu = 3, .timestamp_ns = 1};
     struct datagram datagram;
     uint32_t other = CN_IDX_PROC + 1;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         memcpy(&event.what, &kinds[i], sizeof(event.what));
         datagram = datagram_make(&event, sizeof(event));
-        assert_int_equal(connector_parse(datagram.bytes, datagram.length, remember, &seen), 0);
+        assert_int_equal(connector_parse(datagram.bytes, datagram.length, remember, &seen), 1);
+        assert_int_equal(seen.events[i].what, CONNECTOR_OTHER);
+        assert_int_equal(seen.events[i].cpu, 3);
+        assert_int_equal(seen.events[i].sequence, SEQUENCE);
     }
     event.what = PROC_EVENT_FORK;
     datagram = datagram_make(&event, sizeof(event));
     memcpy(datagram.bytes + NLMSG_HDRLEN, &other, sizeof(other));
     assert_int_equal(connector_parse(datagram.bytes, datagram.length, remember, &seen), 0);
-    assert_int_equal(seen.count, 0);
+    assert_int_equal(seen.count, sizeof(kinds) / sizeof(kinds[0]));
 }
 
 static void several_messages_of_a_datagram_are_all_read(void **state)
@@ -413,7 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fork_exec_and_exit_are_told_apart),
         cmocka_unit_test(exit_of_an_older_kernel_is_read),
-        cmocka_unit_test(other_events_and_other_senders_are_passed_over),
+        cmocka_unit_test(other_events_have_their_number_and_other_senders_are_passed_over),
         cmocka_unit_test(several_messages_of_a_datagram_are_all_read),
         cmocka_unit_test(length_that_is_not_aligned_ends_the_datagram),
         cmocka_unit_test(cut_off_datagram_is_refused),

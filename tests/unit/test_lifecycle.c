@@ -1,0 +1,95 @@
+/*
+ * How many events were lost: a listener with hardly any room, beside one that has room for all of them.
+ */
+#include "probe/lifecycle.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { STORM = 1500 };
+
+static void count_visit(void *context, const struct lifecycle_event *event)
+{
+    (void)event;
+    ++*(uint64_t *)context;
+}
+
+static void have_child(void)
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* One more event on every CPU: what was lost on it shows by the number of the next. */
+static void have_child_on_every_cpu(void)
+{
+    cpu_set_t all, one;
+
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+        have_child();
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+static void what_the_connector_had_no_room_for_is_counted(void **state)
+{
+    (void)state;
+    struct metron_error error = {0};
+    struct lifecycle *roomy = lifecycle_connector(&error), *narrow = lifecycle_connector(&error);
+    uint64_t all = 0, seen = 0;
+    int least = 0, much = 1 << 20;
+
+    if (!roomy || !narrow) {
+        print_message("skip what_the_connector_had_no_room_for_is_counted: %s\n", error.message);
+        lifecycle_free(roomy);
+        lifecycle_free(narrow);
+        skip();
+    }
+    have_child_on_every_cpu();
+    assert_int_equal(lifecycle_read(roomy, count_visit, &all), 0);
+    assert_int_equal(lifecycle_read(narrow, count_visit, &seen), 0);
+    assert_int_equal(lifecycle_lost(narrow), 0);
+    all = seen = 0;
+    assert_int_equal(setsockopt(lifecycle_fd(narrow), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+    for (int i = 0; i < STORM; i++)
+        have_child();
+    assert_int_equal(lifecycle_read(narrow, count_visit, &seen), -ENOBUFS);
+    assert_int_equal(setsockopt(lifecycle_fd(narrow), SOL_SOCKET, SO_RCVBUF, &much, sizeof(much)), 0);
+    have_child_on_every_cpu();
+    (void)lifecycle_read(narrow, count_visit, &seen);
+    assert_int_equal(lifecycle_read(roomy, count_visit, &all), 0);
+    assert_int_equal(lifecycle_lost(roomy), 0);
+    assert_in_range(all, 2 * STORM, 20 * STORM);
+    /* Exactly, but for events of no interest on a machine that others use too. */
+    assert_in_range(seen + lifecycle_lost(narrow), all, all + all / 50);
+    lifecycle_free(narrow);
+    lifecycle_free(roomy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_connector_had_no_room_for_is_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

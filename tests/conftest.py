@@ -36,6 +36,8 @@ MAY_NOT_SKIP = {
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes five seconds or more; left out under sanitizers")
     processes.become_subreaper()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.setsid()  # some tests watch the whole session: it is nobody else's
     # Whoever starts the tests in the background (nohup, a shell's &) has some of these ignored, and metron would
     # leave them so.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -166,8 +166,7 @@ static struct derived plan_derive(const struct window *window, const struct plan
     return derive_increment(window, pass, row, number, previous);
 }
 
-/* 0: there is none, or it is not known. */
-static double ceiling_of(const struct window *window, const struct measurement *m)
+double window_ceiling(const struct window *window, const struct measurement *m)
 {
     switch (m->ceiling) {
     case CEILING_ONE:
@@ -192,12 +191,13 @@ static void statistic_take(const struct window *window, const struct measurement
         statistic->fell = true;
     if (!derived->has || !isfinite(number))
         return;
-    double ceiling = ceiling_of(window, m);
+    double ceiling = window_ceiling(window, m);
     if (ceiling > 0 && number > ceiling)
         number = ceiling;
     if (!derived->mean_only)
         statistic_fold(statistic, m->reduce, number, 0);
-    /* The mean takes what was really counted: the part above the ceiling belongs to an earlier interval. */
+    /* The mean takes what was really counted: the part above the ceiling belongs to an earlier interval.
+     * (Only a mean that is above it in the end is cut: its interval was the first.) */
     statistic_fold_mean(statistic, derived->number, derived->seconds);
 }
 

@@ -69,6 +69,8 @@ static inline struct cell *tracked_cell(const struct tracked *tracked, const str
     return cells ? &cells[plan->cell] : NULL;
 }
 
+/* What a rate of this measurement can never exceed; 0: there is no such limit, or it is not known. */
+double window_ceiling(const struct window *window, const struct measurement *m);
 /* Empties the window for the next span, and forgets those that have ended. */
 void window_begin_next(struct window *window);
 

@@ -35,10 +35,19 @@ static int record_single(struct record *record, const struct plan *plan, const c
     return statistic_value(from, plan->measurement->type, &record->arena, &entry->values[0]);
 }
 
-static int record_mean(struct record *record, const struct plan *plan, const struct statistic *from)
+static double mean_of(const struct window *window, const struct plan *plan, const struct statistic *from)
+{
+    const double ceiling = window_ceiling(window, plan->measurement);
+    const double mean = statistic_mean(from);
+
+    return ceiling > 0 && mean > ceiling ? ceiling : mean;
+}
+
+static int record_mean(const struct window *window, struct record *record, const struct plan *plan,
+                       const struct statistic *from)
 {
     struct statistic mean = *from;
-    mean.value = statistic_mean(from);
+    mean.value = mean_of(window, plan, from);
     return record_single(record, plan, "ave", &mean);
 }
 
@@ -79,7 +88,7 @@ static int record_subjects(const struct window *window, struct record *record, c
         struct record_value *value = &entry->values[entry->count];
         value->subject = tracked->subject;
         if (mean)
-            value->number = statistic_mean(from);
+            value->number = mean_of(window, plan, from);
         else if (statistic_value(from, plan->measurement->type, &record->arena, value) < 0)
             return -ENOMEM;
         entry->count++;
@@ -110,7 +119,7 @@ int window_report(struct window *window, struct record *record)
         }
         code = record_single(record, plan, NULL, single);
         if (code == 0 && plan->measurement->reduce == REDUCE_MAX)
-            code = record_mean(record, plan, single);
+            code = record_mean(window, record, plan, single);
     }
     window_begin_next(window);
     return code;
@@ -142,7 +151,7 @@ int window_summarise(const struct window *window, struct record *record)
         }
         code = record_single(record, plan, summary_statistic(m), &window->run[i]);
         if (code == 0 && m->reduce == REDUCE_MAX)
-            code = record_mean(record, plan, &window->run[i]);
+            code = record_mean(window, record, plan, &window->run[i]);
     }
     return code;
 }

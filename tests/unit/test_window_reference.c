@@ -189,7 +189,7 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
         area += values[i].number * values[i].seconds;
         time += values[i].seconds;
     }
-    out.mean = time > 0 ? area / time : out.value;
+    out.mean = fmin(time > 0 ? area / time : out.value, ceilings[m->ceiling]);
     return out;
 }
 

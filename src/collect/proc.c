@@ -130,6 +130,16 @@ static const struct measurement measurements[] = {
      .ceiling = CEILING_USABLE_CORES,
      .cost = COST_STAT | COST_CLOCK,
      .meaning = "CPU of the process itself between two samples, 100 = one core; resolved to one kernel tick"},
+    {.key = "proc_own_cpu_seconds",
+     .field = CPU_SECONDS,
+     .scope = SCOPE_PER_PID,
+     .type = TYPE_COUNTER,
+     .unit = UNIT_SECONDS,
+     .reduce = REDUCE_DELTA,
+     .cost = COST_STAT | COST_CLOCK,
+     .meaning =
+         "CPU seconds of the process itself, without its children; what it used after its last sample is "
+         "only in the totals"},
     {.key = "proc_pdcpu_total",
      .field = TREE_CPU_SECONDS,
      .type = TYPE_COUNTER,

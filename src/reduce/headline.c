@@ -53,10 +53,9 @@ static struct headline_answer peak_memory(const struct record *summary,
     bool alone = facts->spawned_is_exact && record_number(summary, "proc_spawned", &spawned) && spawned <= 1;
     bool own = facts->own_cgroup && record_number(summary, "cgroup_peak_mem_anon_shmem", &value);
     bool shares = shares_are_of_the_peak(summary);
-    const char *one = own || shares ? "largest single process; no sample saw the whole hold more"
-                                    : "largest single process; several may have held more at once";
-    if (alone)
-        one = NULL;
+    /* Where it is more than any sample saw of the whole, the samples missed that moment, and what the others
+     * held in it. */
+    const char *one = alone ? NULL : "largest single process; several may have held more at once";
 
     larger(&best, answer(summary, "proc_hwm_max", one));
     larger(&best, answer(summary, "exit_max_rss_max", one));

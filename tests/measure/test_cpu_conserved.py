@@ -106,6 +106,17 @@ def test_children_are_not_counted_twice_per_process(run_as_user, cpu_truth):
     assert max(shares[run.root]) < 60, "its start in the short first interval, and no child's 100 %"
     per_sample_limit = 100 * 2.1
     assert max(value for values in shares.values() for value in values) <= per_sample_limit
+    own = {pid: sum(values) for pid, values in per_pid(run.usage, "proc_own_cpu_seconds").items()}
+    assert own[run.root] < 0.2 * seconds, "its own, not its children's"
+    # What each used after its last sample, a tenth of a second at most, is in the total alone.
+    assert 0.4 * seconds <= sum(own.values()) <= seconds * (1 + TOLERANCE)
+
+
+def test_own_cpu_of_one_process_is_all_there_is(run_as_user, cpu_truth):
+    truth = cpu_truth()
+    run, seconds = measured(run_as_user, truth, "--sample-interval 0.1 --report-interval 0.3", "burn", "2")
+    own = sum(per_pid(run.usage, "proc_own_cpu_seconds")[run.root])
+    assert seconds - 0.15 <= own <= seconds * (1 + TOLERANCE)
 
 
 def test_children_of_a_parent_that_ignores_sigchld_are_never_overcounted(run_as_user, cpu_truth):

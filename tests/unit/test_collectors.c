@@ -82,6 +82,7 @@ static const struct {
     PER_PID("proc_pmem", GAUGE, PERCENT, NONE, MAX),
     TOTAL("proc_pmem_total", GAUGE, PERCENT, NONE, MAX),
     PER_PID("proc_pdcpu", COUNTER, PERCENT, RATE, MAX),
+    PER_PID("proc_own_cpu_seconds", COUNTER, SECONDS, NONE, DELTA),
     SINGLE("proc_pdcpu_total", COUNTER, PERCENT, RATE, MAX),
     SINGLE("proc_cpu_seconds", COUNTER, SECONDS, NONE, DELTA),
     PER_PID("proc_etime", GAUGE, SECONDS, NONE, LAST),

@@ -110,6 +110,7 @@ void run_set_outcome(struct run *run)
     }
     bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     const char *oom = oom_cause(run, killed);
+    run->oom_struck = oom != NULL;
     if (WIFSIGNALED(status)) {
         info->signal = WTERMSIG(status);
         info->exit_code = 128 + info->signal;

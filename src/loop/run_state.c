@@ -448,8 +448,11 @@ void run_settle_files(struct run *run, int code)
     bool failed = code < 0 || run->info.exit_code != 0;
     bool soon = options->fail_time < 0 || run->info.wall_seconds < options->fail_time;
 
-    /* A command that was ended early on demand did not fail early: its record is wanted. */
-    run->discarded = failed && soon && options->fail_time != 0 && !(run->ending && options->fail_time > 0);
+    /* A command that was ended early on demand did not fail early, and what one needs that ran out of memory
+     * is the question to come: their records are wanted. */
+    bool wanted = options->fail_time > 0 && (run->ending || run->oom_struck);
+
+    run->discarded = failed && soon && options->fail_time != 0 && !wanted;
     if (run->discarded)
         run_folder_remove(&run->folder);
 }

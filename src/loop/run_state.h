@@ -57,6 +57,7 @@ struct run {
     struct record record, summary;
     struct run_info info;
     struct run_survivor survivors[SURVIVORS_NAMED];
+    bool oom_struck; /* the OOM killer had to do with how it ended */
     bool discarded;
 };
 

@@ -39,6 +39,14 @@ def test_own_limit_is_named(run_metron, groups, choice):
     assert run.summary["cgroup_oom_kills"] == 1
 
 
+def test_record_of_one_that_ran_out_of_memory_soon_is_kept(run_metron, groups, choice):
+    """What it needs is the next question."""
+    group = groups.memory(limit=LIMIT)
+    run = run_metron(f"--cgroup {choice}", [run_metron.workload("hog"), str(HOG)], outer=group.inside, fail_time=3)
+    assert run.returncode == 137 and run.summary["wall_clock_time"] < 3
+    assert run.usage
+
+
 def test_own_limit_of_memory_and_swap_is_named(run_metron, groups, choice):
     """Batch systems limit both to the same. In v1 it is then memory.memsw that is full, and memory.failcnt stays at
     0; on Linux 6.18 memory.memsw.failcnt does as well."""

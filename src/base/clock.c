@@ -30,6 +30,13 @@ struct timespec clock_wall(void)
     return now;
 }
 
+double clock_wall_seconds(void)
+{
+    struct timespec now = clock_wall();
+
+    return (double)now.tv_sec + (double)now.tv_nsec / (double)NS_PER_SECOND;
+}
+
 int64_t clock_suspended_ns(void)
 {
     /* Monotonic first and last: the time between the two reads must not look like a suspension. */

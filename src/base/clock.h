@@ -14,6 +14,8 @@
 
 uint64_t clock_monotonic_ns(void);
 struct timespec clock_wall(void);
+/* The same as unix seconds. */
+double clock_wall_seconds(void);
 /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: the time this machine was suspended. */
 int64_t clock_suspended_ns(void);
 /* As getrusage and wait4 give times. */

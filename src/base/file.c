@@ -188,6 +188,14 @@ out:
     return result;
 }
 
+bool file_is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+
+    return a && b && stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 static bool is_folder(const char *path)
 {
     struct stat status;

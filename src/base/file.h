@@ -4,6 +4,7 @@
 #ifndef METRON_BASE_FILE_H
 #define METRON_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -25,6 +26,8 @@ int file_read_all_fd(int fd, size_t limit, struct strbuf *out);
 /* Replaces `path` atomically: a temporary file beside it with `mode`, then rename. The old file stays on
  * failure. */
 int file_replace(const char *path, const void *bytes, size_t length, mode_t mode);
+/* Whether both paths (NULL: none) are there and lead to one file, be it by links. */
+bool file_is_same(const char *a, const char *b);
 /* Makes every missing folder on the way to `path`'s last '/', mode 0700. What follows the last '/' is not
  * made. */
 int file_make_folders(const char *path, struct metron_error *error);

@@ -25,6 +25,9 @@ void suggest_offer(struct suggest *suggest, const char *name)
         distance = limit;
     if (distance > limit)
         return;
+    for (size_t i = 0; i < suggest->count; i++)
+        if (strcmp(suggest->names[i], name) == 0)
+            return;
 
     size_t place = suggest->count;
 

@@ -49,6 +49,32 @@ size_t text_utf8_length(const char *bytes, size_t length)
     return needed;
 }
 
+size_t text_cut(const char *text, size_t limit)
+{
+    size_t length = strnlen(text, limit + 1);
+
+    if (length <= limit)
+        return length;
+    length = 0;
+    while (length < limit) {
+        size_t step = text_utf8_length(text + length, strnlen(text + length, 4));
+
+        step = step ? step : 1;
+        if (length + step > limit)
+            break;
+        length += step;
+    }
+    return length;
+}
+
+bool text_ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+    size_t end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
 /* C0 and DEL; C1 in its two-byte form. */
 static bool is_control(const char *bytes, size_t sequence)
 {

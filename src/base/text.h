@@ -13,6 +13,10 @@
 /* Length of the valid UTF-8 sequence at the start of bytes (1 to 4), or 0 if there is none (overlong,
  * surrogate, past U+10FFFF, cut off). */
 size_t text_utf8_length(const char *bytes, size_t length);
+/* The length of the longest beginning of a text that has at most `limit` bytes and cuts no character. */
+size_t text_cut(const char *text, size_t limit);
+/* Whether the text ends in `end`. */
+bool text_ends_with(const char *text, const char *end);
 /* Appends text fit for a terminal: control characters (C0, DEL, C1) and invalid UTF-8 as \xNN; newline and
  * tab too. */
 void text_printable(struct strbuf *out, const char *bytes, size_t length);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -290,6 +291,23 @@ static void a_file_in_the_way_is_named(void **state)
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+static void links_lead_to_the_same_file(void **state)
+{
+    (void)state;
+    char first[PATH_MAX], link[PATH_MAX];
+
+    put("a", "x", 1);
+    put("b", "x", 1);
+    (void)snprintf(first, sizeof(first), "%s", path_of("a"));
+    (void)snprintf(link, sizeof(link), "%s", path_of("link"));
+    assert_int_equal(symlink(first, link), 0);
+    assert_true(file_is_same(first, link));
+    assert_true(file_is_same(first, first));
+    assert_false(file_is_same(first, path_of("b")));
+    assert_false(file_is_same(first, path_of("nothing")));
+    assert_false(file_is_same(first, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +325,7 @@ int main(void)
         WITH_FOLDER(the_longest_name_can_be_replaced),
         WITH_FOLDER(missing_folders_are_made_private),
         WITH_FOLDER(a_file_in_the_way_is_named),
+        WITH_FOLDER(links_lead_to_the_same_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -274,6 +274,40 @@ static void at_most_three_names_are_suggested(void **state)
     assert_string_equal(suggest_text(&suggest, "--", out), " (did you mean '--abc', '--abd' or '--ab'?)");
 }
 
+static void a_name_that_is_offered_twice_is_suggested_once(void **state)
+{
+    (void)state;
+    struct suggest suggest;
+    char out[SUGGEST_TEXT_SIZE];
+    char again[] = "command";
+
+    suggest_init(&suggest, "comand");
+    suggest_offer(&suggest, "command");
+    suggest_offer(&suggest, "commands");
+    suggest_offer(&suggest, again);
+    assert_string_equal(suggest_text(&suggest, "", out), " (did you mean 'command' or 'commands'?)");
+}
+
+static void text_is_cut_between_characters(void **state)
+{
+    (void)state;
+    assert_int_equal(text_cut("abc", 3), 3);
+    assert_int_equal(text_cut("abcd", 3), 3);
+    assert_int_equal(text_cut("ab\xc3\xa9", 3), 2);
+    assert_int_equal(text_cut("\xff\xff\xff\xff", 3), 3);
+    assert_int_equal(text_cut("", 0), 0);
+}
+
+static void the_end_of_a_text_is_known(void **state)
+{
+    (void)state;
+    assert_true(text_ends_with("run_info.json", "info.json"));
+    assert_true(text_ends_with("info.json", "info.json"));
+    assert_true(text_ends_with("x", ""));
+    assert_false(text_ends_with("nfo.json", "info.json"));
+    assert_false(text_ends_with("info.jsonl", "info.json"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +325,9 @@ int main(void)
         cmocka_unit_test(hard_globs_end_soon),
         cmocka_unit_test(nearest_names_are_suggested),
         cmocka_unit_test(at_most_three_names_are_suggested),
+        cmocka_unit_test(a_name_that_is_offered_twice_is_suggested_once),
+        cmocka_unit_test(text_is_cut_between_characters),
+        cmocka_unit_test(the_end_of_a_text_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

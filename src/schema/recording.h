@@ -1,0 +1,133 @@
+/*
+ * What was recorded of one run, as readers have it: the info.json of metron, or of con-duct (schema 0.2.x),
+ * as flat named fields, and the registry of what its usage file holds. Plain data; store/ fills it in.
+ *
+ * Everything in it lives in its arena. Numbers are as the file has them (percent = 100 x).
+ */
+#ifndef METRON_SCHEMA_RECORDING_H
+#define METRON_SCHEMA_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/units.h"
+#include "schema/measurement.h"
+
+enum recording_kind { RECORDING_METRON, RECORDING_DUCT };
+/* Lost: it says that it runs, and its metron is gone. */
+enum recording_status { RECORDING_ENDED, RECORDING_RUNNING, RECORDING_LOST };
+
+/* How a number stands to what it is called: at least, at most, or about as much. */
+enum bound { BOUND_NONE = 0, BOUND_LOWER = 1, BOUND_UPPER = 2, BOUND_ABOUT = 3 };
+
+enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
+
+/*
+ * Names: of execution_summary and the top level the key itself ("exit_code", "proc_peak_rss_total",
+ * "command", "job"); deeper ones by their path ("system.hostname", "env.SLURM_JOB_ID", "provenance.tier",
+ * "headline.cpu_seconds.source", "stall.cpu.share"). Lists, tallies and tables ("arguments",
+ * "syscalls.by_call", "survivors.processes") are FIELD_JSON; info.json's list `peak_memory` is
+ * "peak_memory_methods" here. The aliases come last and win:
+ *
+ *   status       "ended", "running" or "lost"
+ *   prefix       of its files, as they lie now
+ *   wall         seconds: wall_clock_time; of a running one, from its start until now
+ *   cpu_seconds  headline.cpu_seconds; absent for con-duct, which does not count CPU
+ *   peak_memory  headline.peak_memory_bytes; for con-duct peak_rss, an upper bound
+ *   processes    headline.processes
+ *
+ * Where they are wished for, what goes with the last four is a text of its own: wall_source, wall_note and
+ * wall_bound ("lower", "upper", "estimate"; absent where it is none), cpu_seconds_source, …
+ *
+ * Of con-duct's fields those whose name would claim more than they are carry a note: peak_pcpu and
+ * average_pcpu are made of averages over the life of each process.
+ */
+struct recorded_field {
+    const char *name;
+    enum field_kind kind;
+    enum unit unit;     /* of a number */
+    double number;      /* 0 or 1 of a boolean */
+    const char *text;   /* of a text; of FIELD_JSON (arrays, tallies, per-device objects) as in the file */
+    const char *source; /* of an alias: the key it was taken from; else NULL */
+    const char *note;   /* what to know about it; NULL: nothing */
+};
+
+/* One key of usage.jsonl. Where metron writes a time-weighted mean beside a key ("proc_ave_rss_total" beside
+ * "proc_rss_total"), it is a key of its own here. */
+struct recorded_key {
+    const char *key;
+    const char *source;    /* "proc"; of con-duct "ps" */
+    const char *field;     /* where the source reads it; "" if not told */
+    const char *statistic; /* "ave", or NULL */
+    enum unit unit;
+    enum scope scope;
+    enum type type;
+    enum reduce reduce;
+    const char *note; /* NULL: nothing */
+};
+
+struct recording {
+    enum recording_kind kind;
+    enum recording_status status;
+    const char *path;        /* of its info.json */
+    const char *usage_path;  /* where it lies now, beside info.json; NULL: there is none */
+    const char *events_path; /* the same */
+    double start_wall;       /* unix seconds; 0: unknown */
+    struct recorded_field *fields;
+    size_t field_count;
+    struct recorded_key *keys; /* in the order of the recording; empty unless asked for */
+    size_t key_count;
+    struct arena arena;
+};
+
+void recording_fini(struct recording *recording);
+/* NULL: there is no such field. */
+const struct recorded_field *recording_field(const struct recording *recording, const char *name);
+bool recording_number(const struct recording *recording, const char *name, double *out);
+const char *recording_text(const struct recording *recording, const char *name); /* NULL: none */
+/* What a note says of its number; NULL will do. */
+enum bound recording_bound(const char *note);
+const char *bound_name(enum bound bound); /* "lower", "upper", "estimate"; NULL: none */
+/* The index of a key, or -1. */
+ptrdiff_t recording_key_index(const struct recording *recording, const char *key);
+/* The key that a summary key is made of ("proc_peak_rss_total" -> "proc_rss_total", delta keys themselves);
+ * NULL: none. */
+const struct recorded_key *recording_key_of_summary(const struct recording *recording,
+                                                    const char *summary_key);
+
+/* One value of a record. */
+struct usage_value {
+    uint32_t key;         /* index into the recording's keys */
+    enum field_kind kind; /* NUMBER, TEXT, or JSON for a tally ({state: count}) */
+    const char *subject;  /* pid ("4711", "4711#2") or device; NULL of a single */
+    double number;
+    const char *text;
+};
+
+/* One record of usage.jsonl; borrowed until the next is read. */
+struct usage_record {
+    double elapsed; /* seconds since the start, of the window's end */
+    double wall;    /* unix seconds; 0: not told */
+    unsigned num_samples;
+    struct usage_value *values; /* those asked for, in the order of the file */
+    size_t count;
+};
+
+/* One line of events.jsonl; borrowed until the next is read. What is not told is NULL, or has no `has_`. */
+struct recorded_event {
+    double wall;
+    const char *type;              /* "spawn", "exit", "kill", "signal", "oom", … */
+    const char *seen;              /* "sampled", "reaped", "event" */
+    int64_t pid, ppid, sender_pid; /* 0: not told; sender_pid -1: not told (0 is the kernel) */
+    const char *start_time, *command, *sender_name;
+    const char *anomaly_type, *severity, *description; /* of an anomaly */
+    bool has_exit_code, has_signal, has_use;
+    int exit_code, signal_num;
+    /* has_use: */
+    double cpu_seconds, lifetime_seconds;
+    double max_rss, read_bytes, write_bytes; /* max_rss 0: not told */
+};
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Reading recorded runs back: info.json of metron and of con-duct, whole or only the fields that are asked
+ * for. Nothing in these files is trusted: what is damaged is an error that names the file and the place.
+ */
+#ifndef METRON_STORE_RECORDING_READER_H
+#define METRON_STORE_RECORDING_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "schema/recording.h"
+
+/* An info.json is not larger than this. */
+#define RECORDING_INFO_MAX ((size_t)16 << 20)
+
+/* Whether the process that recorded still lives (same boot, same pid, same start). */
+typedef bool recorder_lives(void *context, const char *boot_id, pid_t pid, uint64_t start_ticks);
+
+struct recording_wish {
+    /* Only these fields, NULL-terminated (aliases bring what they are made of); NULL: all. Summary keys other
+     * than those in the comment of struct recorded_field have their unit only with `keys`. */
+    const char *const *fields;
+    bool parts;            /* NAME_source, NAME_note and NAME_bound of the aliases are fields as well */
+    bool keys;             /* the registry: recording.keys */
+    recorder_lives *lives; /* NULL: one that says that it runs is believed */
+    void *context;
+    double now; /* unix seconds, for the wall time of running ones; 0: they have none */
+};
+
+/* `path` is an info.json, another file of the same run, or its prefix (".metron/logs/2026…_", or a folder
+ * that is one). 0; -ENOENT: there is no run; -EBADMSG: damaged, empty or another program's (with the place);
+ * -ENOTSUP: a schema that this metron does not know; -EFBIG; others of the file. On failure *out is empty. */
+int recording_read(const char *path, const struct recording_wish *wish, struct recording *out,
+                   struct metron_error *error);
+/* The same from bytes, for tests and fuzzing; paths are taken to lie beside `path`. */
+int recording_parse(const char *bytes, size_t length, const char *path, const struct recording_wish *wish,
+                    struct recording *out, struct metron_error *error);
+
+/* "2026-11-15T07:42:53.123456+01:00" (or with Z, a blank for T, no fraction) as unix seconds. */
+bool recording_parse_time(const char *text, double *out);
+
+#endif

@@ -1,0 +1,222 @@
+/* con-duct's usage files read back: the numbers are those that Python's json finds in the same files, and the
+ * rate is held against what the command is known to have done. */
+#include "store/usage_values.h"
+
+#include "base/strbuf.h"
+#include "usage_fixture.h"
+
+static void values_of_con_duct_are_as_in_the_file(void **state)
+{
+    (void)state;
+    struct recording run = read_run(RECORDINGS "duct-0.2.0");
+    struct usage_reader *reader = open_run(&run, NULL);
+    const struct usage_record *record;
+
+    assert_int_equal(usage_reader_next(reader, &record), 1);
+    assert_int_equal(usage_reader_next(reader, &record), 1);
+    assert_near(record->wall, 1794766988.996807);
+    assert_near(record->elapsed, 1794766988.996807 - 1794766988.4283724);
+    assert_int_equal(record->num_samples, 5);
+    assert_true(find(&run, record, "total_rss", NULL)->number == 107319296);
+    assert_true(find(&run, record, "total_pcpu", NULL)->number == 37.2);
+    assert_true(find(&run, record, "average_rss", NULL)->number == 69211750.4);
+    assert_true(find(&run, record, "pcpu", "13909")->number == 25.0);
+    assert_true(find(&run, record, "pmem", "13893")->number == 0.1);
+    assert_true(find(&run, record, "vsz", "13888")->number == 16199680);
+    assert_true(find(&run, record, "etime", "13888")->number == 0);
+    assert_string_equal(find(&run, record, "stat", "13893")->text, "{\"S\": 4, \"R\": 1}");
+    assert_string_equal(find(&run, record, "cmd", "13893")->text, "python3 simulate.py 3.2");
+    assert_null(find(&run, record, "pcpu_rate", "13888"));
+    assert_null(find(&run, record, "total_pcpu_rate", NULL));
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(usage_reader_next(reader, &record), 1);
+    assert_int_equal(usage_reader_next(reader, &record), 0);
+    assert_int_equal(usage_reader_damaged(reader, NULL), 0);
+    usage_reader_free(reader);
+    recording_fini(&run);
+}
+
+/* The command was busy for six seconds and then idle for six: pcpu never says so, the rate does. */
+static void the_rate_of_con_duct_follows_what_the_process_did(void **state)
+{
+    (void)state;
+    struct recording run = read_run(RECORDINGS "duct-jsonl");
+    struct usage_reader *reader = open_run(&run, NULL);
+    const struct usage_record *record;
+    size_t busy = 0, idle = 0;
+
+    while (usage_reader_next(reader, &record) == 1) {
+        const struct usage_value *rate = find(&run, record, "pcpu_rate", "25388");
+        const struct usage_value *total = find(&run, record, "total_pcpu_rate", NULL);
+
+        assert_true((rate == NULL) == (total == NULL));
+        if (!rate)
+            continue;
+        assert_true(rate->number == total->number);
+        if (record->elapsed < 6.5) {
+            assert_true(rate->number > 90 && rate->number < 110);
+            busy++;
+        } else if (record->elapsed > 8) {
+            assert_true(rate->number >= 0 && rate->number < 10);
+            assert_true(find(&run, record, "pcpu", "25388")->number > 50);
+            idle++;
+        }
+    }
+    assert_int_equal(busy, 6);
+    assert_int_equal(idle, 4);
+    usage_reader_free(reader);
+    recording_fini(&run);
+}
+
+static struct usage_reader *open_duct(const struct recording *run, const char *const (*rows)[4],
+                                      struct strbuf *text)
+{
+    for (; (*rows)[0]; rows++)
+        strbuf_addf(
+            text,
+            "{\"timestamp\": \"2026-01-01T%sZ\", \"processes\": {\"%s\": {\"pcpu\": %s, \"etime\": \"%s\", "
+            "\"timestamp\": \"2026-01-01T%sZ\"}}}\n",
+            (*rows)[0], (*rows)[1], (*rows)[2], (*rows)[3], (*rows)[0]);
+    return open_text(run, strbuf_text(text));
+}
+
+/* The rates of one process, record by record; NAN where there is none. */
+static void assert_rates(const char *const (*rows)[4], const double *rates)
+{
+    struct recording run = parse_run(duct_info);
+    struct strbuf text = STRBUF_INIT;
+    struct usage_reader *reader = open_duct(&run, rows, &text);
+    const struct usage_record *record;
+
+    for (size_t i = 0; rows[i][0]; i++) {
+        assert_int_equal(usage_reader_next(reader, &record), 1);
+
+        const struct usage_value *rate = find(&run, record, "pcpu_rate", rows[i][1]);
+
+        if (isnan(rates[i]) != (rate == NULL))
+            fail_msg("row %zu: %s", i, rate ? "a rate" : "no rate");
+        if (rate)
+            assert_near(rate->number, rates[i]);
+    }
+    usage_reader_free(reader);
+    strbuf_fini(&text);
+    recording_fini(&run);
+}
+
+static void a_rate_needs_time_and_the_same_process(void **state)
+{
+    (void)state;
+    static const char *const rows[][4] = {
+        {"00:01:00", "7", "50.0", "01:00"}, /* 30 s */
+        {"00:01:10", "7", "50.0", "01:10"}, /* 35 s: half a core */
+        {"00:01:10", "7", "50.0", "01:10"}, /* no time has passed */
+        {"00:01:20", "7", "43.7", "01:20"}, /* 34.96 s: less than rounding, so none */
+        {"00:01:30", "7", "10.0", "01:30"}, /* 9 s: cannot be */
+        {"00:01:40", "7", "20.0", "01:40"}, /* 20 s, 11 s more: from the new start on */
+        {"00:01:50", "7", "90.0", "00:05"}, /* another process with this pid */
+        {"00:02:00", "7", "90.0", "00:15"},
+        {"00:09:00", "7", "90.0", "02:00"}, /* another one, that is older than the last was */
+        {NULL, NULL, NULL, NULL},
+    };
+    static const double rates[] = {NAN, 50, NAN, 0, NAN, 110, NAN, 90, NAN};
+
+    assert_rates(rows, rates);
+}
+
+static void what_ps_cannot_mean_is_no_etime(void **state)
+{
+    (void)state;
+    static const char *const rows[][4] = {
+        {"00:01:00", "7", "50.0", "441077234-00:18:40"},
+        {"00:01:10", "7", "50.0", "00:10"},
+        {"00:01:20", "7", "50.0", "00:20"},
+        {NULL, NULL, NULL, NULL},
+    };
+    static const double rates[] = {NAN, NAN, 50};
+
+    assert_rates(rows, rates);
+}
+
+/* Of a process that is a day old, 0.1 % are 86 seconds: a minute says nothing, half an hour does. */
+static void an_old_process_is_looked_at_over_a_longer_time(void **state)
+{
+    (void)state;
+    static const char *const rows[][4] = {
+        {"10:00:00", "7", "50.0", "1-00:00:00"},
+        {"10:01:00", "7", "50.1", "1-00:01:00"},
+        {"10:02:00", "7", "50.0", "1-00:02:00"},
+        {"10:30:00", "7", "50.0", "1-00:30:00"},
+        {NULL, NULL, NULL, NULL},
+    };
+    static const double rates[] = {NAN, NAN, NAN, 50};
+
+    assert_rates(rows, rates);
+}
+
+static void many_processes_are_told_apart(void **state)
+{
+    (void)state;
+    struct recording run = parse_run(duct_info);
+    struct strbuf text = STRBUF_INIT;
+    const struct usage_record *record;
+    const int count = 3000;
+
+    for (int second = 10; second <= 30; second += 10) {
+        strbuf_addf(&text, "{\"timestamp\": \"2026-01-01T00:00:%d+00:00\", \"processes\": {", second);
+        for (int pid = 1; pid <= count; pid++)
+            strbuf_addf(&text,
+                        "%s\"%d\": {\"timestamp\": \"2026-01-01T00:00:%d+00:00\", \"etime\": \"00:%d\","
+                        " \"pcpu\": %d}",
+                        pid > 1 ? ", " : "", pid, second, second, pid % 100);
+        strbuf_adds(&text, "}}\n");
+    }
+
+    struct usage_reader *reader = open_text(&run, strbuf_text(&text));
+
+    assert_int_equal(usage_reader_next(reader, &record), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(usage_reader_next(reader, &record), 1);
+        assert_near(find(&run, record, "pcpu_rate", "2999")->number, 99);
+        assert_near(find(&run, record, "pcpu_rate", "17")->number, 17);
+        assert_near(find(&run, record, "total_pcpu_rate", NULL)->number, 30 * 4950);
+    }
+    usage_reader_free(reader);
+    strbuf_fini(&text);
+    recording_fini(&run);
+}
+
+static void etimes_are_seconds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double seconds;
+    } right[] = {{"00:00", 0}, {"05:06", 306}, {"01:02:03", 3723}, {"1-02:03:04", 93784}};
+    static const char *const wrong[] = {"",          "5",      "05:6",  "05:06:07:08", "1-05:06",
+                                        "-01:02:03", "05:06x", "x5:06", "1-2-05:06",   "441077234-00:18:40",
+                                        "05:",       "::"};
+    double seconds;
+
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        assert_true(duct_parse_etime(right[i].text, &seconds));
+        assert_true(seconds == right[i].seconds);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        if (duct_parse_etime(wrong[i], &seconds))
+            fail_msg("'%s' is %g", wrong[i], seconds);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_of_con_duct_are_as_in_the_file),
+        cmocka_unit_test(the_rate_of_con_duct_follows_what_the_process_did),
+        cmocka_unit_test(a_rate_needs_time_and_the_same_process),
+        cmocka_unit_test(what_ps_cannot_mean_is_no_etime),
+        cmocka_unit_test(an_old_process_is_looked_at_over_a_longer_time),
+        cmocka_unit_test(many_processes_are_told_apart),
+        cmocka_unit_test(etimes_are_seconds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,25 @@
+/*
+ * Finding recorded runs: info.json files of metron and of con-duct.
+ */
+#ifndef METRON_STORE_RUNS_H
+#define METRON_STORE_RUNS_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct run_list {
+    char **paths; /* of info.json files; owned */
+    size_t count, capacity;
+};
+
+/* Adds the runs at `path`: an info.json, another file of a run, a prefix, a glob of any of these, or a
+ * folder, which is searched with all below it (not through links, at most 64 deep) for files that end in
+ * info.json. 0 and how many were added in *added (may be NULL); -ENOENT: there is nothing; others of the file
+ * system. */
+int run_list_add(struct run_list *list, const char *path, size_t *added, struct metron_error *error);
+/* By name; a path that was found twice stays once. */
+void run_list_sort(struct run_list *list);
+void run_list_fini(struct run_list *list);
+
+#endif

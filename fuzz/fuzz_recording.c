@@ -14,11 +14,11 @@ static void check(bool holds)
         abort();
 }
 
-static bool lives(void *context, const char *boot_id, pid_t pid, uint64_t start_ticks)
+static bool lives(void *context, const struct recorder *recorder)
 {
     (void)context;
-    check(boot_id && pid > 0);
-    return start_ticks % 2 == 0;
+    check(recorder->boot_id && recorder->pid > 0);
+    return recorder->start_ticks % 2 == 0;
 }
 
 static void check_field(const struct recording *recording, const struct recorded_field *field)

@@ -32,14 +32,15 @@ static bool shares_are_of_the_peak(const struct record *summary)
 static struct headline_answer memory_bound(const struct record *summary, bool alone)
 {
     double shares;
-    const char *note =
-        record_number(summary, "smaps_peak_pss_total", &shares)
-            ? "upper bound: shared pages are counted once per process, and their shares could not "
-              "be read at the peak"
-            : "upper bound: shared pages are counted once per process";
+    const char *note = record_number(summary, "smaps_peak_pss_total", &shares)
+                           ? "upper bound of what was sampled: shared pages are counted once per process, "
+                             "and their shares could not "
+                             "be read at the peak"
+                           : "upper bound of what was sampled: shared pages are counted once per process";
     struct headline_answer sum = answer(summary, "proc_peak_rss_total", alone ? NULL : note);
-    struct headline_answer group = answer(summary, "cgroup_peak_mem_anon_shmem",
-                                          "upper bound: whoever else is in its group is counted as well");
+    struct headline_answer group =
+        answer(summary, "cgroup_peak_mem_anon_shmem",
+               "upper bound of what was sampled: whoever else is in its group is counted as well");
 
     return !alone && sum.has && group.has && group.value < sum.value ? group : sum;
 }

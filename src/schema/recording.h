@@ -35,7 +35,7 @@ enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
  *   prefix       of its files, as they lie now
  *   wall         seconds: wall_clock_time; of a running one, from its start until now
  *   cpu_seconds  headline.cpu_seconds; absent for con-duct, which does not count CPU
- *   peak_memory  headline.peak_memory_bytes; for con-duct peak_rss, an upper bound
+ *   peak_memory  headline.peak_memory_bytes; for con-duct peak_rss, an estimate
  *   processes    headline.processes
  *
  * Where they are wished for, what goes with the last four is a text of its own: wall_source, wall_note and

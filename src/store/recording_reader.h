@@ -15,8 +15,17 @@
 /* An info.json is not larger than this. */
 #define RECORDING_INFO_MAX ((size_t)16 << 20)
 
-/* Whether the process that recorded still lives (same boot, same pid, same start). */
-typedef bool recorder_lives(void *context, const char *boot_id, pid_t pid, uint64_t start_ticks);
+/* Who records a run that says that it runs. */
+struct recorder {
+    const char *boot_id, *hostname; /* NULL: not told */
+    pid_t pid;
+    uint64_t start_ticks;
+    double last_sign;  /* unix seconds: its newest record, else its start; 0: unknown */
+    double record_gap; /* seconds between its last two records; 0: unknown */
+};
+
+/* Whether it still lives: the same boot, pid and start; or on another machine, by its last sign. */
+typedef bool recorder_lives(void *context, const struct recorder *recorder);
 
 struct recording_wish {
     /* Only these fields, NULL-terminated (aliases bring what they are made of); NULL: all. Summary keys other

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "store/duct.h"
+#include "store/recorder_sign.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -19,6 +20,7 @@ const char *const recording_facts[] = {
     "recorder.pid",
     "recorder.start_ticks",
     "recorder.boot_id",
+    "system.hostname",
     "start_time",
     "wall_clock_time",
     "peak_rss",
@@ -111,7 +113,8 @@ static double start_of(const struct field_list *list)
     return number && number->number > 0 && number->number < year_10000 ? number->number : 0;
 }
 
-static enum recording_status status_of(const struct field_list *list, const struct recording_wish *wish)
+static enum recording_status status_of(const struct recording *recording, const struct field_list *list,
+                                       const struct recording_wish *wish)
 {
     const char *status = find_text(list, "status");
 
@@ -128,8 +131,19 @@ static enum recording_status status_of(const struct field_list *list, const stru
     if (!pid || !(pid->number >= 1 && pid->number <= 0x7fffffff) || !boot || !ticks ||
         !(ticks->number >= 0 && ticks->number < 0x1p63))
         return RECORDING_LOST;
-    return wish->lives(wish->context, boot, (pid_t)pid->number, (uint64_t)ticks->number) ? RECORDING_RUNNING
-                                                                                         : RECORDING_LOST;
+
+    struct recorder_sign sign = {.newest = recording->start_wall};
+    if (recording->usage_path && !recorder_sign_read(recording->usage_path, &sign))
+        sign.newest = recording->start_wall;
+    const struct recorder recorder = {
+        .boot_id = boot,
+        .hostname = find_text(list, "system.hostname"),
+        .pid = (pid_t)pid->number,
+        .start_ticks = (uint64_t)ticks->number,
+        .last_sign = sign.newest,
+        .record_gap = sign.gap,
+    };
+    return wish->lives(wish->context, &recorder) ? RECORDING_RUNNING : RECORDING_LOST;
 }
 
 static void add_headline(struct field_list *list, const char *name, const char *value_name,
@@ -245,7 +259,8 @@ void recording_conclude(struct recording *recording, struct field_list *list,
                         const struct recording_wish *wish)
 {
     recording->start_wall = start_of(list);
-    recording->status = recording->kind == RECORDING_METRON ? status_of(list, wish) : RECORDING_ENDED;
+    recording->status =
+        recording->kind == RECORDING_METRON ? status_of(recording, list, wish) : RECORDING_ENDED;
     add_texts(recording, list);
     add_numbers(recording, list, wish->now);
     if (wish->parts)

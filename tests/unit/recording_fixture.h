@@ -72,18 +72,19 @@ static inline int parse_code(const char *text, struct metron_error *error)
 /* Whether the metron of a run lives, as the test says; and what was asked. */
 struct asked {
     bool answer;
-    char boot[64];
-    pid_t pid;
-    uint64_t ticks;
+    char boot[64], hostname[64];
+    struct recorder recorder; /* without its texts, which are borrowed */
 };
 
-static inline bool lives(void *context, const char *boot_id, pid_t pid, uint64_t start_ticks)
+static inline bool lives(void *context, const struct recorder *recorder)
 {
     struct asked *asked = context;
 
-    (void)snprintf(asked->boot, sizeof(asked->boot), "%s", boot_id);
-    asked->pid = pid;
-    asked->ticks = start_ticks;
+    asked->recorder = *recorder;
+    asked->recorder.boot_id = asked->recorder.hostname = NULL;
+    (void)snprintf(asked->boot, sizeof(asked->boot), "%s", recorder->boot_id);
+    (void)snprintf(asked->hostname, sizeof(asked->hostname), "%s",
+                   recorder->hostname ? recorder->hostname : "");
     return asked->answer;
 }
 

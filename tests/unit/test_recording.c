@@ -215,8 +215,12 @@ static void one_whose_metron_lives_is_running_and_has_a_wall_time(void **state)
     assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
     assert_int_equal(run.status, RECORDING_RUNNING);
     assert_string_equal(asked.boot, "3f1d2c4e-5a6b-4c7d-8e9f-0a1b2c3d4e5f");
-    assert_int_equal(asked.pid, 1031);
-    assert_true(asked.ticks > 0);
+    assert_int_equal(asked.recorder.pid, 1031);
+    assert_true(asked.recorder.start_ticks > 0);
+    assert_string_equal(asked.hostname, "node17");
+    /* By the last two lines of its usage.jsonl. */
+    assert_true(asked.recorder.last_sign > run.start_wall);
+    assert_true(asked.recorder.record_gap > 0 && asked.recorder.record_gap < 10);
     assert_null(recording_field(&run, "wall"));
 
     double start = run.start_wall;
@@ -314,7 +318,8 @@ static void con_duct_says_no_more_than_it_knows(void **state)
     assert_null(recording_field(&run, "gpu"));
     assert_number(&run, "peak_memory", 109051904, UNIT_BYTES);
     assert_string_equal(recording_field(&run, "peak_memory")->source, "peak_rss");
-    assert_non_null(strstr(recording_field(&run, "peak_memory")->note, "upper bound"));
+    assert_non_null(strstr(recording_field(&run, "peak_memory")->note, "an estimate: "));
+    assert_null(strstr(recording_field(&run, "peak_memory")->note, "bound"));
     assert_number(&run, "peak_pcpu", 100, UNIT_PERCENT);
     assert_non_null(strstr(recording_field(&run, "peak_pcpu")->note, "averages over the life"));
     assert_text(&run, "env.SLURM_JOB_ID", "4243");

@@ -79,7 +79,7 @@ static void what_names_no_run_is_told(void **state)
     assert_int_equal(truncate(path, (off_t)RECORDING_INFO_MAX + 1), 0);
     assert_refused(path, -EFBIG, "16 MiB");
     assert_int_equal(truncate(path, 4096), 0); /* NUL bytes */
-    assert_refused(path, -EBADMSG, "line 1, column 1");
+    assert_refused(path, -EBADMSG, "no recording of metron or con-duct");
     assert_int_equal(unlink(path), 0);
     (void)snprintf(path, sizeof(path), "%s/usage.jsonl", folder);
     file = fopen(path, "w");
@@ -123,15 +123,17 @@ static void what_is_no_recording_is_refused_with_the_place(void **state)
     } cases[] = {
         {"{}", "neither metron_version nor duct_version"},
         {"{\"name\": \"left-pad\", \"version\": \"1.0\"}", "neither"},
-        {"[1, 2]", "damaged: line 1, column 1"},
-        {"17", "damaged"},
-        {"not JSON\n", "damaged: line 1, column 1"},
+        {"[1, 2]", "no recording of metron or con-duct"},
+        {"17", "no recording of metron or con-duct"},
+        {"not JSON\n", "no recording of metron or con-duct"},
+        {"root:x:0:0::/root:/bin/sh\n", "no recording of metron or con-duct"},
+        {"{not JSON}\n", "damaged: line 1, column 2"},
         {"{\"metron_version\": \"1\",\n \"schema_version\": 1.0.0}", "line 2"},
         {"{\"metron_version\": \"1\"", "damaged"},
         {METRON("") "x", "behind the end"},
         {"\x7f"
          "ELF\x02\x01\x01",
-         "damaged"},
+         "no recording of metron or con-duct"},
     };
     struct metron_error error;
 

@@ -1,0 +1,18 @@
+/*
+ * The last sign of life of a metron that cannot be asked, because it records on another machine (a batch job,
+ * seen through a shared file system): when it wrote its newest record.
+ */
+#ifndef METRON_STORE_RECORDER_SIGN_H
+#define METRON_STORE_RECORDER_SIGN_H
+
+#include <stdbool.h>
+
+struct recorder_sign {
+    double newest; /* unix seconds: end of the newest record, by the clock of that machine */
+    double gap;    /* seconds between the last two; 0: there is only one */
+};
+
+/* Looks at the end of a usage.jsonl, at most 1 MiB. False: there is no record in it. */
+bool recorder_sign_read(const char *usage_path, struct recorder_sign *out);
+
+#endif

@@ -1,0 +1,59 @@
+#include "learn/change.h"
+
+#include <math.h>
+
+#include "learn/quantile.h"
+
+double change_floor(enum unit unit)
+{
+    switch (unit) {
+    case UNIT_BYTES:
+        return 1048576;
+    case UNIT_BYTES_PER_SECOND:
+        return 65536;
+    case UNIT_SECONDS:
+        return 0.01;
+    case UNIT_COUNT:
+        return 5;
+    case UNIT_PERCENT:
+    case UNIT_CELSIUS:
+    case UNIT_WATTS:
+        return 1;
+    case UNIT_JOULES:
+        return 10;
+    case UNIT_NONE:
+        return 0.1;
+    }
+    return 0;
+}
+
+/* Found by simulation with Gaussian noise; see the header for what it gives. */
+double change_deviations(size_t count)
+{
+    return 3 + 9 / ((double)count - 2);
+}
+
+void change_judge(enum unit unit, const double *sorted, size_t count, double now, struct change *out)
+{
+    double median = quantile_median(sorted, count);
+    bool known = count >= CHANGE_ENOUGH;
+    double dust =
+        fmax((known ? CHANGE_SHARE_KNOWN : CHANGE_SHARE_UNKNOWN) * fabs(median), change_floor(unit));
+
+    *out = (struct change){
+        .before = median,
+        .now = now,
+        .lowest = sorted[0],
+        .highest = sorted[count - 1],
+        .allowed = dust,
+        .past = count,
+        .noise_known = known,
+    };
+    if (known) {
+        out->noise = QUANTILE_MAD_SCALE * quantile_mad(sorted, count);
+        out->allowed = fmax(dust, change_deviations(count) * out->noise);
+    }
+    out->distance = fabs(now - median) / out->allowed;
+    /* 1.05 is not more than 5 % above 1, though its last bit is */
+    out->outside = out->distance > 1 + 1e-9 && (now < out->lowest || now > out->highest);
+}

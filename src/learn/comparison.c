@@ -1,0 +1,391 @@
+#include "learn/comparison.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
+#include <uthash.h>
+
+#include "learn/quantile.h"
+
+/* More names than any recording has; who has more is damaged, or up to something. */
+#define FIELDS_MAX 16384
+
+struct name_entry {
+    const char *name; /* in the arena */
+    size_t place;
+    UT_hash_handle hh;
+};
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* What differs between any two runs, and what repeats other fields. */
+bool comparison_leaves_out(const char *name)
+{
+    static const char *const names[] = {"start_time", "end_time", "prefix", "logs_prefix"};
+    static const char *const folders[] = {"output_paths.", "recorder.",  "headline.",
+                                          "stall.",        "survivors.", "syscalls."};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (begins_with(name, folders[i]))
+            return true;
+    return false;
+}
+
+static bool is_left_out(const struct recorded_field *field)
+{
+    if (field->kind == FIELD_JSON || comparison_leaves_out(field->name))
+        return true;
+    /* What no counter of 64 bits can hold is damage. */
+    return field->kind == FIELD_NUMBER && !(fabs(field->number) < 1e20);
+}
+
+bool comparison_is_headline(const char *name)
+{
+    static const char *const names[] = {"wall", "cpu_seconds", "peak_memory", "processes", "exit_code"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum comparison_kind kind_of(const struct recorded_field *field, const struct recorded_key *key)
+{
+    if (field->kind == FIELD_NUMBER && comparison_is_headline(field->name))
+        return COMPARISON_HEADLINE;
+    if (field->kind != FIELD_NUMBER || strchr(field->name, '.'))
+        return COMPARISON_FACT;
+    return field->unit != UNIT_NONE || key ? COMPARISON_MEASURED : COMPARISON_FACT;
+}
+
+/* Which sources look at the whole machine. */
+static bool is_of_machine(const struct recorded_key *key)
+{
+    return key && (strcmp(key->source, "sys") == 0 || strcmp(key->source, "psi") == 0);
+}
+
+static struct comparison_field *field_named(struct comparison *comparison, const char *name)
+{
+    struct name_entry *names = comparison->index, *entry;
+
+    HASH_FIND_STR(names, name, entry);
+    return entry ? &comparison->fields[entry->place] : NULL;
+}
+
+static bool grow(struct comparison *comparison)
+{
+    size_t capacity = comparison->capacity ? comparison->capacity * 2 : 256;
+    struct comparison_field *fields = realloc(comparison->fields, capacity * sizeof(*fields));
+
+    if (!fields)
+        return false;
+    comparison->fields = fields;
+    comparison->capacity = capacity;
+    return true;
+}
+
+/* The column of this field, made if there is none. NULL: no room, or there are too many. */
+static struct comparison_field *column(struct comparison *comparison, const struct recording *recording,
+                                       const struct recorded_field *field)
+{
+    struct name_entry *names = comparison->index;
+    struct comparison_field *found = field_named(comparison, field->name);
+
+    if (found || comparison->count == FIELDS_MAX)
+        return found;
+    struct name_entry *entry = arena_alloc(&comparison->arena, sizeof(*entry));
+    char *name = arena_strdup(&comparison->arena, field->name);
+    if (!entry || !name || (comparison->count == comparison->capacity && !grow(comparison))) {
+        comparison->no_memory = true;
+        return NULL;
+    }
+    *entry = (struct name_entry){.name = name, .place = comparison->count};
+    HASH_ADD_KEYPTR(hh, names, name, strlen(name), entry);
+    comparison->index = names;
+    if (!entry->hh.tbl) {
+        comparison->no_memory = true;
+        return NULL;
+    }
+    const struct recorded_key *key =
+        field->kind == FIELD_NUMBER ? recording_key_of_summary(recording, field->name) : NULL;
+    found = &comparison->fields[comparison->count++];
+    *found = (struct comparison_field){
+        .name = name,
+        .kind = kind_of(field, key),
+        .family = key ? arena_strdup(&comparison->arena, key->source) : NULL,
+        .machine = is_of_machine(key),
+        .is_number = field->kind == FIELD_NUMBER,
+        .unit = field->unit,
+        .note = field->note ? arena_strdup(&comparison->arena, field->note) : NULL,
+    };
+    return found;
+}
+
+/* A fact as text, in the arena. */
+static const char *fact_text(struct comparison *comparison, const struct recorded_field *field)
+{
+    char amount[UNIT_TEXT_SIZE];
+    const char *text = NULL;
+
+    switch (field->kind) {
+    case FIELD_NUMBER:
+        if (field->unit != UNIT_NONE)
+            text = arena_strdup(&comparison->arena, unit_human(field->unit, field->number, amount));
+        else
+            text = arena_printf(&comparison->arena, "%.10g", field->number);
+        break;
+    case FIELD_BOOLEAN:
+        text = field->number != 0 ? "yes" : "no";
+        break;
+    case FIELD_TEXT:
+    case FIELD_JSON:
+        text = arena_strdup(&comparison->arena, field->text ? field->text : "");
+        break;
+    }
+    if (!text)
+        comparison->no_memory = true;
+    return text;
+}
+
+void comparison_init(struct comparison *comparison, const struct recording *now)
+{
+    *comparison = (struct comparison){0};
+    resident_init(&comparison->resident, now);
+    for (size_t i = 0; i < now->field_count; i++) {
+        const struct recorded_field *field = &now->fields[i];
+        struct comparison_field *into = is_left_out(field) ? NULL : column(comparison, now, field);
+        if (!into)
+            continue;
+        into->has_now = true;
+        into->now = field->number;
+        into->source_now = field->source ? arena_strdup(&comparison->arena, field->source) : NULL;
+        if (into->kind == COMPARISON_FACT)
+            into->text_now = fact_text(comparison, field);
+    }
+}
+
+static void keep_number(struct comparison *comparison, struct comparison_field *into, double number)
+{
+    if (into->past_count == into->past_capacity) {
+        size_t capacity = into->past_capacity ? into->past_capacity * 2 : 4;
+        double *past = realloc(into->past, capacity * sizeof(*past));
+        if (!past) {
+            comparison->no_memory = true;
+            return;
+        }
+        into->past = past;
+        into->past_capacity = capacity;
+    }
+    into->past[into->past_count++] = number;
+}
+
+/* An alias that was taken from another key: by the key of the run now, if there is one. */
+static void add_other_method(struct comparison *comparison, struct comparison_field *into,
+                             const struct recording *earlier, const struct recorded_field *field)
+{
+    double number;
+
+    if (!into->source_before) {
+        into->source_before = arena_strdup(&comparison->arena, field->source);
+        into->alias_before = field->number;
+        comparison->no_memory |= !into->source_before;
+    }
+    if (recording_number(earlier, into->source_now, &number) && fabs(number) < 1e20) {
+        into->by_key++;
+        keep_number(comparison, into, number);
+    } else {
+        into->other_method++;
+    }
+}
+
+static void add_number(struct comparison *comparison, struct comparison_field *into,
+                       const struct recording *earlier, const struct recorded_field *field)
+{
+    if (into->has_now && into->source_now && field->source && strcmp(into->source_now, field->source) != 0)
+        add_other_method(comparison, into, earlier, field);
+    else
+        keep_number(comparison, into, field->number);
+}
+
+static bool is_as_before(const struct comparison_field *into, const struct recorded_field *field)
+{
+    if (!into->text_before)
+        return false;
+    return field->kind == FIELD_TEXT ? field->text && strcmp(field->text, into->text_before) == 0
+                                     : field->number == into->number_before;
+}
+
+/* Of facts only one is kept, and whether all were the same: nothing is copied for most runs. */
+static void add_fact(struct comparison *comparison, struct comparison_field *into,
+                     const struct recorded_field *field)
+{
+    into->text_runs++;
+    if (into->text_varies || is_as_before(into, field))
+        return;
+    const char *text = fact_text(comparison, field);
+    if (!text)
+        return;
+    into->text_varies = into->text_before && strcmp(text, into->text_before) != 0;
+    into->text_before = text;
+    into->number_before = field->kind == FIELD_TEXT ? NAN : field->number;
+}
+
+void comparison_add(struct comparison *comparison, const struct recording *earlier)
+{
+    comparison->earlier++;
+    comparison->no_memory |= resident_add(&comparison->resident, earlier) < 0;
+    for (size_t i = 0; i < earlier->field_count; i++) {
+        const struct recorded_field *field = &earlier->fields[i];
+        struct comparison_field *into = is_left_out(field) ? NULL : column(comparison, earlier, field);
+        if (!into)
+            continue;
+        if (into->kind == COMPARISON_FACT)
+            add_fact(comparison, into, field);
+        else if (field->kind == FIELD_NUMBER)
+            add_number(comparison, into, earlier, field);
+    }
+}
+
+static enum comparison_state state_of_fact(const struct comparison *comparison,
+                                           const struct comparison_field *field)
+{
+    if (field->text_varies || (field->text_runs > 0 && field->text_runs < comparison->earlier))
+        return COMPARISON_VARIES;
+    if (!field->text_before)
+        return COMPARISON_ONLY_NOW;
+    if (!field->text_now)
+        return COMPARISON_ONLY_BEFORE;
+    return strcmp(field->text_now, field->text_before) == 0 ? COMPARISON_SAME : COMPARISON_CHANGED;
+}
+
+/* An exit code is no amount: it is new, or it was there before. */
+static bool is_new(const struct comparison_field *field)
+{
+    for (size_t i = 0; i < field->past_count; i++)
+        if (field->past[i] == field->now)
+            return false;
+    return true;
+}
+
+static enum comparison_state state_of_number(struct comparison_field *field)
+{
+    if (field->past_count == 0 && field->other_method == 0)
+        return COMPARISON_ONLY_NOW;
+    if (!field->has_now)
+        return COMPARISON_ONLY_BEFORE;
+    if (field->past_count == 0)
+        return COMPARISON_OTHER_METHOD;
+    change_judge(field->unit, field->past, field->past_count, field->now, &field->change);
+    if (strcmp(field->name, "exit_code") == 0)
+        field->change.outside = is_new(field);
+    return field->change.outside ? COMPARISON_CHANGED : COMPARISON_SAME;
+}
+
+/* A peak whose own key no earlier run has: by the sum of resident memory, if both sides have that. */
+static void compare_by_resident(struct comparison *comparison)
+{
+    struct resident *resident = &comparison->resident;
+    struct comparison_field *peak = field_named(comparison, "peak_memory");
+
+    if (!peak || peak->state != COMPARISON_OTHER_METHOD || !resident->key_now || resident->count == 0)
+        return;
+    peak->resident_now = resident->key_now;
+    peak->resident_before = resident->key_before;
+    peak->alias_now = peak->now;
+    peak->now = resident->now;
+    free(peak->past);
+    peak->past = resident->past;
+    peak->past_count = resident->count;
+    peak->past_capacity = resident->capacity;
+    *resident = (struct resident){0};
+    peak->other_method = comparison->earlier - peak->past_count;
+    quantile_sort(peak->past, peak->past_count);
+    peak->state = state_of_number(peak);
+}
+
+/* A key that an alias was taken from repeats it. */
+static void drop_repeated(struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        const struct comparison_field *alias = &comparison->fields[i];
+        struct comparison_field *key = alias->source_now ? field_named(comparison, alias->source_now) : NULL;
+        if (key && key != alias && alias->kind == COMPARISON_HEADLINE &&
+            alias->state != COMPARISON_OTHER_METHOD && !alias->resident_now)
+            key->repeats = true;
+    }
+}
+
+int comparison_finish(struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        struct comparison_field *field = &comparison->fields[i];
+        quantile_sort(field->past, field->past_count);
+        field->state =
+            field->kind == COMPARISON_FACT ? state_of_fact(comparison, field) : state_of_number(field);
+    }
+    compare_by_resident(comparison);
+    drop_repeated(comparison);
+    return comparison->no_memory ? -ENOMEM : 0;
+}
+
+void comparison_fini(struct comparison *comparison)
+{
+    struct name_entry *names = comparison->index;
+
+    HASH_CLEAR(hh, names);
+    for (size_t i = 0; i < comparison->count; i++)
+        free(comparison->fields[i].past);
+    free(comparison->fields);
+    resident_fini(&comparison->resident);
+    arena_fini(&comparison->arena);
+    *comparison = (struct comparison){0};
+}
+
+const struct comparison_field *comparison_find(const struct comparison *comparison, const char *name)
+{
+    struct name_entry *names = comparison->index, *entry;
+
+    HASH_FIND_STR(names, name, entry);
+    return entry ? &comparison->fields[entry->place] : NULL;
+}
+
+enum limit_result comparison_judge(const struct comparison *comparison, const struct limit *limit,
+                                   struct limit_numbers *numbers, struct metron_error *reason)
+{
+    const struct comparison_field *field = comparison_find(comparison, limit->field);
+
+    *numbers = (struct limit_numbers){0};
+    if (!field || !field->is_number)
+        return limit_judge(limit, numbers, reason);
+    numbers->unit = field->unit;
+    numbers->has_now = field->has_now;
+    numbers->now = field->now;
+    if (field->resident_now && !limit->relative) { /* of itself, not of what it can be compared by */
+        numbers->now = field->alias_now;
+        return limit_judge(limit, numbers, reason);
+    }
+    if (field->kind == COMPARISON_FACT) {
+        numbers->has_before =
+            field->text_before && !isnan(field->number_before) && field->state != COMPARISON_VARIES;
+        numbers->before = field->number_before;
+    } else if (field->past_count > 0) {
+        numbers->has_before = true;
+        numbers->before = quantile_median(field->past, field->past_count);
+    }
+    if (limit->relative && field->state == COMPARISON_OTHER_METHOD) {
+        (void)error_set(reason, -EINVAL, "it was measured by %s before and by %s now, which do not compare",
+                        field->source_before, field->source_now);
+        return LIMIT_NOT_JUDGED;
+    }
+    return limit_judge(limit, numbers, reason);
+}

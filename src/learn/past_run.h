@@ -1,0 +1,57 @@
+/*
+ * A recorded run as plain numbers, for whoever learns from past runs: how it ended, what it used, and what
+ * had been requested for it, where its environment tells.
+ */
+#ifndef METRON_LEARN_PAST_RUN_H
+#define METRON_LEARN_PAST_RUN_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "schema/recording.h"
+
+/* Only what the recording tells: an exit code alone is no proof of a limit. */
+enum past_end {
+    PAST_SUCCEEDED,
+    PAST_FAILED,        /* an exit code other than 0 */
+    PAST_SIGNALLED,     /* ended by a signal, or with an exit code that says so (128 + N) */
+    PAST_OUT_OF_MEMORY, /* the OOM killer ended it, or some of it */
+    PAST_OUT_OF_TIME,   /* ended from outside when its time was up */
+    PAST_RUNNING,
+    PAST_LOST,        /* its recorder was killed as well */
+    PAST_UNKNOWN,     /* ended, and nobody noted how */
+    PAST_NOT_STARTED, /* its command was not found, or could not be run: it used nothing */
+    PAST_END_COUNT,
+};
+
+/* A number below 0 was not measured; a request or limit of 0 is not known. */
+struct past_run {
+    enum past_end end;
+    const char *program;       /* the first word of its command, without folders; NULL: not told */
+    double memory_bytes;       /* its peak */
+    const char *memory_source; /* the key that the peak was taken from; NULL: not told */
+    const char *memory_note;   /* what to know about it; NULL: nothing */
+    bool memory_sampled;       /* what fell between two samples is not in it */
+    bool memory_of_one;        /* of the largest single process: several may have held more at once */
+    double cpu_seconds, wall_seconds;
+    double cpu_wait; /* share of its time that some of it waited for a CPU */
+    /* Runs of one job may be its ranks: those that ran at the same time. `batch` is the scheduler's job;
+     * both NULL: not told. */
+    const char *job, *batch;
+    double start_wall;                                         /* unix seconds; 0: not told */
+    double memory_limit_bytes;                                 /* of PAST_OUT_OF_MEMORY: the limit in force */
+    double requested_bytes, requested_cpus, requested_seconds; /* for this one run, not for all of its job */
+};
+
+/* The fields that past_run_read looks at, NULL-terminated: a wish for recording_read. */
+extern const char *const past_run_fields[];
+
+/* Texts go to the arena, so that the recording need not be kept; for want of memory they are NULL. */
+void past_run_read(const struct recording *recording, struct arena *arena, struct past_run *out);
+
+/* "4096", "4G" (MiB without a letter) as bytes; 0: it tells nothing. */
+double past_run_slurm_memory(const char *text);
+/* "90", "90:00", "1:30:00", "1-12", "1-12:00", "1-12:00:00" as seconds; 0: it tells nothing. */
+double past_run_slurm_time(const char *text);
+
+#endif

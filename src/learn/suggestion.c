@@ -1,0 +1,295 @@
+#include "learn/suggestion.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/quantile.h"
+
+#define MIB 1048576.0
+#define GIB (1024 * MIB)
+
+/* What a run used of one resource; below 0: not measured. And what was requested of it. */
+typedef double amount_of(const struct past_run *run);
+
+static double memory_used(const struct past_run *run)
+{
+    return run->memory_bytes;
+}
+
+static double memory_requested(const struct past_run *run)
+{
+    return run->requested_bytes;
+}
+
+/* More CPUs than any machine has are damage, not a measurement. */
+static double cpus_used(const struct past_run *run)
+{
+    static const double beyond = 1e6;
+    double cpus = run->cpu_seconds >= 0 && run->wall_seconds > 0 ? run->cpu_seconds / run->wall_seconds : -1;
+
+    return cpus < beyond ? cpus : -1;
+}
+
+static double cpus_requested(const struct past_run *run)
+{
+    return run->requested_cpus;
+}
+
+static double wall_used(const struct past_run *run)
+{
+    return run->wall_seconds;
+}
+
+static double wall_requested(const struct past_run *run)
+{
+    return run->requested_seconds;
+}
+
+static double round_up(double value, double step)
+{
+    return ceil(value / step - 1e-9) * step; /* no step more for the last bit of a product */
+}
+
+double suggestion_round_memory(double bytes)
+{
+    static const struct {
+        double below, step;
+    } steps[] = {{GIB, 64 * MIB}, {4 * GIB, 128 * MIB}, {16 * GIB, 512 * MIB}, {64 * GIB, GIB}};
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        if (bytes < steps[i].below)
+            return fmax(round_up(bytes, steps[i].step), 64 * MIB);
+    return round_up(bytes, 4 * GIB);
+}
+
+double suggestion_round_time(double seconds)
+{
+    return fmax(round_up(seconds, 60), 60);
+}
+
+static double round_cpus(double cpus)
+{
+    return fmax(ceil(cpus - SUGGESTION_CPU_TOLERANCE), 1);
+}
+
+static bool is_counted(const struct past_run *run, bool none_succeeded)
+{
+    if (!none_succeeded)
+        return run->end == PAST_SUCCEEDED;
+    return run->end != PAST_RUNNING && run->end != PAST_LOST && run->end != PAST_NOT_STARTED;
+}
+
+/* The numbers of the counted runs into `values`, sorted: how many. */
+static size_t gather(const struct past_run *runs, size_t count, bool none_succeeded, amount_of *used,
+                     double *values)
+{
+    size_t gathered = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (is_counted(&runs[i], none_succeeded) && used(&runs[i]) >= 0)
+            values[gathered++] = used(&runs[i]);
+    quantile_sort(values, gathered);
+    return gathered;
+}
+
+static void take_quantile(struct suggested *out, const double *sorted, size_t count, double quantile)
+{
+    if (count == 0)
+        return;
+    out->has = true;
+    out->runs = count;
+    out->quantile = quantile;
+    out->base = quantile_sorted(sorted, count, quantile);
+    out->smallest = sorted[0];
+    out->largest = sorted[count - 1];
+}
+
+static size_t count_fitting(const double *sorted, size_t count, double value)
+{
+    size_t fitting = 0;
+
+    while (fitting < count && sorted[fitting] <= value)
+        fitting++;
+    return fitting;
+}
+
+static void compare_requests(const struct past_run *runs, size_t count, bool none_succeeded, amount_of *used,
+                             amount_of *requested, double *values, struct suggestion_requested *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        double asked = requested(&runs[i]);
+        if (!is_counted(&runs[i], none_succeeded) || used(&runs[i]) < 0 || asked <= 0)
+            continue;
+        out->lowest = out->runs ? fmin(out->lowest, asked) : asked;
+        out->highest = out->runs ? fmax(out->highest, asked) : asked;
+        values[out->runs++] = used(&runs[i]) / asked;
+    }
+    if (out->runs == 0)
+        return;
+    quantile_sort(values, out->runs);
+    out->used_lowest = values[0];
+    out->used_median = quantile_median(values, out->runs);
+    out->used_highest = values[out->runs - 1];
+}
+
+static void raise_floor(struct suggested *out, enum suggestion_floor by, double of, double factor,
+                        const char *source)
+{
+    if (of * factor <= out->floor)
+        return;
+    out->floor_by = by;
+    out->floor_source = by == FLOOR_PEAK ? source : NULL;
+    out->floor_of = of;
+    out->floor = of * factor;
+}
+
+/* What those that were cut off need at least. */
+static void find_floors(const struct past_run *runs, size_t count, struct suggestion *out)
+{
+    double beyond = fmax(SUGGESTION_BEYOND_LIMIT, 1 + out->margin);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct past_run *run = &runs[i];
+        if (run->end == PAST_OUT_OF_MEMORY)
+            out->killed_limit = fmax(out->killed_limit, run->memory_limit_bytes);
+        if (run->end == PAST_OUT_OF_MEMORY)
+            raise_floor(&out->memory, run->memory_limit_bytes >= run->memory_bytes ? FLOOR_LIMIT : FLOOR_PEAK,
+                        fmax(run->memory_limit_bytes, run->memory_bytes), beyond, run->memory_source);
+        else if (run->end == PAST_SIGNALLED)
+            raise_floor(&out->memory, FLOOR_PEAK, run->memory_bytes, 1 + out->margin, run->memory_source);
+        else if (run->end == PAST_OUT_OF_TIME)
+            raise_floor(&out->wall, FLOOR_LIMIT, fmax(run->requested_seconds, run->wall_seconds), beyond,
+                        NULL);
+    }
+}
+
+/* The margin, the floor, and what would have fitted. */
+static void settle(struct suggested *out, double margin, double (*rounded)(double), const double *sorted,
+                   size_t count)
+{
+    double wanted = out->has ? out->base * (1 + margin) : 0;
+
+    out->raised = out->floor > wanted;
+    out->has = out->has || out->floor > 0;
+    if (!out->has)
+        return;
+    out->value = rounded(out->raised ? out->floor : wanted);
+    out->fitting = count_fitting(sorted, count, out->value);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void count_source(struct suggestion *out, const char *source, const char *note)
+{
+    for (size_t i = 0; i < out->source_count; i++)
+        if (same_text(out->sources[i].source, source) && same_text(out->sources[i].note, note)) {
+            out->sources[i].runs++;
+            return;
+        }
+    if (out->source_count == SUGGESTION_SOURCES_MAX)
+        out->more_sources++;
+    else
+        out->sources[out->source_count++] = (struct suggestion_source){source, note, 1};
+}
+
+static void find_sources(const struct past_run *runs, size_t count, struct suggestion *out)
+{
+    for (size_t i = 0; i < count; i++)
+        if (runs[i].memory_bytes >= 0 && is_counted(&runs[i], out->none_succeeded)) {
+            count_source(out, runs[i].memory_source, runs[i].memory_note);
+            out->memory_sampled += runs[i].memory_sampled;
+            out->memory_of_one += runs[i].memory_of_one;
+        }
+    for (size_t i = 1; i < out->source_count; i++) /* most runs first; of equal ones the first seen */
+        for (size_t j = i; j > 0 && out->sources[j].runs > out->sources[j - 1].runs; j--) {
+            struct suggestion_source moved = out->sources[j];
+            out->sources[j] = out->sources[j - 1];
+            out->sources[j - 1] = moved;
+        }
+}
+
+static void find_waiting(const struct past_run *runs, size_t count, struct suggestion *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        double wait = runs[i].cpu_wait;
+
+        if (!is_counted(&runs[i], out->none_succeeded) || cpus_used(&runs[i]) < 0 ||
+            wait <= SUGGESTION_CPU_WAIT)
+            continue;
+        out->wait_lowest = out->waiting ? fmin(out->wait_lowest, wait) : wait;
+        out->wait_highest = fmax(out->wait_highest, wait);
+        out->waiting++;
+    }
+}
+
+static void find_programs(const struct past_run *runs, size_t count, struct suggestion *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        if (!runs[i].program || !is_counted(&runs[i], out->none_succeeded))
+            continue;
+        while (at < out->program_count && strcmp(out->programs[at], runs[i].program) != 0)
+            at++;
+        if (at < out->program_count)
+            continue;
+        if (at < SUGGESTION_PROGRAMS_MAX)
+            out->programs[out->program_count++] = runs[i].program;
+        else
+            out->more_programs = true;
+    }
+}
+
+static void find_failed_peak(const struct past_run *runs, size_t count, struct suggestion *out)
+{
+    for (size_t i = 0; i < count; i++)
+        if (runs[i].end == PAST_FAILED && runs[i].memory_bytes > fmax(out->memory.value, out->failed_peak))
+            out->failed_peak = runs[i].memory_bytes;
+}
+
+int suggestion_make(const struct past_run *runs, size_t count, double margin, struct suggestion *out)
+{
+    double *values = calloc(count + 1, sizeof(*values));
+
+    *out = (struct suggestion){.margin = margin, .found = count};
+    if (!values || together_find(runs, count, &out->together) < 0) {
+        free(values);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++)
+        out->ended[runs[i].end]++;
+    out->none_succeeded = out->ended[PAST_SUCCEEDED] == 0;
+    for (size_t i = 0; i < count; i++)
+        out->counted += is_counted(&runs[i], out->none_succeeded);
+    find_floors(runs, count, out);
+
+    size_t have = gather(runs, count, out->none_succeeded, memory_used, values);
+    take_quantile(&out->memory, values, have, have < SUGGESTION_MANY_RUNS ? 1 : SUGGESTION_QUANTILE);
+    settle(&out->memory, margin, suggestion_round_memory, values, have);
+
+    have = gather(runs, count, out->none_succeeded, cpus_used, values);
+    take_quantile(&out->cpus, values, have, SUGGESTION_CPU_QUANTILE);
+    settle(&out->cpus, 0, round_cpus, values, have);
+
+    have = gather(runs, count, out->none_succeeded, wall_used, values);
+    take_quantile(&out->wall, values, have, have < SUGGESTION_MANY_RUNS ? 1 : SUGGESTION_QUANTILE);
+    settle(&out->wall, margin, suggestion_round_time, values, have);
+
+    compare_requests(runs, count, out->none_succeeded, memory_used, memory_requested, values,
+                     &out->memory.requested);
+    compare_requests(runs, count, out->none_succeeded, cpus_used, cpus_requested, values,
+                     &out->cpus.requested);
+    compare_requests(runs, count, out->none_succeeded, wall_used, wall_requested, values,
+                     &out->wall.requested);
+    find_sources(runs, count, out);
+    find_waiting(runs, count, out);
+    find_programs(runs, count, out);
+    if (out->memory.has)
+        find_failed_peak(runs, count, out);
+    free(values);
+    return 0;
+}

@@ -1,0 +1,256 @@
+/* A recording as plain numbers: how it ended, and what Slurm's variables tell of what was requested. */
+#include "learn/past_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MIB        1048576.0
+#define FIELDS_MAX 16
+#define NUMBER(n, v)                                                                                         \
+    {                                                                                                        \
+        .name = (n), .kind = FIELD_NUMBER, .number = (v)                                                     \
+    }
+#define TEXT(n, v)                                                                                           \
+    {                                                                                                        \
+        .name = (n), .kind = FIELD_TEXT, .text = (v)                                                         \
+    }
+
+static struct arena arena;
+
+static int empty_arena(void **state)
+{
+    (void)state;
+    arena_fini(&arena);
+    return 0;
+}
+
+/* `fields` end with one that has no name. */
+static struct past_run read_fields(enum recording_status status, const struct recorded_field *fields)
+{
+    struct recorded_field copy[FIELDS_MAX];
+    struct recording recording = {.status = status, .start_wall = 1000000, .fields = copy};
+    struct past_run run;
+
+    while (fields[recording.field_count].name) {
+        copy[recording.field_count] = fields[recording.field_count];
+        recording.field_count++;
+    }
+    past_run_read(&recording, &arena, &run);
+    return run;
+}
+
+#define READ(...) read_fields(RECORDING_ENDED, (const struct recorded_field[]){__VA_ARGS__, {.name = NULL}})
+
+static void ends_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct recorded_field nothing[] = {{.name = NULL}};
+
+    assert_int_equal(READ(NUMBER("exit_code", 0)).end, PAST_SUCCEEDED);
+    assert_int_equal(READ(NUMBER("exit_code", 3)).end, PAST_FAILED);
+    assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15)).end, PAST_SIGNALLED);
+    assert_int_equal(READ(NUMBER("exit_code", 137)).end, PAST_SIGNALLED); /* of a shell */
+    assert_int_equal(READ(NUMBER("exit_code", -9)).end, PAST_SIGNALLED);  /* of con-duct */
+    assert_int_equal(READ(NUMBER("exit_code", 255)).end, PAST_FAILED);
+    assert_int_equal(READ(NUMBER("exit_code", 127)).end, PAST_NOT_STARTED);
+    assert_int_equal(READ(NUMBER("exit_code", 126), NUMBER("num_samples", 0)).end, PAST_NOT_STARTED);
+    assert_int_equal(READ(NUMBER("exit_code", 127), NUMBER("num_samples", 3)).end, PAST_FAILED); /* a shell */
+    assert_int_equal(read_fields(RECORDING_ENDED, nothing).end, PAST_UNKNOWN);
+    assert_int_equal(read_fields(RECORDING_RUNNING, nothing).end, PAST_RUNNING);
+    assert_int_equal(read_fields(RECORDING_LOST, nothing).end, PAST_LOST);
+}
+
+static void want_of_memory_is_told_by_the_cause(void **state)
+{
+    (void)state;
+    struct past_run run =
+        READ(NUMBER("exit_code", 137), TEXT("cause", "killed by the OOM killer at its own limit of 64 MiB"),
+             NUMBER("system.may_use.memory", 64 * MIB));
+    assert_int_equal(run.end, PAST_OUT_OF_MEMORY);
+    assert_true(run.memory_limit_bytes == 64 * MIB);
+
+    run =
+        READ(NUMBER("exit_code", 137), TEXT("cause", "killed by the OOM killer: the host was out of memory"),
+             NUMBER("system.may_use.memory", 64 * MIB));
+    assert_int_equal(run.end, PAST_OUT_OF_MEMORY);
+    assert_true(run.memory_limit_bytes == 0);
+
+    run = READ(NUMBER("exit_code", 137),
+               TEXT("cause", "killed by the OOM killer; whose limit it was cannot be seen from here"),
+               NUMBER("system.may_use.memory", 64 * MIB));
+    assert_true(run.memory_limit_bytes == 0);
+
+    run =
+        READ(NUMBER("exit_code", 1),
+             TEXT("cause", "exited with code 1; the OOM killer killed 2 of its processes at its own limit"));
+    assert_int_equal(run.end, PAST_OUT_OF_MEMORY);
+    /* may have been anybody's */
+    run = READ(NUMBER("exit_code", 0),
+               TEXT("cause", "exited with code 0; the OOM killer killed 1 in its group"));
+    assert_int_equal(run.end, PAST_SUCCEEDED);
+}
+
+static void want_of_time_needs_a_request(void **state)
+{
+    (void)state;
+    assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15), NUMBER("wall", 3598),
+                          TEXT("env.SLURM_TIMELIMIT", "60"))
+                         .end,
+                     PAST_OUT_OF_TIME);
+    assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15), NUMBER("wall", 1000),
+                          TEXT("env.SLURM_TIMELIMIT", "60"))
+                         .end,
+                     PAST_SIGNALLED);
+    assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15), NUMBER("wall", 3598)).end,
+                     PAST_SIGNALLED);
+    /* the second step of a job that began earlier: the job's end counts */
+    assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15), NUMBER("wall", 1780),
+                          TEXT("env.SLURM_JOB_START_TIME", "998200"),
+                          TEXT("env.SLURM_JOB_END_TIME", "1001800"))
+                         .end,
+                     PAST_OUT_OF_TIME);
+    assert_int_equal(
+        READ(NUMBER("exit_code", 1), NUMBER("wall", 3598), TEXT("env.SLURM_TIMELIMIT", "60")).end,
+        PAST_FAILED);
+}
+
+static void requests_are_of_the_task_in_a_step(void **state)
+{
+    (void)state;
+    struct past_run run =
+        READ(NUMBER("exit_code", 0), TEXT("env.SLURM_STEP_ID", "0"),
+             TEXT("env.SLURM_STEP_TASKS_PER_NODE", "4(x2)"), TEXT("env.SLURM_CPUS_PER_TASK", "2"),
+             TEXT("env.SLURM_CPUS_ON_NODE", "8"), TEXT("env.SLURM_MEM_PER_NODE", "8192"));
+    assert_true(run.requested_cpus == 2);
+    assert_true(run.requested_bytes == 2048 * MIB);
+
+    run = READ(NUMBER("exit_code", 0), TEXT("env.SLURM_CPUS_PER_TASK", "2"),
+               TEXT("env.SLURM_CPUS_ON_NODE", "8"), TEXT("env.SLURM_MEM_PER_NODE", "8192"));
+    assert_true(run.requested_cpus == 8);
+    assert_true(run.requested_bytes == 8192 * MIB);
+}
+
+static void memory_per_cpu_is_for_every_cpu(void **state)
+{
+    (void)state;
+    struct past_run run = READ(NUMBER("exit_code", 0), TEXT("env.SLURM_CPUS_PER_TASK", "4"),
+                               TEXT("env.SLURM_MEM_PER_CPU", "1024"));
+
+    assert_true(run.requested_bytes == 4096 * MIB);
+    run = READ(NUMBER("exit_code", 0), TEXT("env.SLURM_MEM_PER_CPU", "1024"));
+    assert_true(run.requested_bytes == 0); /* for how many is not told */
+    run = READ(NUMBER("exit_code", 0), TEXT("env.SLURM_MEM_PER_NODE", "0"));
+    assert_true(run.requested_bytes == 0); /* all of the node */
+}
+
+static void slurm_amounts_are_read_as_slurm_means_them(void **state)
+{
+    (void)state;
+    assert_true(past_run_slurm_memory("4096") == 4096 * MIB);
+    assert_true(past_run_slurm_memory("4G") == 4096 * MIB);
+    assert_true(past_run_slurm_memory("512K") == 0.5 * MIB);
+    assert_true(past_run_slurm_memory("4GB") == 0);
+    assert_true(past_run_slurm_memory("-5") == 0);
+    assert_true(past_run_slurm_memory("") == 0);
+    assert_true(past_run_slurm_memory(NULL) == 0);
+    assert_true(past_run_slurm_memory("1e-320") == 0); /* whole numbers, written out */
+    assert_true(past_run_slurm_memory("0x10") == 0);
+    assert_true(past_run_slurm_memory("99999999999999999999") == 0);
+    assert_true(past_run_slurm_time("90") == 5400);
+    assert_true(past_run_slurm_time("90:30") == 5430);
+    assert_true(past_run_slurm_time("1:30:05") == 5405);
+    assert_true(past_run_slurm_time("1-12") == 129600);
+    assert_true(past_run_slurm_time("1-12:30") == 131400);
+    assert_true(past_run_slurm_time("1-12:30:10") == 131410);
+    assert_true(past_run_slurm_time("UNLIMITED") == 0);
+    assert_true(past_run_slurm_time("1:2:3:4") == 0);
+    assert_true(past_run_slurm_time("1-") == 0);
+    assert_true(past_run_slurm_time("1:") == 0);
+    assert_true(past_run_slurm_time("1e3") == 0);
+}
+
+static void what_was_not_measured_is_below_zero(void **state)
+{
+    (void)state;
+    struct past_run run = READ(NUMBER("exit_code", 0), NUMBER("wall", 1e300), NUMBER("peak_memory", -1));
+
+    assert_true(run.memory_bytes < 0 && run.cpu_seconds < 0 && run.wall_seconds < 0);
+}
+
+static void the_program_is_the_first_word_without_folders(void **state)
+{
+    (void)state;
+    assert_string_equal(READ(TEXT("command", "/usr/bin/sort -n /tmp/x")).program, "sort");
+    assert_string_equal(READ(TEXT("command", "sort")).program, "sort");
+    assert_string_equal(READ(TEXT("command", "'my tool' -n")).program, "'my tool'");
+    assert_string_equal(READ(TEXT("command", "/")).program, "/");
+    assert_string_equal(READ(TEXT("command", "'unended")).program, "'unended");
+    assert_null(READ(TEXT("command", "")).program);
+}
+
+static void texts_outlive_the_recording(void **state)
+{
+    (void)state;
+    char source[] = "peak_rss";
+    struct past_run run = READ({.name = "peak_memory",
+                                .kind = FIELD_NUMBER,
+                                .number = 1,
+                                .source = source,
+                                .note = "an upper bound"});
+
+    memset(source, 'x', sizeof(source) - 1);
+    assert_string_equal(run.memory_source, "peak_rss");
+    assert_string_equal(run.memory_note, "an upper bound");
+}
+
+#define PEAK(s, n)                                                                                           \
+    {                                                                                                        \
+        .name = "peak_memory", .kind = FIELD_NUMBER, .number = 1, .source = (s), .note = (n)                 \
+    }
+
+static void what_a_peak_may_lack_is_known(void **state)
+{
+    (void)state;
+    assert_true(READ(PEAK("peak_rss", "an estimate")).memory_sampled);
+    assert_true(READ(PEAK("proc_peak_rss_total", NULL)).memory_sampled);
+    assert_true(READ(PEAK("anything", "sampled")).memory_sampled);
+    assert_false(READ(PEAK("cgroup_mem_peak", NULL)).memory_sampled);
+    struct past_run run =
+        READ(PEAK("proc_hwm_max", "largest single process; several may have held more at once"));
+    assert_true(run.memory_of_one && !run.memory_sampled);
+    assert_false(READ(PEAK("proc_hwm_max", NULL)).memory_of_one);
+}
+
+static void only_its_own_waits_for_a_cpu_count(void **state)
+{
+    (void)state;
+    assert_true(READ(NUMBER("stall.cpu.share", 0.5)).cpu_wait == 0.5);
+    assert_true(READ(NUMBER("exit_code", 0)).cpu_wait < 0);
+    assert_true(
+        READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.note", "of the whole machine")).cpu_wait < 0);
+    assert_true(READ(NUMBER("stall.cpu.share", 7)).cpu_wait < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(ends_are_told_apart, empty_arena),
+        cmocka_unit_test_teardown(want_of_memory_is_told_by_the_cause, empty_arena),
+        cmocka_unit_test_teardown(want_of_time_needs_a_request, empty_arena),
+        cmocka_unit_test_teardown(requests_are_of_the_task_in_a_step, empty_arena),
+        cmocka_unit_test_teardown(memory_per_cpu_is_for_every_cpu, empty_arena),
+        cmocka_unit_test_teardown(slurm_amounts_are_read_as_slurm_means_them, empty_arena),
+        cmocka_unit_test_teardown(what_was_not_measured_is_below_zero, empty_arena),
+        cmocka_unit_test_teardown(the_program_is_the_first_word_without_folders, empty_arena),
+        cmocka_unit_test_teardown(texts_outlive_the_recording, empty_arena),
+        cmocka_unit_test_teardown(what_a_peak_may_lack_is_known, empty_arena),
+        cmocka_unit_test_teardown(only_its_own_waits_for_a_cpu_count, empty_arena),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/*
+ * The columns of a Nextflow trace (trace.raw = true) that are about what a task used: a header and one row,
+ * tabs between them; bytes, milliseconds and percent as plain numbers, `-` for what is missing.
+ *
+ * Nextflow's own watcher (command-trace.txt) adds up /proc/PID/status over the tree at each look and keeps
+ * the largest sum of each column: rss and vmem are that of VmRSS and VmSize. Its peak_rss is that of the
+ * high-water marks, which are not recorded as a sum; here it is the larger of `rss` and of the highest mark
+ * of a single process, so never more than Nextflow's. %mem is in percent of the machine's memory, %cpu the
+ * mean over the run, 100 being one core.
+ */
+#include <math.h>
+
+#include "publish/export_values.h"
+
+static void add_number(struct strbuf *out, bool has, double value)
+{
+    if (!has || !export_number(out, value))
+        strbuf_addc(out, '-');
+    strbuf_addc(out, '\t');
+}
+
+/* Percent has one digit after the point there. */
+static void add_percent(struct strbuf *out, bool has, double value)
+{
+    add_number(out, has, round(10 * value) / 10);
+}
+
+static void add_found(const struct export *export, struct strbuf *out, const char *const *names)
+{
+    double value = 0;
+    bool has = export_find(export, names, &value, NULL);
+
+    add_number(out, has, value);
+}
+
+/* A text in a table of tabs: no tab, no line feed. */
+static void add_text(struct strbuf *out, const char *text, char after)
+{
+    if (!text || !*text)
+        text = "-";
+    for (; *text; text++)
+        strbuf_addc(out, (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text);
+    strbuf_addc(out, after);
+}
+
+static void add_memory(const struct export *export, struct strbuf *out)
+{
+    double rss = 0, vsz = 0, peak = 0, total = 0;
+    bool has_rss = export_find(export, export_peak_rss, &rss, NULL);
+    bool has_vsz = export_find(export, export_peak_vsz, &vsz, NULL);
+    bool has_peak = export_peak_resident(export, &peak);
+    bool has_total = recording_number(export->recording, "system.memory_total", &total) && total > 0;
+
+    add_percent(out, has_rss && has_total, has_total ? 100 * rss / total : 0);
+    add_number(out, has_rss, rss);
+    add_number(out, has_vsz, vsz);
+    add_number(out, has_peak, peak);
+    add_number(out, has_vsz, vsz);
+}
+
+static int nextflow_end(struct export *export)
+{
+    static const char *const rchar[] = {"io_rchar_total", NULL}, *const wchar[] = {"io_wchar_total", NULL};
+    static const char *const syscr[] = {"io_syscr_total", NULL}, *const syscw[] = {"io_syscw_total", NULL};
+    struct strbuf *out = &export->out;
+    double wall = 0, cpu = 0;
+    bool has_wall = export_wall(export, &wall), has_cpu = export_mean_cpu(export, &cpu);
+
+    strbuf_adds(out, "realtime\t%cpu\t%mem\trss\tvmem\tpeak_rss\tpeak_vmem\trchar\twchar\tsyscr\tsyscw\t"
+                     "read_bytes\twrite_bytes\tvol_ctxt\tinv_ctxt\thostname\tcpu_model\n");
+    add_number(out, has_wall, round(1000 * wall));
+    add_percent(out, has_cpu, cpu);
+    add_memory(export, out);
+    add_found(export, out, rchar);
+    add_found(export, out, wchar);
+    add_found(export, out, syscr);
+    add_found(export, out, syscw);
+    add_found(export, out, export_read_bytes);
+    add_found(export, out, export_write_bytes);
+    add_found(export, out, export_ctx_voluntary);
+    add_found(export, out, export_ctx_involuntary);
+    add_text(out, recording_text(export->recording, "system.hostname"), '\t');
+    add_text(out, recording_text(export->recording, "system.cpu_model"), '\n');
+    return 0;
+}
+
+const struct exporter exporter_nextflow = {.name = "nextflow", .reduces = true, .end = nextflow_end};

@@ -1,0 +1,30 @@
+/*
+ * Inside of the Prometheus format: the writing of families and samples, and the walk over the registry.
+ */
+#ifndef METRON_PUBLISH_EXPORT_PROMETHEUS_H
+#define METRON_PUBLISH_EXPORT_PROMETHEUS_H
+
+#include "publish/exporter.h"
+
+#define PROMETHEUS_STATES 5
+
+struct prometheus_state {
+    struct strbuf labels; /* of every sample: run, metron_job, host, command */
+    double states[PROMETHEUS_STATES];
+    bool has_states;
+};
+
+/* As HELP has it; with `quotes` as a label has it. What is no text becomes \\xNN. */
+void prometheus_escape(struct strbuf *out, const char *text, size_t length, bool quotes);
+/* Adds NAME="text" to a list of labels; a very long text is cut, with dots after it. */
+void prometheus_label(struct strbuf *out, const char *name, const char *text);
+void prometheus_family(struct strbuf *out, const char *name, const char *type, const char *help);
+void prometheus_sample(struct export *export, const char *name, const char *labels, double value);
+
+/* "io_read_bytes_total" -> "metron_io_read_bytes_total": prefix, letters that are allowed, base unit, and
+ * _total for counters only. Appended to `out`. */
+void prometheus_name(struct strbuf *out, const struct recording *recording, const struct recorded_key *key);
+/* Every number of the summary. 0 or -ENOMEM. */
+int prometheus_registry(struct export *export);
+
+#endif

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,48 +17,20 @@
 #include "probe/bpf_programs.h"
 #include "probe/bpf_state.h"
 #include "probe/breakage.h"
+#include "probe/companion.h"
 #include "probe/namespaces.h"
 #include "probe/privilege.h"
 
 #define LOADER_NAME     "metron-bpf"
 #define GENTLE_NICENESS 10
 
-/* Where metron has its privilege from its file, it must not pass it on to whatever a user put there. */
-static bool is_trusted(const char *path)
-{
-    char folder[PATH_MAX];
-    struct stat program, around;
-
-    if (!getauxval(AT_SECURE))
-        return true;
-    (void)snprintf(folder, sizeof(folder), "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
-    return stat(path, &program) == 0 && stat(folder, &around) == 0 && program.st_uid == 0 &&
-           around.st_uid == 0 && !((program.st_mode | around.st_mode) & (S_IWGRP | S_IWOTH));
-}
-
-/* The one given; else beside metron itself, or where it was installed. 0 or -ENOENT. */
+/* The one given, or the one that metron is shipped with. 0 or -ENOENT. */
 static int find_loader(const char *given, char path[PATH_MAX])
 {
-    ssize_t length;
-
-    if (given) {
-        (void)snprintf(path, PATH_MAX, "%s", given);
-        return access(path, X_OK) == 0 ? 0 : -ENOENT;
-    }
-    length = readlink("/proc/self/exe", path, PATH_MAX - sizeof(LOADER_NAME) - 1);
-    if (length > 0) {
-        path[length] = '\0';
-        char *slash = strrchr(path, '/');
-        (void)memcpy(slash ? slash + 1 : path, LOADER_NAME, sizeof(LOADER_NAME));
-        if (access(path, X_OK) == 0 && is_trusted(path))
-            return 0;
-    }
-    (void)snprintf(path, PATH_MAX, "%s", METRON_LIBEXEC_DIR "/" LOADER_NAME);
-    return access(path, X_OK) == 0 && is_trusted(path) ? 0 : -ENOENT;
+    if (!given)
+        return companion_find(LOADER_NAME, path);
+    (void)snprintf(path, PATH_MAX, "%s", given);
+    return access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
 /* Also finds the loader, whose path it leaves in `path`. */

@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 30
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test bench fuzz lint format docs install clean
+.PHONY: help build demo test bench fuzz lint format docs images install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' $(MAKEFILE_LIST) | \
@@ -45,6 +45,9 @@ format: ## put all C files into the house's format
 
 docs: build ## write the generated documents
 	$(BUILD)/metron measurements --markdown > docs/measurements.md
+
+images: build ## draw the pictures in docs/images anew
+	scripts/images $(BUILD)/metron
 
 install: build ## install under PREFIX (/usr/local), below DESTDIR if set
 	meson configure -Dprefix=$(PREFIX) $(BUILD)

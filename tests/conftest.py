@@ -91,9 +91,10 @@ def programs():
     else:
         _compile_workloads(folder)
     shutil.copy(_find_binary(), folder / "metron")
-    loader = _find_binary().parent / "metron-bpf"
-    if loader.exists():
-        shutil.copy(loader, folder / "metron-bpf")
+    for name in ("metron-bpf", "metron-plot"):
+        companion = _find_binary().parent / name
+        if companion.exists():
+            shutil.copy(companion, folder / name)
     for program in folder.iterdir():
         program.chmod(0o755)
     yield folder

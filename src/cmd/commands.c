@@ -14,6 +14,8 @@
 #include "settings/files.h"
 #include "settings/options_help.h"
 
+#define NARROWEST 20 /* columns of a terminal; one that says less does not know its size */
+
 bool command_colors(const struct settings *settings, int fd)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -34,14 +36,29 @@ size_t command_width(int fd)
 
     if (!isatty(fd))
         return 0;
-    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= NARROWEST ? size.ws_col : 80;
+}
+
+size_t command_page_width(size_t otherwise)
+{
+    static const unsigned long widest = 10000;
+    const char *columns = getenv("COLUMNS");
+    const unsigned long given = columns ? strtoul(columns, NULL, 10) : 0;
+    const size_t width = command_width(STDOUT_FILENO);
+
+    if (width)
+        return width;
+    return given >= NARROWEST && given <= widest ? given : otherwise;
 }
 
 int command_print(const char *text, size_t length)
 {
-    if (file_write_all(STDOUT_FILENO, text, length) == 0)
+    int code = file_write_all(STDOUT_FILENO, text, length);
+
+    if (code == 0)
         return EXIT_OK;
-    log_error("cannot write to stdout");
+    if (code != -EPIPE)
+        log_error("cannot write to stdout: %s", strerror(-code));
     return EXIT_TROUBLE;
 }
 

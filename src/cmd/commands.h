@@ -22,11 +22,14 @@ enum { EXIT_OK = 0, EXIT_TROUBLE = 1, EXIT_WRONG_USAGE = 2 };
  * command shall go on; else *exit_code is what to end with (help was printed, or an error). */
 bool command_begin(const struct command_description *description, int argc, char **argv,
                    struct settings *settings, int *first_operand, int *exit_code);
-/* Whether to colour what goes to `fd`. */
 /* Columns of the terminal that `fd` is; 0 if it is none. */
 size_t command_width(int fd);
+/* The same of stdout; into a file or a pipe what COLUMNS says, else `otherwise`. */
+size_t command_page_width(size_t otherwise);
+/* Whether to colour what goes to `fd`. */
 bool command_colors(const struct settings *settings, int fd);
-/* Writes a whole text to stdout: EXIT_OK or EXIT_TROUBLE. */
+/* Writes a whole text to stdout: EXIT_OK or EXIT_TROUBLE, and why. Of a reader that went away (head) nothing
+ * is said, also where SIGPIPE is ignored. */
 int command_print(const char *text, size_t length);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cmd/availability.h"
 #include "cmd/commands.h"
+#include "probe/companion.h"
 #include "probe/connector.h"
 #include "probe/kernel.h"
 #include "probe/strace_program.h"
@@ -201,6 +202,21 @@ static void look_at_tiers(struct report *report, const struct cgroup_target *cgr
     try_kernel_events(report);
 }
 
+/* What is done with recorded runs needs nothing of the machine, but for the program that draws them. */
+static void look_at_recordings(struct report *report)
+{
+    char path[PATH_MAX];
+
+    if (companion_find("metron-plot", path) == 0)
+        add(report, "recorded runs", "pictures", DOCTOR_WORKS, "metron plot -o FILE: svg, png, pdf (%s)",
+            path);
+    else
+        add(report, "recorded runs", "pictures", DOCTOR_FAILS,
+            "metron-plot is not installed beside metron (built without cairo); metron plot still draws on "
+            "the "
+            "terminal");
+}
+
 static void look_at_settings(struct report *report, const struct settings *settings)
 {
     for (int id = 0; id < SETTING_COUNT; id++)
@@ -247,6 +263,7 @@ static int doctor_main(int argc, char **argv)
     look_at_syscalls(&report);
     look_at_cgroups(&report, &availability);
     look_at_tiers(&report, &availability.cgroup);
+    look_at_recordings(&report);
     look_at_settings(&report, &settings);
     if (settings_flag(&settings, SETTING_JSON))
         doctor_json(&text, report.findings, report.count);

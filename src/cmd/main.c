@@ -14,13 +14,17 @@
 #include "cmd/commands.h"
 #include "launch/descriptor.h"
 #include "launch/signals.h"
+#include "probe/companion.h"
 #include "settings/options_help.h"
 
-extern const struct metron_command command_run, command_measurements, command_doctor, command_trace;
+extern const struct metron_command command_run, command_measurements, command_doctor, command_trace,
+    command_ls, command_pp, command_plot, command_diff, command_suggest, command_report, command_export;
 
 /* One line per command. */
-static const struct metron_command *const commands[] = {&command_run, &command_measurements, &command_doctor,
-                                                        &command_trace};
+static const struct metron_command *const commands[] = {
+    &command_run, &command_ls,     &command_report, &command_plot,         &command_diff,   &command_suggest,
+    &command_pp,  &command_export, &command_trace,  &command_measurements, &command_doctor,
+};
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 static const struct metron_command *find_command(const char *name)
@@ -49,12 +53,15 @@ static int print_overview(int fd)
 static int print_version(void)
 {
     struct strbuf text = STRBUF_INIT;
+    char plotter[PATH_MAX];
+    bool pictures = companion_find("metron-plot", plotter) == 0;
 
     strbuf_addf(&text,
-                "metron %s\nfeatures: process connector, control groups%s, libuv %s\nnot in this build: "
-                "%sGPU\n",
-                METRON_VERSION, METRON_HAS_BPF ? ", kernel events (BPF)" : "", uv_version_string(),
-                METRON_HAS_BPF ? "" : "kernel events (BPF), ");
+                "metron %s\nfeatures: process connector, control groups%s%s, libuv %s\nnot in this build: "
+                "%s%sGPU\n",
+                METRON_VERSION, METRON_HAS_BPF ? ", kernel events (BPF)" : "",
+                pictures ? ", pictures (cairo)" : "", uv_version_string(),
+                METRON_HAS_BPF ? "" : "kernel events (BPF), ", pictures ? "" : "pictures (cairo), ");
     int code = command_print(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return code;

@@ -24,15 +24,6 @@ static const struct command_description description = {
     .options_anywhere = true,
 };
 
-/* Into a file or a pipe: wide, with the meanings beside the keys. */
-static size_t screen_width(void)
-{
-    static const size_t wide = 160;
-    size_t width = command_width(STDOUT_FILENO);
-
-    return width ? width : wide;
-}
-
 /* Leaves only what the operands name in the registry. */
 static int narrow(struct availability *availability, char **operands, struct metron_error *error)
 {
@@ -88,7 +79,7 @@ static int measurements_main(int argc, char **argv)
     else if (settings_flag(&settings, SETTING_JSON))
         measurements_json(&text, &availability.registry);
     else
-        measurements_table(&text, &availability.registry, availability.sources, screen_width());
+        measurements_table(&text, &availability.registry, availability.sources, command_page_width(160));
     exit_code = command_print(strbuf_text(&text), text.length);
 out:
     strbuf_fini(&text);

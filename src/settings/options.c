@@ -37,6 +37,7 @@ struct parsing {
     struct settings *settings;
     struct metron_error *error;
     int *first_operand;
+    bool given[SETTING_COUNT];
     int next;   /* the word after the last one that was taken whole, or the one being taken */
     int result; /* options_result, or what an option's value failed with */
 };
@@ -171,6 +172,14 @@ static int explain_short(const struct parsing *parsing, const char *word)
                      command, word, command);
 }
 
+/* What to do instead of giving an option twice. */
+static const char *way_out(const struct setting *setting)
+{
+    if (setting == &settings_table[SETTING_FILTER])
+        return "join them with 'and'";
+    return setting->kind == SETTING_KIND_LIST ? "join them with a comma" : "leave one out";
+}
+
 static int take_setting(struct parsing *parsing, int key, const char *value)
 {
     int id = setting_of_key(key, parsing->command->command);
@@ -182,6 +191,12 @@ static int take_setting(struct parsing *parsing, int key, const char *value)
     setting = &settings_table[id];
     if (setting->kind == SETTING_KIND_BOOLEAN)
         value = key >= KEY_NEGATED ? "no" : "yes";
+    if (parsing->given[id] && (setting->traits & SETTING_ONCE)) {
+        parsing->result = error_set(parsing->error, -EINVAL, "%s: --%s was given twice; %s",
+                                    parsing->command->name, setting->name, way_out(setting));
+        return EINVAL;
+    }
+    parsing->given[id] = true;
     parsing->result = settings_set_id(parsing->settings, (enum setting_id)id, value,
                                       SETTING_ORIGIN_COMMAND_LINE, NULL, &reason);
     if (parsing->result < 0) {

@@ -137,21 +137,55 @@ static bool group_is_used(enum setting_group group, enum command command)
     return false;
 }
 
-static bool has_lasting_settings(enum command command)
+/* How many options of a command files and the environment may set, and all it has. */
+static size_t count_settings(enum command command, size_t *all)
 {
+    size_t lasting = 0;
+
+    *all = 0;
     for (int id = 0; id < SETTING_COUNT; id++) {
-        if ((settings_table[id].commands & command) && !(settings_table[id].traits & SETTING_OPTION_ONLY))
-            return true;
+        if (!(settings_table[id].commands & command))
+            continue;
+        ++*all;
+        lasting += !(settings_table[id].traits & SETTING_OPTION_ONLY);
     }
-    return false;
+    return lasting;
 }
 
-static const char lasting[] =
-    "Each option can be made to last: as a line (sample_interval = 1) in /etc/metron/metron.conf, "
-    "$XDG_CONFIG_HOME/metron/metron.conf or .metron/metron.conf, or in the environment "
-    "(METRON_SAMPLE_INTERVAL=1); the command line wins over all, then the environment, then the last of "
-    "these "
-    "files. Flags take --no- before their name to turn them off.";
+/* "--colors and --log-level": those that do. */
+static void add_lasting_names(struct strbuf *out, enum command command, size_t count)
+{
+    size_t named = 0;
+
+    for (int id = 0; id < SETTING_COUNT; id++) {
+        const struct setting *setting = &settings_table[id];
+
+        if (!(setting->commands & command) || (setting->traits & SETTING_OPTION_ONLY))
+            continue;
+        strbuf_addf(out, "%s--%s", named == 0 ? "" : named + 1 == count ? " and " : ", ", setting->name);
+        named++;
+    }
+}
+
+/* How options are made to last; nothing where none can be. */
+static void add_lasting(struct strbuf *out, enum command command)
+{
+    size_t all, count = count_settings(command, &all);
+
+    if (count == 0)
+        return;
+    if (count == all)
+        strbuf_adds(out, "Each option");
+    else
+        add_lasting_names(out, command, count);
+    strbuf_addf(out,
+                " can be made to last: as a line (%s) in /etc/metron/metron.conf, "
+                "$XDG_CONFIG_HOME/metron/metron.conf or .metron/metron.conf, or in the environment (%s); the "
+                "command line wins over all, then the environment, then the last of these files.%s",
+                command == COMMAND_RUN ? "sample_interval = 1" : "colors = never",
+                command == COMMAND_RUN ? "METRON_SAMPLE_INTERVAL=1" : "METRON_COLORS=never",
+                command == COMMAND_RUN ? " Flags take --no- before their name to turn them off." : "");
+}
 
 void options_usage(const struct command_description *command, struct strbuf *out)
 {
@@ -185,9 +219,11 @@ void options_help(const struct command_description *command, struct strbuf *out)
     strbuf_adds(out, "\nOther:\n");
     add_option(out, "  -h, --help", "print this and exit");
     add_option(out, "      --usage", "print the usage line and exit");
-    if (has_lasting_settings(command->command)) {
+    strbuf_reset(&meaning);
+    add_lasting(&meaning, command->command);
+    if (meaning.length > 0) {
         strbuf_addc(out, '\n');
-        add_filled(out, lasting, 0, 0);
+        add_filled(out, strbuf_text(&meaning), 0, 0);
     }
     if (command->examples) {
         strbuf_addf(out, "\nExamples:\n%s", command->examples);
@@ -301,6 +337,8 @@ static void add_roff_paragraphs(struct strbuf *out, const char *text)
 
 void options_man(const struct command_description *command, const char *version, struct strbuf *out)
 {
+    struct strbuf text = STRBUF_INIT;
+
     strbuf_adds(out, ".TH METRON\\-");
     add_upper(out, command->name);
     strbuf_addf(out, " 1 \"\" \"%s\" \"metron\"\n.SH NAME\nmetron\\-%s \\- ", version, command->name);
@@ -311,14 +349,17 @@ void options_man(const struct command_description *command, const char *version,
     add_roff_paragraphs(out, command->description);
     strbuf_adds(out, ".SH OPTIONS\n");
     add_roff_options(out, command->command);
-    if (has_lasting_settings(command->command)) {
+    add_lasting(&text, command->command);
+    if (text.length > 0) {
         strbuf_adds(out, ".SH SETTINGS\n");
-        add_roff_line(out, lasting);
+        add_roff_line(out, strbuf_text(&text));
     }
     if (command->examples) {
         strbuf_adds(out, ".SH EXAMPLES\n.nf\n");
         add_roff_line(out, command->examples);
         strbuf_adds(out, ".fi\n");
     }
+    out->failed = out->failed || text.failed;
+    strbuf_fini(&text);
     strbuf_adds(out, ".SH SEE ALSO\n\\fBmetron\\fR(1)\n");
 }

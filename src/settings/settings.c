@@ -64,7 +64,11 @@ static int parse_real(const struct setting *setting, const char *text, struct se
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !isfinite(value))
-        return error_set(error, -EINVAL, "'%s' is not a number", text);
+        return error_set(error, -EINVAL,
+                         setting->placeholder && strcmp(setting->placeholder, "PERCENT") == 0
+                             ? "'%s' is not a number of percent, like 50"
+                             : "'%s' is not a number",
+                         text);
     out->real = value;
     return check_range(setting, text, value, error);
 }

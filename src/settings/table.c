@@ -15,6 +15,10 @@ static const char *const cgroups[] = {"auto", "own", "inherited", "off", NULL};
 static const char *const syscalls[] = {"off", "summary", NULL};
 static const char *const events[] = {"auto", "bpf", "connector", "off", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
+static const char *const list_formats[] = {"table", "json", "jsonl", "csv", "yaml", "summaries", NULL};
+static const char *const consumers[] = {"people", "slurm", "nextflow", "snakemake", "k8s", NULL};
+static const char *const export_formats[] = {"csv",      "prometheus", "nextflow", "snakemake",
+                                             "perfetto", "duct",       NULL};
 static const char *const log_levels[] = {"none", "error", "warning", "info", "debug", NULL};
 
 const struct setting settings_table[SETTING_COUNT] = {
@@ -87,8 +91,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             .highest = 1e9,
             .commands = COMMAND_RUN,
             .meaning =
-                "remove the files of a command that fails within S seconds; 0 keeps all, negative keeps "
-                "none of a failing command",
+                "remove the files of a command that fails within S seconds (not for want of memory); 0 keeps "
+                "all, negative keeps none of a failing command",
         },
     [SETTING_ENVIRONMENT] =
         {
@@ -338,6 +342,205 @@ const struct setting settings_table[SETTING_COUNT] = {
                 "programs inside it, in place before the command starts (bpf); from its process connector "
                 "alone; or only by looking (off)",
         },
+    [SETTING_LIST_FORMAT] =
+        {
+            .name = "format",
+            .letter = 'f',
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "table",
+            .choices = list_formats,
+            .commands = COMMAND_LS,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning =
+                "how the runs are listed; summaries: what metron run says at its end, one after the other",
+        },
+    [SETTING_FIELDS] =
+        {
+            .name = "fields",
+            .letter = 'F',
+            .kind = SETTING_KIND_LIST,
+            .group = SETTING_GROUP_SHOW,
+            .initial_text = "the usual ones",
+            .placeholder = "FIELD,...",
+            .commands = COMMAND_LS | COMMAND_DIFF,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning =
+                "which fields: peak_memory, cpu_seconds, wall, any summary key (proc_peak_rss_total) or "
+                "any field of info.json (system.hostname)",
+        },
+    [SETTING_SORT] =
+        {
+            .name = "sort",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .placeholder = "FIELD",
+            .commands = COMMAND_LS,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .initial_text = "by start time",
+            .meaning = "order by this field, smallest first; runs without it stand last",
+        },
+    [SETTING_REVERSE] =
+        {
+            .name = "reverse",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "no",
+            .commands = COMMAND_LS,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "the other way round",
+        },
+    [SETTING_FILTER] =
+        {
+            .name = "filter",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .placeholder = "EXPR",
+            .commands = COMMAND_LS,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning =
+                "only runs for which EXPR holds: fields compared (== != < <= > >=) with numbers, sizes "
+                "(2GiB), times (1h30m) and 'texts', matched (=~ 'REGEX'), and joined by and, or, not, ( )",
+        },
+    [SETTING_GROUP_BY] =
+        {
+            .name = "group-by",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .placeholder = "FIELD",
+            .commands = COMMAND_LS,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning = "one row for all runs with the same FIELD (job: the ranks or tasks of one job)",
+        },
+    [SETTING_HUMANIZE] =
+        {
+            .name = "humanize",
+            .letter = 'H',
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "no",
+            .commands = COMMAND_PP,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "numbers as people write them, by the units of the recording: 1.5 GiB, 2 h 05 min",
+        },
+    [SETTING_OUTPUT] =
+        {
+            .name = "output",
+            .letter = 'o',
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .initial_text = "the screen",
+            .placeholder = "FILE",
+            .commands = COMMAND_PLOT | COMMAND_EXPORT,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning = "where it goes: of a plot a file that ends in .svg, .png or .pdf; of export --format "
+                       "duct a prefix",
+        },
+    [SETTING_KEYS] =
+        {
+            .name = "keys",
+            .kind = SETTING_KIND_LIST,
+            .group = SETTING_GROUP_SHOW,
+            .initial_text = "CPU and memory",
+            .placeholder = "KEY,...",
+            .commands = COMMAND_PLOT,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning =
+                "what is drawn: keys of the recording and globs (io_*_rate_total), keys of one unit in one "
+                "panel",
+        },
+    [SETTING_CPU_KEY] =
+        {
+            .name = "cpu",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .initial_text = "the best that the recording has",
+            .placeholder = "KEY",
+            .commands = COMMAND_PLOT,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning = "the method for CPU where a recording has several",
+        },
+    [SETTING_MEMORY_KEY] =
+        {
+            .name = "memory",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .initial_text = "the best that the recording has",
+            .placeholder = "KEY",
+            .commands = COMMAND_PLOT,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning = "the method for memory where a recording has several",
+        },
+    [SETTING_SIZE] =
+        {
+            .name = "size",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .initial_text = "1200x800, or the terminal's",
+            .placeholder = "WxH",
+            .commands = COMMAND_PLOT,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning = "width and height, in pixels (of a file) or in columns and lines (of a terminal)",
+        },
+    [SETTING_AGAINST] =
+        {
+            .name = "against",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_SHOW,
+            .placeholder = "GLOB",
+            .commands = COMMAND_DIFF,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning =
+                "compare RUN with all recorded runs that GLOB matches, and tell what lies outside their "
+                "noise",
+        },
+    [SETTING_FAIL_IF] =
+        {
+            .name = "fail-if",
+            .kind = SETTING_KIND_LIST,
+            .group = SETTING_GROUP_SHOW,
+            .placeholder = "LIMIT,...",
+            .commands = COMMAND_DIFF,
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE,
+            .meaning = "exit with 1 if a limit is passed: 'peak_memory > +10%', 'wall > +30s', "
+                       "'cpu_seconds > 100'",
+        },
+    [SETTING_FOR] =
+        {
+            .name = "for",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "people",
+            .choices = consumers,
+            .commands = COMMAND_SUGGEST,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "also print the lines to paste, for this scheduler or workflow",
+        },
+    [SETTING_MARGIN] =
+        {
+            .name = "margin",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "20",
+            .placeholder = "PERCENT",
+            .lowest = 0,
+            .highest = 1000,
+            .commands = COMMAND_SUGGEST,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "safety margin on memory and wall time",
+        },
+    [SETTING_EXPORT_FORMAT] =
+        {
+            .name = "format",
+            .letter = 'f',
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "csv",
+            .choices = export_formats,
+            .commands = COMMAND_EXPORT,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "of which tool",
+        },
     [SETTING_SUMMARY_FORMAT] =
         {
             .name = "summary-format",
@@ -358,7 +561,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "auto",
             .choices = colors,
-            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE,
+            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE | COMMAND_READERS,
             .meaning = "colours in what metron itself says; auto: on a terminal and without NO_COLOR",
         },
     [SETTING_LOG_LEVEL] =
@@ -369,7 +572,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "info",
             .choices = log_levels,
-            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE,
+            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE | COMMAND_READERS,
             .meaning = "which messages about metron itself are shown",
         },
     [SETTING_QUIET] =
@@ -388,7 +591,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_BOOLEAN,
             .group = SETTING_GROUP_SHOW,
             .initial = "no",
-            .commands = COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
+            .commands = COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_LS | COMMAND_DIFF | COMMAND_SUGGEST |
+                        COMMAND_REPORT,
             .traits = SETTING_OPTION_ONLY,
             .meaning = "print JSON, for programs",
         },

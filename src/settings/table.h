@@ -36,6 +36,23 @@ enum setting_id {
     SETTING_SAMPLE_INTERVAL,
     SETTING_REPORT_INTERVAL,
     SETTING_EVENTS,
+    SETTING_LIST_FORMAT,
+    SETTING_FIELDS,
+    SETTING_SORT,
+    SETTING_REVERSE,
+    SETTING_FILTER,
+    SETTING_GROUP_BY,
+    SETTING_HUMANIZE,
+    SETTING_OUTPUT,
+    SETTING_KEYS,
+    SETTING_CPU_KEY,
+    SETTING_MEMORY_KEY,
+    SETTING_SIZE,
+    SETTING_AGAINST,
+    SETTING_FAIL_IF,
+    SETTING_FOR,
+    SETTING_MARGIN,
+    SETTING_EXPORT_FORMAT,
     SETTING_SUMMARY_FORMAT,
     SETTING_COLORS,
     SETTING_LOG_LEVEL,
@@ -65,6 +82,29 @@ enum choice_syscalls { CHOICE_SYSCALLS_OFF, CHOICE_SYSCALLS_SUMMARY };
 enum choice_cgroup { CHOICE_CGROUP_AUTO, CHOICE_CGROUP_OWN, CHOICE_CGROUP_INHERITED, CHOICE_CGROUP_OFF };
 enum choice_events { CHOICE_EVENTS_AUTO, CHOICE_EVENTS_BPF, CHOICE_EVENTS_CONNECTOR, CHOICE_EVENTS_OFF };
 enum choice_colors { CHOICE_COLORS_AUTO, CHOICE_COLORS_ALWAYS, CHOICE_COLORS_NEVER };
+enum choice_list_format {
+    CHOICE_LIST_FORMAT_TABLE,
+    CHOICE_LIST_FORMAT_JSON,
+    CHOICE_LIST_FORMAT_JSONL,
+    CHOICE_LIST_FORMAT_CSV,
+    CHOICE_LIST_FORMAT_YAML,
+    CHOICE_LIST_FORMAT_SUMMARIES,
+};
+enum choice_for {
+    CHOICE_FOR_PEOPLE,
+    CHOICE_FOR_SLURM,
+    CHOICE_FOR_NEXTFLOW,
+    CHOICE_FOR_SNAKEMAKE,
+    CHOICE_FOR_K8S
+};
+enum choice_export_format {
+    CHOICE_EXPORT_FORMAT_CSV,
+    CHOICE_EXPORT_FORMAT_PROMETHEUS,
+    CHOICE_EXPORT_FORMAT_NEXTFLOW,
+    CHOICE_EXPORT_FORMAT_SNAKEMAKE,
+    CHOICE_EXPORT_FORMAT_PERFETTO,
+    CHOICE_EXPORT_FORMAT_DUCT,
+};
 /* SETTING_LOG_LEVEL's words are in the order of enum log_level (base/log.h). */
 
 /* Commands that take settings as options; bits. */
@@ -73,6 +113,15 @@ enum command {
     COMMAND_MEASUREMENTS = 1 << 1,
     COMMAND_DOCTOR = 1 << 2,
     COMMAND_TRACE = 1 << 3,
+    COMMAND_LS = 1 << 4,
+    COMMAND_PP = 1 << 5,
+    COMMAND_PLOT = 1 << 6,
+    COMMAND_DIFF = 1 << 7,
+    COMMAND_SUGGEST = 1 << 8,
+    COMMAND_REPORT = 1 << 9,
+    COMMAND_EXPORT = 1 << 10,
+    COMMAND_READERS = COMMAND_LS | COMMAND_PP | COMMAND_PLOT | COMMAND_DIFF | COMMAND_SUGGEST |
+                      COMMAND_REPORT | COMMAND_EXPORT,
 };
 
 enum setting_kind {
@@ -99,6 +148,7 @@ enum setting_trait {
     SETTING_OPTION_ONLY = 1 << 1,     /* the command line alone may set it */
     SETTING_EMPTY_IS_ABSENT = 1 << 2, /* an empty text takes the value away */
     SETTING_EMPTY_ALLOWED = 1 << 3,   /* an empty text is a value; with neither it is an error */
+    SETTING_ONCE = 1 << 4, /* twice on a command line is an error: the second would hide the first */
 };
 
 struct setting {

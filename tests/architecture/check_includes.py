@@ -41,6 +41,8 @@ MAY_INCLUDE = {
     "bpf": [],
     # The program metron-bpf.
     "loader": ["bpf"],
+    # The program metron-plot.
+    "plotter": ["base", "schema", "store", "view"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

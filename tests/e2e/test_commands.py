@@ -1,13 +1,14 @@
 """The other commands of the program: measurements, doctor, version, help."""
 
 import re
+import shutil
 import subprocess
 
 import pytest
 
 from support.records import check_no_null, strict_json
 
-COMMANDS = ["run", "measurements", "doctor"]
+COMMANDS = ["run", "ls", "report", "plot", "diff", "suggest", "pp", "export", "trace", "measurements", "doctor"]
 PROMISED = """
     proc_rss proc_rss_total proc_vsz proc_vsz_total proc_hwm proc_hwm_max proc_pdcpu proc_pdcpu_total
     proc_cpu_seconds proc_etime proc_stat proc_cmd proc_ppid proc_start_time proc_threads proc_threads_total
@@ -112,6 +113,36 @@ def test_version_has_number_and_features(run_metron):
     assert len(run.stdout.split()) > 2, "with the features of the build"
     info = run_metron("", "true").info
     assert info["metron_version"] in run.stdout.decode()
+
+
+@pytest.fixture
+def lonely(run_metron, programs, tmp_path):
+    """A metron without the programs that are shipped with it."""
+    folder = tmp_path / "alone"
+    folder.mkdir()
+    shutil.copy(programs / "metron", folder / "metron")
+
+    def run(*line):
+        return subprocess.run([folder / "metron", *line], env=run_metron.environment(), capture_output=True,
+                              check=True).stdout
+
+    return run
+
+
+def test_version_and_doctor_say_whether_pictures_can_be_drawn(run_metron, programs):
+    if not (programs / "metron-plot").exists():
+        pytest.skip("this build has no cairo")
+    (features,) = re.findall("^features: .*", run_metron.metron("--version").stdout.decode(), re.M)
+    assert "pictures (cairo)" in features
+    (finding,) = [each for each in strict_json(run_metron.metron("doctor --json").stdout) if each["name"] == "pictures"]
+    assert finding["works"] and str(programs / "metron-plot") in finding["detail"]
+
+
+def test_version_and_doctor_say_what_pictures_lack(lonely):
+    (lacking,) = re.findall("^not in this build: .*", lonely("--version").decode(), re.M)
+    assert "pictures (cairo)" in lacking
+    (finding,) = [each for each in strict_json(lonely("doctor", "--json")) if each["name"] == "pictures"]
+    assert not finding["works"] and "cairo" in finding["detail"] and "terminal" in finding["detail"]
 
 
 @pytest.mark.parametrize("line", ["--help", *[f"{command} --help" for command in COMMANDS]])

@@ -170,6 +170,32 @@ static void bad_values_name_option_and_reason(void **state)
                   "run: --cgroup: 'none' is not one of: auto, own, inherited, off");
 }
 
+static void an_option_that_would_hide_the_first_is_refused(void **state)
+{
+    (void)state;
+    static const struct command_description list = {.name = "ls",
+                                                    .summary = "s",
+                                                    .usage = "u",
+                                                    .description = "d",
+                                                    .command = COMMAND_LS,
+                                                    .options_anywhere = true};
+    char *filters[] = {"ls", "--filter", "wall > 1", "--reverse", "--filter=wall < 9", NULL};
+    char *fields[] = {"ls", "-F", "wall", "path", "--fields", "job", NULL};
+    char *sorts[] = {"ls", "--sort", "wall", "--sort", "wall", NULL};
+    char *flags[] = {"ls", "--reverse", "--json", "--reverse", "-f", "csv", "-f", "json", NULL};
+
+    check_mistake(options_parse(&list, 5, filters, &settings, &first, &error),
+                  "ls: --filter was given twice; join them with 'and'");
+    check_mistake(options_parse(&list, 6, fields, &settings, &first, &error),
+                  "ls: --fields was given twice; join them with a comma");
+    check_mistake(options_parse(&list, 5, sorts, &settings, &first, &error),
+                  "ls: --sort was given twice; leave one out");
+    assert_int_equal(options_parse(&list, 8, flags, &settings, &first, &error), OPTIONS_PARSED);
+    /* Of run's the last wins, so that a script's can be set aside. */
+    assert_int_equal(PARSE("--job", "a", "--job", "b"), OPTIONS_PARSED);
+    assert_string_equal(settings_text(&settings, SETTING_JOB), "b");
+}
+
 static void hostile_option_names_are_made_printable(void **state)
 {
     (void)state;
@@ -223,8 +249,10 @@ static void help_shows_every_option_in_80_columns(void **state)
     for (int id = 0; id < SETTING_COUNT; id++) {
         char name[SETTING_KEY_SIZE + 8];
 
-        (void)snprintf(name, sizeof(name), "--%s%s", id == SETTING_MASK_SECRETS ? "no-" : "",
-                       settings_table[id].name);
+        /* An option's name is followed by its argument, another name, or its meaning. */
+        (void)snprintf(name, sizeof(name), " --%s%s%s",
+                       id == SETTING_MASK_SECRETS || id == SETTING_SMAPS ? "no-" : "",
+                       settings_table[id].name, settings_table[id].alias ? "," : " ");
         if (settings_table[id].commands & COMMAND_RUN)
             assert_non_null(strstr(out.data, name));
         else
@@ -284,6 +312,7 @@ int main(void)
         TEST(missing_and_needless_values_are_told),
         TEST(ambiguous_options_name_what_they_could_be),
         TEST(bad_values_name_option_and_reason),
+        TEST(an_option_that_would_hide_the_first_is_refused),
         TEST(hostile_option_names_are_made_printable),
         TEST(every_option_of_the_command_is_accepted),
         TEST(help_shows_every_option_in_80_columns),

@@ -1,0 +1,349 @@
+/* metron diff: tell what changed between runs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/suggest.h"
+#include "cmd/commands.h"
+#include "cmd/recorder.h"
+#include "learn/comparison.h"
+#include "store/filter.h"
+#include "store/recording_reader.h"
+#include "store/runs.h"
+#include "view/diff_text.h"
+
+static const struct command_description description = {
+    .name = "diff",
+    .summary = "tell what changed between runs",
+    .usage = "[OPTION...] RUN RUN | --against GLOB RUN",
+    .description =
+        "Compares a run with the one before it, or with many earlier ones, and tells what changed beyond "
+        "their "
+        "noise. RUN is a recording of metron or of con-duct: a file of it, or its prefix; the earlier one "
+        "comes "
+        "first.\n\n"
+        "With --against and three earlier runs or more, the noise of every number is known: changed is what "
+        "lies "
+        "outside all of them and farther from their median than their robust deviations allow. Of these only "
+        "runs that succeeded count, unless none did. Two runs tell nothing of noise: changed is then what "
+        "differs "
+        "by more than 5 % and by more than 10 ms, 1 MiB, 64 KiB/s, 1 point of percent or a count of 5. "
+        "Numbers that were "
+        "measured in different ways are not compared, but named; peaks of memory are then compared by the "
+        "largest sum of resident memory that a sample saw, if both sides have it. What is of the whole "
+        "machine stands in a table of its own.\n\n"
+        "--fail-if makes the command exit with 1 if a limit is passed, for use in tests. A limit is a field, "
+        "one "
+        "of > >= < <= == != and an amount; an amount with + or - is relative to the run before, or to the "
+        "median "
+        "of the earlier ones. A limit that cannot be judged, because the field is absent or was measured "
+        "in another way, fails as well; a field that none of the runs has is wrong usage.",
+    .examples = "  metron diff .metron/logs/2026.11.14T07.42.53-812_ .metron/logs/2026.11.15T07.42.51-977_\n"
+                "  metron diff --against 'logs/nightly-*' logs/today_\n"
+                "  metron diff OLD NEW --fail-if 'peak_memory > +10%, wall > +30s, exit_code != 0'\n"
+                "  metron diff -F 'io_*,wall' OLD NEW\n",
+    .command = COMMAND_DIFF,
+    .options_anywhere = true,
+};
+
+struct diff {
+    const struct settings *settings;
+    const char *now_path, *before_path; /* `before_path` is a glob with --against */
+    bool history;
+    bool trouble; /* something could not be read, and was named */
+    struct limits limits;
+    struct recording now;
+    struct comparison comparison;
+    size_t left_out;
+};
+
+/* Shows where the limits are wrong. */
+static void complain_of_limits(const char *text, size_t place, const struct metron_error *error)
+{
+    struct strbuf lines = STRBUF_INIT;
+
+    log_error("--fail-if: %s", error->message);
+    filter_point(&lines, text, place, command_page_width(100));
+    (void)file_write_all(STDERR_FILENO, strbuf_text(&lines), lines.length);
+    strbuf_fini(&lines);
+}
+
+/* Everything that can be wrong before a file is opened: EXIT_OK or EXIT_WRONG_USAGE. */
+static int read_arguments(struct diff *diff, char **operands, int count)
+{
+    const char *limits = settings_text(diff->settings, SETTING_FAIL_IF);
+    const char *against = settings_text(diff->settings, SETTING_AGAINST);
+    struct metron_error error = {0};
+    size_t place = 0;
+
+    if (limits && limits_parse(limits, &diff->limits, &place, &error) < 0) {
+        complain_of_limits(limits, place, &error);
+        return EXIT_WRONG_USAGE;
+    }
+    if (count != (against ? 1 : 2)) {
+        log_error(against ? "diff: one RUN is compared with those of --against, not %d"
+                          : "diff: two runs are compared, not %d: metron diff OLD NEW, or --against GLOB NEW",
+                  count);
+        return EXIT_WRONG_USAGE;
+    }
+    diff->history = against != NULL;
+    diff->before_path = against ? against : operands[0];
+    diff->now_path = against ? operands[0] : operands[1];
+    return EXIT_OK;
+}
+
+static int read_run(const char *path, const char *const *fields, struct recording *out)
+{
+    const struct recording_wish wish = {
+        .fields = fields, .keys = fields == NULL, .lives = recorder_is_alive, .now = clock_wall_seconds()};
+    struct metron_error error = {0};
+    int code = recording_read(path, &wish, out, &error);
+
+    if (code < 0)
+        log_error("%s", error.message);
+    return code;
+}
+
+static void warn_if_not_ended(const char *path, const struct recording *recording)
+{
+    if (recording->status == RECORDING_RUNNING)
+        log_warning("%s still runs: what it used is not told before it ends", path);
+    else if (recording->status == RECORDING_LOST)
+        log_warning("%s is lost (its metron was killed): it has no summary to compare", path);
+}
+
+/* -- Earlier runs -- */
+
+enum worth { WORTH_NOTHING, WORTH_LITTLE, WORTH_COUNTING };
+
+/* What an earlier run is worth: one that did not succeed says little of what is usual. */
+static enum worth worth_of(const char *path, const struct stat *now, bool *trouble)
+{
+    static const char *const fields[] = {"status", "exit_code", NULL};
+    struct recording recording = {0};
+    struct stat file;
+    double exit_code;
+
+    if (now->st_ino && stat(path, &file) == 0 && file.st_dev == now->st_dev && file.st_ino == now->st_ino)
+        return WORTH_NOTHING; /* the glob matches the run itself */
+    if (read_run(path, fields, &recording) < 0) {
+        *trouble = true;
+        return WORTH_NOTHING;
+    }
+    enum worth worth = WORTH_LITTLE;
+    if (recording.status != RECORDING_ENDED)
+        worth = WORTH_NOTHING;
+    else if (recording_number(&recording, "exit_code", &exit_code) && exit_code == 0)
+        worth = WORTH_COUNTING;
+    recording_fini(&recording);
+    return worth;
+}
+
+static int add_earlier(struct diff *diff, const char *path)
+{
+    struct recording earlier = {0};
+    int code = read_run(path, NULL, &earlier);
+
+    if (code == 0 && !diff->history)
+        warn_if_not_ended(path, &earlier);
+    if (code == 0)
+        comparison_add(&diff->comparison, &earlier);
+    else
+        diff->trouble = true;
+    recording_fini(&earlier);
+    return code;
+}
+
+static int add_history(struct diff *diff)
+{
+    struct run_list list = {0};
+    struct metron_error error = {0};
+    struct stat now = {0};
+    enum worth wanted = WORTH_LITTLE;
+
+    if (run_list_add(&list, diff->before_path, NULL, &error) < 0) {
+        log_error("--against: %s", error.message);
+        diff->trouble = true;
+        if (list.count == 0)
+            return -ENOENT;
+    }
+    run_list_sort(&list);
+    (void)stat(diff->now.path, &now);
+    enum worth *worths = calloc(list.count + 1, sizeof(*worths));
+    for (size_t i = 0; worths && i < list.count; i++) {
+        worths[i] = worth_of(list.paths[i], &now, &diff->trouble);
+        if (worths[i] == WORTH_COUNTING)
+            wanted = WORTH_COUNTING;
+    }
+    for (size_t i = 0; worths && i < list.count; i++) {
+        if (worths[i] == wanted)
+            (void)add_earlier(diff, list.paths[i]);
+        else
+            diff->left_out += worths[i] == WORTH_LITTLE;
+    }
+    free(worths);
+    run_list_fini(&list);
+    if (diff->comparison.earlier > 0)
+        return 0;
+    log_error("--against: none of the runs that match '%s' has ended and can be compared with",
+              diff->before_path);
+    return -ENOENT;
+}
+
+/* -- The answer -- */
+
+/* Whether some run has a field that `pattern` matches; if not, what was meant perhaps in `near`. */
+static bool is_known(const struct diff *diff, const char *pattern, char near[SUGGEST_TEXT_SIZE])
+{
+    struct suggest suggest;
+
+    suggest_init(&suggest, pattern);
+    for (size_t i = 0; i < diff->comparison.count; i++) {
+        if (diff_wants(pattern, diff->comparison.fields[i].name))
+            return true;
+        suggest_offer(&suggest, diff->comparison.fields[i].name);
+    }
+    (void)suggest_text(&suggest, "", near);
+    return false;
+}
+
+/* A field that no run has is likely mistyped. */
+static void warn_of_unknown_fields(const struct diff *diff)
+{
+    const char *cursor = settings_text(diff->settings, SETTING_FIELDS);
+    size_t length;
+
+    for (const char *item; cursor && (item = settings_list_next(&cursor, &length)) != NULL;) {
+        char name[LIMIT_FIELD_SIZE], near[SUGGEST_TEXT_SIZE];
+        if (length >= sizeof(name))
+            continue;
+        memcpy(name, item, length);
+        name[length] = '\0';
+        if (!is_known(diff, name, near))
+            log_warning("--fields: none of the runs has a field '%s'%s", name, near);
+    }
+}
+
+/* A limit on it would fail for ever, or worse be thought to hold. What every run may have, or what the
+ * comparison does not look at, is no mistake. */
+static bool limits_are_known(const struct diff *diff)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < diff->limits.count; i++) {
+        const char *name = diff->limits.items[i].field;
+        char near[SUGGEST_TEXT_SIZE];
+
+        if (comparison_is_headline(name) || comparison_leaves_out(name) ||
+            recording_field(&diff->now, name) || is_known(diff, name, near))
+            continue;
+        log_error("--fail-if: none of the runs has a field '%s'%s", name, near);
+        all = false;
+    }
+    return all;
+}
+
+/* How many limits are passed or cannot be judged. */
+static size_t judge_limits(const struct diff *diff, struct diff_limit *out)
+{
+    size_t failed = 0;
+
+    for (size_t i = 0; i < diff->limits.count; i++) {
+        out[i].limit = &diff->limits.items[i];
+        out[i].result = comparison_judge(&diff->comparison, out[i].limit, &out[i].numbers, &out[i].reason);
+        failed += out[i].result != LIMIT_KEPT;
+    }
+    return failed;
+}
+
+static int print_answer(const struct diff *diff, struct diff_limit *limits)
+{
+    size_t failed = judge_limits(diff, limits);
+    bool json = settings_flag(diff->settings, SETTING_JSON);
+    struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
+    const struct diff_page page = {
+        .comparison = &diff->comparison,
+        .now = diff->now_path,
+        .before = diff->before_path,
+        .history = diff->history,
+        .left_out = diff->left_out,
+        .fields = settings_text(diff->settings, SETTING_FIELDS),
+        .limits = limits,
+        .limit_count = diff->limits.count,
+    };
+
+    if (json)
+        diff_json(&text, &page);
+    else
+        diff_text(&text, &page, command_page_width(100), command_colors(diff->settings, STDOUT_FILENO));
+    int exit_code = EXIT_TROUBLE;
+    if (text.failed)
+        log_error("no memory for the answer");
+    else
+        exit_code = command_print(strbuf_text(&text), text.length);
+    for (size_t i = 0; json && i < diff->limits.count; i++) {
+        strbuf_reset(&line);
+        diff_limit_text(&line, &limits[i]);
+        if (limits[i].result != LIMIT_KEPT)
+            log_error("limit %s", strbuf_text(&line));
+    }
+    strbuf_fini(&text);
+    strbuf_fini(&line);
+    return failed || diff->trouble ? EXIT_TROUBLE : exit_code;
+}
+
+static int compare(struct diff *diff)
+{
+    struct diff_limit *limits;
+    int code;
+
+    if (read_run(diff->now_path, NULL, &diff->now) < 0)
+        return EXIT_TROUBLE;
+    warn_if_not_ended(diff->now_path, &diff->now);
+    comparison_init(&diff->comparison, &diff->now);
+    code = diff->history ? add_history(diff) : add_earlier(diff, diff->before_path);
+    if (code < 0)
+        return EXIT_TROUBLE;
+    limits = calloc(diff->limits.count + 1, sizeof(*limits));
+    if (!limits || comparison_finish(&diff->comparison) < 0) {
+        log_error("no memory to compare so many runs");
+        free(limits);
+        return EXIT_TROUBLE;
+    }
+    warn_of_unknown_fields(diff);
+    int exit_code = limits_are_known(diff) ? print_answer(diff, limits) : EXIT_WRONG_USAGE;
+    free(limits);
+    return exit_code;
+}
+
+static int diff_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct diff *diff = calloc(1, sizeof(*diff));
+    int first = argc, exit_code;
+
+    if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
+        exit_code = EXIT_TROUBLE;
+        if (diff) {
+            diff->settings = &settings;
+            exit_code = read_arguments(diff, argv + first, argc - first);
+        }
+        if (diff && exit_code == EXIT_OK)
+            exit_code = compare(diff);
+    }
+    if (diff) {
+        comparison_fini(&diff->comparison);
+        recording_fini(&diff->now);
+    }
+    free(diff);
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_diff;
+const struct metron_command command_diff = {&description, diff_main};

@@ -1,0 +1,496 @@
+/*
+ * metron ls: list recorded runs. The filter is parsed before anything is opened; then each recording is read
+ * for the wanted fields only, asked by the filter, and turned into a row.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "cmd/commands.h"
+#include "cmd/newest.h"
+#include "cmd/recorder.h"
+#include "store/filter.h"
+#include "store/recording_reader.h"
+#include "store/runs.h"
+#include "view/recorded_summary.h"
+#include "view/run_columns.h"
+#include "view/run_list_text.h"
+#include "view/run_listing.h"
+#include "view/run_table.h"
+
+#define FIELDS_MAX 256
+
+static const struct command_description description = {
+    .name = "ls",
+    .summary = "list recorded runs",
+    .usage = "[OPTION...] [PATH...]",
+    .description =
+        "Lists recorded runs, of metron and of con-duct: those at PATH (a folder with all below it, a "
+        "prefix, a file of a run, or a glob of these), or those in the folder of the standard prefix. "
+        "A run whose metron was killed is shown as lost. A file that cannot be read, is damaged or is "
+        "no recording is named and passed over; the exit code is then 1.\n\n"
+        "Fields are those of a run's info.json: of its top level and its execution_summary by their "
+        "names (command, job, exit_code, proc_peak_rss_total), deeper ones by their path "
+        "(system.hostname, env.SLURM_JOB_ID). Beside them there are status (ended, running, lost), "
+        "wall, cpu_seconds, peak_memory, processes and prefix. For peak_memory and the like each run "
+        "has the best method it was measured with: the table says which, by letters where runs "
+        "differ, with ≤ for an upper and ≥ for a lower bound (~: about); json, jsonl, csv and yaml "
+        "have it as peak_memory_source, what is to know as peak_memory_note, and upper, lower or "
+        "estimate as peak_memory_bound where it is one. These are fields, too, for --fields and "
+        "--filter. In these formats numbers are exact, in bytes, seconds and percent, and what a run "
+        "does not have is left out.\n\n"
+        "In the table RUN is what to paste behind metron report, plot and the like; it needs a screen "
+        "of about 110 columns (json and the like have it always, as prefix). EXIT says oom where the "
+        "OOM killer struck, also if the command ended well. What a narrow screen has no room for is "
+        "named below the table.\n\n"
+        "The expression of --filter compares fields with values by == != < <= > >=, matches them with "
+        "=~ and !~ (POSIX extended regular expressions, anywhere in the text), and joins that by not, "
+        "and, or and ( ). Values are numbers; sizes: 2GiB, 500M, 1.5 GB (K, M, G, T and KiB, MiB, "
+        "GiB, TiB count by 1024, kB, MB, GB, TB by 1000); times: 350ms, 90s, 2 min, 1h30m, 3d (m is "
+        "minutes, M is MiB); percentages: 50%; rates: 10MiB/s; dates: 2026-11-15, 2026-11-15T07:42; "
+        "words, and texts in 'quotes' or \"quotes\". A field alone holds if the run has it and it is "
+        "not 0, false or empty. Comparing a field that a run does not have is false, also with !=; "
+        "'not FIELD' asks for its absence. A size where the field is in seconds, a word where it is a "
+        "number and the like are errors.\n\n"
+        "With --group-by each row tells of several runs: how many there are (and how many failed), "
+        "their first start, worst exit code, longest wall time, the sum of their CPU seconds, the "
+        "largest and the sum of their peaks of memory (of peaks that need not have been at the same "
+        "time). --fields then takes sum_FIELD, max_FIELD, min_FIELD, runs, failed, and of a plain "
+        "field what all runs of the group share.",
+    .examples = "  metron ls\n"
+                "  metron ls --filter 'peak_memory > 2GiB and exit_code != 0' --sort wall\n"
+                "  metron ls --filter \"command =~ 'train.*py' and not (status == lost or wall < 1h30m)\"\n"
+                "  metron ls -F command,peak_memory,system.hostname -f csv results/\n"
+                "  metron ls --group-by job --sort sum_cpu_seconds --reverse\n",
+    .command = COMMAND_LS,
+    .options_anywhere = true,
+};
+
+/* One listing under way. */
+struct ls {
+    const struct settings *settings;
+    enum choice_list_format format;
+    struct filter *filter;
+    const char *filter_text;
+    struct run_list runs;
+    struct run_listing listing;
+    struct arena arena;             /* names of fields */
+    const char *fields[FIELDS_MAX]; /* that are read; one place is left for NULL */
+    bool named[FIELDS_MAX];         /* by the user */
+    bool seen[FIELDS_MAX];          /* in some run */
+    size_t field_count;
+    bool registry; /* units of measured keys are needed */
+    bool colors;
+    size_t width;   /* 0: any */
+    ptrdiff_t sort; /* -1: by start */
+    size_t read_count;
+    bool trouble;
+};
+
+static bool is_table(const struct ls *ls)
+{
+    return ls->format == CHOICE_LIST_FORMAT_TABLE;
+}
+
+static int wrong_usage(const char *message)
+{
+    log_error("%s", message);
+    return EXIT_WRONG_USAGE;
+}
+
+/* -- What is asked for -- */
+
+/* `units`: where it is a number, its unit counts. */
+static int want(struct ls *ls, const char *field, bool named, bool units)
+{
+    /* What lies deeper was not measured. */
+    ls->registry = ls->registry || (units && !run_columns_knows(field) && !strchr(field, '.'));
+    for (size_t i = 0; i < ls->field_count; i++)
+        if (strcmp(ls->fields[i], field) == 0) {
+            ls->named[i] = ls->named[i] || named;
+            return 0;
+        }
+    if (ls->field_count + 1 == FIELDS_MAX)
+        return -E2BIG;
+    ls->named[ls->field_count] = named;
+    ls->fields[ls->field_count++] = field;
+    return 0;
+}
+
+static int add_named_columns(struct ls *ls, const char *list, bool grouped)
+{
+    const char *item;
+    size_t length;
+    int code = 0;
+
+    while (code == 0 && (item = settings_list_next(&list, &length)) != NULL) {
+        char *name = arena_printf(&ls->arena, "%.*s", (int)length, item);
+        code = name ? run_columns_add_named(&ls->listing, name, grouped, is_table(ls), false) : -ENOMEM;
+    }
+    return code;
+}
+
+/* A column to sort or group by, hidden if it is not shown anyway. */
+static int column_for(struct ls *ls, const char *name, bool grouped, ptrdiff_t *out)
+{
+    int code = 0;
+
+    *out = run_listing_column(&ls->listing, name);
+    if (*out < 0) {
+        code = run_columns_add_named(&ls->listing, name, grouped, is_table(ls), true);
+        *out = (ptrdiff_t)ls->listing.column_count - 1;
+    }
+    return code;
+}
+
+static int choose_columns(struct ls *ls)
+{
+    const char *fields = settings_text(ls->settings, SETTING_FIELDS);
+    const char *group = settings_text(ls->settings, SETTING_GROUP_BY);
+    const char *sort = settings_text(ls->settings, SETTING_SORT);
+    ptrdiff_t column;
+    int code;
+
+    if (fields)
+        code = add_named_columns(ls, fields, group != NULL);
+    else if (group)
+        code = run_columns_add_group(&ls->listing, group, is_table(ls));
+    else
+        code = run_columns_add_usual(&ls->listing, is_table(ls));
+    if (code == 0 && group)
+        code = column_for(ls, group, true, &column);
+    ls->sort = -1;
+    if (code == 0 && sort)
+        code = column_for(ls, sort, group != NULL, &ls->sort);
+    for (size_t i = 0; code == 0 && i < ls->listing.column_count; i++)
+        if (ls->listing.columns[i].field)
+            code =
+                want(ls, ls->listing.columns[i].field, fields || ls->listing.columns[i].hidden, is_table(ls));
+    if (code == 0 && group)
+        code = want(ls, group, true, false);
+    if (code == 0)
+        code = want(ls, "exit_code", false, false);
+    if (code == 0 && is_table(ls))
+        code = want(ls, "cause", false, false);
+    if (code == 0 && is_table(ls))
+        code = want(ls, "cgroup_oom_kills", false, false);
+    for (const char *const *field = ls->filter ? filter_fields(ls->filter) : NULL;
+         code == 0 && field && *field; field++)
+        code = want(ls, *field, true, true);
+    return code;
+}
+
+/* The reason, the expression, and a caret below what is meant. */
+static int filter_trouble(const struct ls *ls, const char *where, const struct metron_error *error,
+                          size_t place)
+{
+    struct strbuf lines = STRBUF_INIT;
+    size_t width = command_width(STDERR_FILENO);
+
+    log_error("%s--filter: %s", where, error->message);
+    filter_point(&lines, ls->filter_text, place, (width ? width : 80) - 4);
+    if (log_enabled(LOG_LEVEL_ERROR)) {
+        for (const char *line = strbuf_text(&lines); *line; line = strchr(line, '\n') + 1)
+            (void)dprintf(STDERR_FILENO, "  %.*s\n", (int)strcspn(line, "\n"), line);
+    }
+    strbuf_fini(&lines);
+    return EXIT_WRONG_USAGE;
+}
+
+static int choose(struct ls *ls)
+{
+    const struct settings *settings = ls->settings;
+    struct metron_error error = {0};
+    size_t place;
+    bool json = settings_flag(settings, SETTING_JSON);
+
+    ls->format = (enum choice_list_format)settings_choice(settings, SETTING_LIST_FORMAT);
+    if (json && settings_origin(settings, SETTING_LIST_FORMAT) == SETTING_ORIGIN_COMMAND_LINE &&
+        ls->format != CHOICE_LIST_FORMAT_JSON)
+        return wrong_usage("--json and another --format exclude each other");
+    if (json)
+        ls->format = CHOICE_LIST_FORMAT_JSON;
+    if (ls->format == CHOICE_LIST_FORMAT_SUMMARIES && settings_has(settings, SETTING_GROUP_BY))
+        return wrong_usage(
+            "--format summaries tells of single runs: leave --group-by out, or take another format");
+    if (ls->format == CHOICE_LIST_FORMAT_SUMMARIES && settings_has(settings, SETTING_FIELDS))
+        return wrong_usage(
+            "--format summaries has no fields to choose: leave --fields out, or take another format");
+    ls->filter_text = settings_text(settings, SETTING_FILTER);
+    if (ls->filter_text && filter_parse(ls->filter_text, &ls->filter, &place, &error) < 0)
+        return filter_trouble(ls, "", &error, place);
+    int code = choose_columns(ls);
+    if (code == -E2BIG)
+        return wrong_usage("too many fields: at most 255");
+    if (code < 0)
+        log_error("no memory for the listing");
+    return code < 0 ? EXIT_TROUBLE : EXIT_OK;
+}
+
+/* -- Reading -- */
+
+/* Without a path: the runs of the standard folder. */
+static int find_standard_runs(struct ls *ls)
+{
+    struct metron_error error = {0};
+    char *folder = standard_folder(ls->settings);
+    size_t added;
+
+    if (!folder)
+        return -ENOMEM;
+    if (access(folder, F_OK) < 0 && errno == ENOENT) {
+        log_info("no runs are recorded here ('%s' is not there): 'metron run -- COMMAND' records one, "
+                 "'metron ls PATH' lists those of another folder",
+                 folder);
+    } else if (run_list_add(&ls->runs, folder, &added, &error) < 0) {
+        log_error("%s", error.message);
+        ls->trouble = true;
+    } else if (added == 0) {
+        log_info("no runs are recorded in '%s': 'metron run -- COMMAND' records one", folder);
+    }
+    free(folder);
+    return 0;
+}
+
+static int find_runs(struct ls *ls, char **paths, int count)
+{
+    struct metron_error error = {0};
+    size_t added;
+
+    for (int i = 0; i < count; i++) {
+        if (run_list_add(&ls->runs, paths[i], &added, &error) < 0) {
+            log_error("%s", error.message);
+            ls->trouble = true;
+        } else if (added == 0) {
+            log_warning("no recorded run lies in '%s': nothing there is called …info.json", paths[i]);
+        }
+    }
+    int code = count == 0 ? find_standard_runs(ls) : 0;
+    run_list_sort(&ls->runs);
+    return code;
+}
+
+static void note_seen(struct ls *ls, const struct recording *recording)
+{
+    for (size_t i = 0; i < ls->field_count; i++)
+        ls->seen[i] = ls->seen[i] || recording_field(recording, ls->fields[i]);
+}
+
+/* 0, or -EINVAL: the filter cannot be asked (told already), -ENOMEM. */
+static int take_run(struct ls *ls, const struct recording *recording)
+{
+    struct metron_error error = {0};
+    struct strbuf text = STRBUF_INIT;
+    size_t place = 0;
+    int holds = ls->filter ? filter_holds(ls->filter, recording, &place, &error) : 1;
+
+    note_seen(ls, recording);
+    if (holds == -EINVAL) {
+        strbuf_adds(&text, recording->path);
+        strbuf_adds(&text, ": ");
+        (void)filter_trouble(ls, strbuf_text(&text), &error, place);
+    }
+    if (holds <= 0) {
+        strbuf_fini(&text);
+        return holds;
+    }
+    if (ls->format == CHOICE_LIST_FORMAT_SUMMARIES)
+        recorded_summary_write(&text, recording, ls->width, ls->colors);
+    int code = text.failed
+                   ? -ENOMEM
+                   : run_listing_add(&ls->listing, recording, text.length > 0 ? strbuf_text(&text) : NULL);
+    strbuf_fini(&text);
+    return code;
+}
+
+static int read_runs(struct ls *ls)
+{
+    const struct recording_wish wish = {
+        .fields = ls->format == CHOICE_LIST_FORMAT_SUMMARIES ? NULL : ls->fields,
+        .parts = true,
+        .keys = ls->registry,
+        .lives = recorder_is_alive,
+        .now = clock_wall_seconds(),
+    };
+    int code = 0;
+
+    for (size_t i = 0; i < ls->runs.count && code == 0; i++) {
+        struct recording recording;
+        struct metron_error error = {0};
+        if (recording_read(ls->runs.paths[i], &wish, &recording, &error) < 0) {
+            log_error("%s", error.message);
+            ls->trouble = true;
+            continue;
+        }
+        ls->read_count++;
+        code = take_run(ls, &recording);
+        recording_fini(&recording);
+    }
+    return code;
+}
+
+/* The first recording of each tool stands for all of it; metron's and con-duct's have other fields. */
+static void read_samples(const struct ls *ls, struct recording samples[2])
+{
+    static const size_t enough = 200;
+    const struct recording_wish everything = {.parts = true, .lives = recorder_is_alive};
+    struct recording recording;
+
+    for (size_t i = 0; i < ls->runs.count && i < enough; i++) {
+        if (samples[0].path && samples[1].path)
+            return;
+        if (recording_read(ls->runs.paths[i], &everything, &recording, NULL) < 0)
+            continue;
+        struct recording *sample = &samples[recording.kind == RECORDING_METRON ? 0 : 1];
+        /* One that still runs has no summary yet: the next may have. */
+        if (sample->path && sample->status == RECORDING_ENDED) {
+            recording_fini(&recording);
+            continue;
+        }
+        recording_fini(sample);
+        *sample = recording;
+    }
+}
+
+static void complain_of_field(const char *field, const struct recording samples[2])
+{
+    struct suggest suggest;
+    char text[SUGGEST_TEXT_SIZE];
+
+    suggest_init(&suggest, field);
+    for (const char *const *name = run_columns_usual_fields(); *name; name++)
+        if (strcmp(*name, field) != 0)
+            suggest_offer(&suggest, *name);
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < samples[i].field_count; j++)
+            if (!samples[i].fields[j].source)
+                suggest_offer(&suggest, samples[i].fields[j].name);
+    log_error("no run here has the field '%s'%s", field, suggest_text(&suggest, "", text));
+}
+
+/* A field that the user named and that no run has: a slip, most likely. One that recordings may have by their
+ * schema is none; that no run here has a job is an answer. */
+static void look_for_slips(struct ls *ls)
+{
+    struct recording samples[2] = {{0}, {0}};
+    bool any = false;
+
+    for (size_t i = 0; i < ls->field_count; i++) {
+        if (!ls->named[i] || ls->seen[i] || ls->read_count == 0)
+            continue;
+        if (run_columns_knows(ls->fields[i])) {
+            log_info("no run here has the field '%s'", ls->fields[i]);
+            continue;
+        }
+        if (!any)
+            read_samples(ls, samples);
+        any = true;
+        ls->trouble = true;
+        complain_of_field(ls->fields[i], samples);
+    }
+    recording_fini(&samples[0]);
+    recording_fini(&samples[1]);
+}
+
+/* -- Showing -- */
+
+static void write_summaries(struct strbuf *out, const struct run_listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++)
+        strbuf_addf(out, "%s%s", i > 0 ? "\n" : "", listing->rows[i]->text);
+}
+
+static int show(struct ls *ls)
+{
+    struct run_listing *listing = &ls->listing;
+    struct strbuf text = STRBUF_INIT;
+    int code = EXIT_TROUBLE;
+
+    switch (ls->format) {
+    case CHOICE_LIST_FORMAT_TABLE:
+        if (!settings_has(ls->settings, SETTING_FIELDS))
+            run_columns_hide_empty(listing);
+        if (listing->count > 0)
+            run_table_write(&text, listing, ls->width, ls->colors);
+        break;
+    case CHOICE_LIST_FORMAT_JSON:
+        run_list_json(&text, listing);
+        break;
+    case CHOICE_LIST_FORMAT_JSONL:
+        run_list_jsonl(&text, listing);
+        break;
+    case CHOICE_LIST_FORMAT_CSV:
+        run_list_csv(&text, listing);
+        break;
+    case CHOICE_LIST_FORMAT_YAML:
+        run_list_yaml(&text, listing);
+        break;
+    case CHOICE_LIST_FORMAT_SUMMARIES:
+        write_summaries(&text, listing);
+        break;
+    }
+    if (text.failed)
+        log_error("no memory for the listing");
+    else
+        code = command_print(strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+    return code;
+}
+
+static int list(struct ls *ls, char **paths, int count)
+{
+    const char *group = settings_text(ls->settings, SETTING_GROUP_BY);
+    int code = find_runs(ls, paths, count);
+
+    if (code == 0)
+        code = read_runs(ls);
+    if (code == -EINVAL)
+        return EXIT_WRONG_USAGE;
+    if (code == 0 && group)
+        code = run_listing_group(&ls->listing, (size_t)run_listing_column(&ls->listing, group));
+    if (code < 0) {
+        log_error("no memory for the listing");
+        return EXIT_TROUBLE;
+    }
+    if (ls->listing.count == 0 && ls->filter && ls->runs.count > 0)
+        log_info("--filter holds for none of %zu run%s", ls->runs.count, ls->runs.count == 1 ? "" : "s");
+    look_for_slips(ls);
+    run_listing_sort(&ls->listing, ls->sort, settings_flag(ls->settings, SETTING_REVERSE));
+    code = show(ls);
+    return code == EXIT_OK && ls->trouble ? EXIT_TROUBLE : code;
+}
+
+static int ls_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct ls ls = {.settings = &settings};
+    int first = argc, exit_code;
+    char *folder = NULL;
+
+    run_listing_init(&ls.listing);
+    if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
+        ls.colors = command_colors(&settings, STDOUT_FILENO);
+        ls.width = command_page_width(0);
+        ls.listing.folder = folder = getcwd(NULL, 0);
+        exit_code = choose(&ls);
+        if (exit_code == EXIT_OK)
+            exit_code = list(&ls, argv + first, argc - first);
+    }
+    filter_free(ls.filter);
+    run_list_fini(&ls.runs);
+    run_listing_fini(&ls.listing);
+    arena_fini(&ls.arena);
+    free(folder);
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_ls;
+const struct metron_command command_ls = {&description, ls_main};

@@ -1,0 +1,179 @@
+/*
+ * metron pp: pretty-print a file of a recorded run. Files are read piece by piece (store/json_pieces.h) and
+ * written as they are read, so that a file of any length takes little memory and a pipe is followed.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cmd/commands.h"
+#include "store/json_pieces.h"
+#include "view/colors.h"
+#include "view/pretty.h"
+#include "view/pretty_units.h"
+
+#define COMPLAINTS_MAX 10 /* in one file; then only their number is told */
+
+static const struct command_description description = {
+    .name = "pp",
+    .summary = "pretty-print a file of a recorded run",
+    .usage = "[OPTION...] [FILE...]",
+    .description =
+        "Prints files of recorded runs so that people can read them: info.json, usage.jsonl and events.jsonl "
+        "of metron, info.json, usage.json and usage.jsonl of con-duct, or any other JSON, as a document or "
+        "as a "
+        "value a line. Each value has a line of its own, with an indent; numbers and strings are exactly as "
+        "they stand in the file. Without FILE, or with -, it reads stdin.\n\n"
+        "With --humanize numbers are as people write them (1.5 GiB, 2 h 05 min, 98.2 %), by the units that "
+        "the "
+        "recording tells of itself: an info.json has them, for the other files the info.json beside them is "
+        "read. What has no unit (pids, exit codes) stays as it is. The output is then no JSON any more.\n\n"
+        "A damaged line is named on stderr and passed over, the others are shown, and the exit code is 1; so "
+        "it "
+        "is for a file that is no JSON or cannot be read. A line, or a document, may have 64 MiB.",
+    .examples = "  metron pp .metron/logs/*_info.json\n"
+                "  metron pp -H .metron/logs/2026.11.15T07.42.53-4711_usage.jsonl | less\n"
+                "  tail -f .metron/logs/2026.11.15T07.42.53-4711_events.jsonl | metron pp\n",
+    .command = COMMAND_PP,
+    .options_anywhere = true,
+};
+
+/* One command under way. */
+struct pp {
+    bool humanize;
+    bool colors;
+    bool trouble; /* something could not be shown */
+    bool broken;  /* stdout takes no more */
+    struct strbuf out;
+};
+
+static bool flush(void *context, struct strbuf *out)
+{
+    struct pp *pp = context;
+
+    if (!pp->broken && out->length > 0)
+        pp->broken = command_print(out->data, out->length) != EXIT_OK;
+    strbuf_reset(out);
+    return !pp->broken;
+}
+
+/* -- One file -- */
+
+/* Says what is wrong, up to a limit: a file of noise has as many damaged lines as it has lines. */
+static void complain(struct pp *pp, const struct metron_error *error, size_t *complaints)
+{
+    pp->trouble = true;
+    if (++*complaints <= COMPLAINTS_MAX)
+        log_error("%s", error->message);
+}
+
+/* Without a recording nothing is known of any number. */
+static void learn_units(struct pretty_options *options, struct pretty_units *units, const char *path,
+                        const struct json_text *first)
+{
+    struct metron_error error = {0};
+
+    if (pretty_units_init(units, strcmp(path, "-") == 0 ? NULL : path, first->bytes, first->length, &error) <
+        0) {
+        log_warning("numbers stay as they are, for want of a recording with their units: %s", error.message);
+        return;
+    }
+    options->number = pretty_units_number;
+    options->number_context = units;
+}
+
+/* Whether to write what there is before more is read: a pipe may let us wait. */
+static bool is_followed(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) < 0 || !S_ISREG(status.st_mode);
+}
+
+static void print_pieces(struct pp *pp, struct json_pieces *pieces, const char *path)
+{
+    struct json_text piece;
+    struct pretty_units units = {0};
+    struct pretty_options options = {.colors = pp->colors, .flush = flush, .flush_context = pp};
+    struct metron_error error = {0};
+    bool first = true, followed = is_followed(pieces->fd);
+    size_t complaints = 0;
+    int code;
+
+    while (!pp->broken && (code = json_pieces_next(pieces, &piece, &error)) != 0) {
+        if (code > 0 && first && pp->humanize)
+            learn_units(&options, &units, path, &piece);
+        first = first && code < 0;
+        if (code > 0)
+            code = pretty_print(&pp->out, piece.bytes, piece.length, &options, &error);
+        if (followed || code < 0)
+            (void)flush(pp, &pp->out);
+        if (code < 0 && code != -ECANCELED)
+            complain(pp, &error, &complaints);
+    }
+    (void)flush(pp, &pp->out);
+    if (complaints > COMPLAINTS_MAX)
+        log_error("%s: %zu more lines are no JSON", pieces->name, complaints - COMPLAINTS_MAX);
+    pretty_units_fini(&units);
+}
+
+static void print_file(struct pp *pp, const char *path)
+{
+    struct json_pieces pieces;
+    struct metron_error error = {0};
+
+    if (json_pieces_open(&pieces, path, &error) < 0) {
+        log_error("%s", error.message);
+        pp->trouble = true;
+    } else {
+        print_pieces(pp, &pieces, path);
+    }
+    json_pieces_fini(&pieces);
+}
+
+static void print_head(struct pp *pp, const char *path, bool first)
+{
+    strbuf_adds(&pp->out, first ? "" : "\n");
+    strbuf_adds(&pp->out, pp->colors ? COLOR_BOLD "==> " : "==> ");
+    if (strcmp(path, "-") == 0)
+        path = "stdin";
+    text_printable(&pp->out, path, strlen(path));
+    strbuf_adds(&pp->out, pp->colors ? " <==" COLOR_END "\n" : " <==\n");
+    (void)flush(pp, &pp->out);
+}
+
+static int pp_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct pp pp = {.out = STRBUF_INIT};
+    int first = argc, exit_code;
+
+    if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
+        goto out;
+    if (first == argc && isatty(STDIN_FILENO)) {
+        log_error("pp: which file? Name one, or - to type it; see 'metron pp --help'");
+        exit_code = EXIT_WRONG_USAGE;
+        goto out;
+    }
+    pp.humanize = settings_flag(&settings, SETTING_HUMANIZE);
+    pp.colors = command_colors(&settings, STDOUT_FILENO);
+    if (first == argc)
+        print_file(&pp, "-");
+    for (int i = first; i < argc && !pp.broken; i++) {
+        if (argc - first > 1)
+            print_head(&pp, argv[i], i == first);
+        print_file(&pp, argv[i]);
+    }
+    exit_code = pp.trouble || pp.broken ? EXIT_TROUBLE : EXIT_OK;
+out:
+    strbuf_fini(&pp.out);
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_pp;
+const struct metron_command command_pp = {&description, pp_main};

@@ -1,0 +1,108 @@
+/* metron report: tell on one page what a run used and what went wrong. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "cmd/commands.h"
+#include "cmd/newest.h"
+#include "cmd/recorder.h"
+#include "store/recording_reader.h"
+#include "view/run_report.h"
+
+static const struct command_description description = {
+    .name = "report",
+    .summary = "tell on one page what a run used and what went wrong",
+    .usage = "[OPTION...] [RUN]",
+    .description =
+        "One page about a recorded run: how it ended and why, what to do next, time and CPU, memory, stalls "
+        "and I/O by every method that was in force, the processes and programs that used most, what happened "
+        "(failures, signals and who sent them, OOM kills, anomalies), system calls where they were counted, "
+        "and what watching cost. "
+        "RUN is a file of the run or its prefix (without it: the newest run that was recorded here); a run "
+        "of con-duct (schema 0.2.x) will do. A number stands "
+        "beside the key it was taken from; what was not measured is not there, and the reason is told. "
+        "A run that is still going on, or whose metron was killed, is reported up to its last record. "
+        "With --json all of it as one object, also what the page sums up or leaves out: a key for each "
+        "section, every number exact, with its unit and source.",
+    .examples = "  metron report .metron/logs/2026.11.15T07.42.53-4711_\n"
+                "  metron report --json .metron/logs/2026.11.15T07.42.53-4711_ | jq .outcome.cause\n",
+    .command = COMMAND_REPORT,
+    .options_anywhere = true,
+};
+
+static int read_run(const char *path, struct recording *recording, struct metron_error *error)
+{
+    const struct recording_wish wish = {
+        .keys = true, .lives = recorder_is_alive, .now = clock_wall_seconds()};
+
+    return recording_read(path, &wish, recording, error);
+}
+
+static int report_run(const char *path, const struct settings *settings, struct metron_error *error)
+{
+    struct recording recording = {0};
+    struct report_evidence evidence = {0};
+    struct report_page page = {0};
+    struct strbuf text = STRBUF_INIT;
+    int exit_code = EXIT_TROUBLE;
+
+    int code = read_run(path, &recording, error);
+    if (code == 0)
+        code = report_evidence_read(&evidence, &recording, error);
+    if (code == 0)
+        code = run_report_page(&evidence, &page);
+    if (code == 0) {
+        if (settings_flag(settings, SETTING_JSON))
+            report_page_json(&text, &page);
+        else
+            report_page_text(&text, &page, command_page_width(80), command_colors(settings, STDOUT_FILENO));
+        code = text.failed ? -ENOMEM : 0;
+    }
+    if (code == 0)
+        exit_code = command_print(strbuf_text(&text), text.length);
+    else
+        log_error("%s", error->message[0] ? error->message : strerror(-code));
+    if (evidence.usage_damage.lines)
+        log_warning("%s: %zu damaged line%s passed over, the first is line %zu", recording.usage_path,
+                    evidence.usage_damage.lines, evidence.usage_damage.lines == 1 ? "" : "s",
+                    evidence.usage_damage.first);
+    if (evidence.events_damage.lines)
+        log_warning("%s: %zu damaged line%s passed over, the first is line %zu", recording.events_path,
+                    evidence.events_damage.lines, evidence.events_damage.lines == 1 ? "" : "s",
+                    evidence.events_damage.first);
+    strbuf_fini(&text);
+    report_page_fini(&page);
+    report_evidence_fini(&evidence);
+    recording_fini(&recording);
+    return exit_code;
+}
+
+static int report_main(int argc, char **argv)
+{
+    struct settings settings;
+    struct metron_error error = {0};
+    int first = argc, exit_code;
+    char *newest = NULL;
+
+    if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
+        goto out;
+    exit_code = EXIT_WRONG_USAGE;
+    if (first >= argc && newest_run(&settings, &newest, &error) < 0) {
+        log_error("%s", error.message);
+        exit_code = EXIT_TROUBLE;
+    } else if (first + 1 < argc)
+        log_error("one run at a time: '%s' is one too many", argv[first + 1]);
+    else
+        exit_code = report_run(newest ? newest : argv[first], &settings, &error);
+out:
+    free(newest);
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_report;
+const struct metron_command command_report = {&description, report_main};

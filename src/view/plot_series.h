@@ -1,0 +1,42 @@
+/*
+ * One line of a plot, of any length in bounded memory: values over windows of time, thinned as they come.
+ *
+ * A window is kept as it is while there is room. After that neighbours that lie in one cell of a time grid
+ * become one segment with their lowest and highest value, and the cells double whenever the room runs out
+ * again: a peak may move by less than a cell, but it never vanishes, and a window that is longer than a cell
+ * stays exact. Nothing is put between two windows that do not touch, unless both lie in one cell.
+ */
+#ifndef METRON_VIEW_PLOT_SERIES_H
+#define METRON_VIEW_PLOT_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct plot_segment {
+    double begin, end; /* seconds since the start */
+    double low, high;  /* of the values in it */
+    double covered;    /* seconds in which there was a value */
+    double integral;   /* value x seconds of these */
+};
+
+struct plot_series {
+    struct plot_segment *segments; /* owned; in the order of time */
+    size_t count, allocated;
+    size_t most;         /* segments are kept; at least 16 */
+    double cell;         /* seconds; 0: nothing was merged yet */
+    double low, high;    /* of all values; nothing when count is 0 */
+    double integral;     /* of all values */
+    unsigned long added; /* values */
+};
+
+void plot_series_init(struct plot_series *series, size_t most);
+void plot_series_fini(struct plot_series *series);
+/* A value that holds from `begin` to `end`, which may be one instant; times never go back. What is no number
+ * is left out. 0 or -ENOMEM. */
+int plot_series_add(struct plot_series *series, double begin, double end, double value);
+/* Merges what lies in one cell of `cell` seconds: a pixel, say. */
+void plot_series_thin(struct plot_series *series, double cell);
+/* The time-weighted mean of a segment. */
+double plot_segment_mean(const struct plot_segment *segment);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * What the records tell of single processes: for each the sum of its counters and the largest of its levels,
+ * over all records it is in. Which keys are taken is told by the registry of the recording: those of one
+ * process that speak of CPU, of memory held or of bytes moved.
+ *
+ * The CPU of a process is the sum of its own CPU seconds where the recording has them. Where it has only the
+ * largest rate in each window, it is estimated as that rate x the time it was there: good enough to tell
+ * which was the hungriest, and never shown without the word.
+ */
+#ifndef METRON_VIEW_REPORT_PROCESSES_H
+#define METRON_VIEW_REPORT_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/recording.h"
+
+/* More processes than this are not ranked, and it is told. */
+#define REPORT_PROCESSES_MAX    200000
+#define REPORT_PROCESS_KEYS_MAX 12
+#define REPORT_COMMAND_MAX      256 /* bytes of a command that are kept */
+
+enum report_use { REPORT_USE_CPU, REPORT_USE_MEMORY, REPORT_USE_IO, REPORT_USE_COUNT };
+
+/* A key of single processes that is looked at. */
+struct report_process_key {
+    const struct recorded_key *key;
+    enum report_use use;
+};
+
+/* One process; everything borrowed. */
+struct report_process {
+    const char *subject;              /* "4711", "4711#2" */
+    const char *command, *start_time; /* NULL: not told */
+    double values[REPORT_PROCESS_KEYS_MAX];
+    bool has[REPORT_PROCESS_KEYS_MAX];
+    double age;         /* seconds, when last seen; -1: not told */
+    double cpu_seconds; /* counted, or an estimate: see report_processes_counted; -1: neither */
+};
+
+struct report_processes;
+
+/* NULL for want of memory. */
+struct report_processes *report_processes_new(const struct recording *recording);
+void report_processes_free(struct report_processes *processes);
+/* Which keys it needs of each record (or-ed). */
+void report_processes_want(const struct report_processes *processes, bool *wanted);
+/* A record that is `seconds` long. */
+void report_processes_add(struct report_processes *processes, const struct usage_record *record,
+                          double seconds);
+/* What this process used was told exactly at its end: it is left out of the ranking, for memory only if its
+ * largest RSS was told as well. */
+void report_processes_told(struct report_processes *processes, int64_t pid, const char *start_time,
+                           bool rss_is_told);
+
+size_t report_processes_keys(const struct report_processes *processes, const struct report_process_key **out);
+/* The key that counts the CPU seconds of a process; NULL: they are estimated. */
+const struct recorded_key *report_processes_counted(const struct report_processes *processes);
+/* The key that the estimate is made of; NULL: there is none. */
+const struct recorded_key *report_processes_rate_key(const struct report_processes *processes);
+/* How many there are; `more`: there were others, past the limit. */
+size_t report_processes_count(const struct report_processes *processes, bool *more);
+/* The `limit` largest by one use, of those that used any and were not told exactly; returns how many. */
+size_t report_processes_top(const struct report_processes *processes, enum report_use use,
+                            struct report_process *out, size_t limit);
+
+#endif

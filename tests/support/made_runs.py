@@ -1,0 +1,47 @@
+"""Runs as a history needs them: copies of a recorded one with other numbers in their info.json."""
+
+import json
+import pathlib
+import random
+
+RECORDINGS = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "recordings"
+MIB = 1 << 20
+
+
+def make_run(prefix, *, like="metron-ended", memory=None, source=None, note=None, cpu=None, wall=None, exit_code=None,
+             env=None, summary=None, top=None):
+    """Writes PREFIX_info.json, like a recorded one but for what is named; returns its path."""
+    info = json.loads(next((RECORDINGS / like).glob("*info.json")).read_text())
+    done = info["execution_summary"]
+    head = info.get("headline", {})
+    if memory is not None:
+        head["peak_memory_bytes"] = {"value": memory, "source": source or "proc_hwm_max"}
+        if note:
+            head["peak_memory_bytes"]["note"] = note
+        done[source or "proc_hwm_max"] = memory
+    if cpu is not None:
+        head["cpu_seconds"] = {"value": cpu, "source": "cgroup_cpu_seconds"}
+        done["cgroup_cpu_seconds"] = cpu
+    if wall is not None:
+        done["wall_clock_time"] = wall
+    if exit_code is not None:
+        done["exit_code"] = exit_code
+        done["cause"] = f"exited with code {exit_code}"
+    info["env"] = env or {}
+    done.update(summary or {})
+    info.update(top or {})
+    path = pathlib.Path(f"{prefix}info.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(info))
+    return path
+
+
+def make_history(folder, count, seed=1, **fixed):
+    """`count` runs around 100 MiB, 20 s of CPU and 10 s; the numbers that were drawn, as a list of dicts."""
+    draw = random.Random(seed)
+    drawn = []
+    for i in range(count):
+        numbers = {"memory": int(draw.gauss(100, 4) * MIB), "cpu": draw.gauss(20, 0.5), "wall": draw.gauss(10, 0.3)}
+        make_run(folder / f"past{i:04}_", **{**numbers, **fixed})
+        drawn.append(numbers)
+    return drawn

@@ -82,7 +82,7 @@ int recording_recognize(struct recording *recording, const struct field_list *li
     }
     if (!find_text(list, "metron_version"))
         return error_set(error, -EBADMSG,
-                         "%s: no recording of metron or of con-duct: it has neither metron_version nor "
+                         "%s: no recording of metron or con-duct: it has neither metron_version nor "
                          "duct_version",
                          recording->path);
     recording->kind = RECORDING_METRON;

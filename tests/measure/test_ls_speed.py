@@ -1,7 +1,7 @@
 """metron ls over many runs: its time and its memory."""
 
-import os
 import pathlib
+import subprocess
 import time
 
 import pytest
@@ -24,15 +24,15 @@ def many(tmp_path_factory):
 
 
 def listing(runner, args, folder):
-    """(seconds, peak of resident bytes) of one listing."""
+    """Seconds of one listing, which has 64 MiB of address space. (Its largest RSS, as wait4 tells it, begins with that
+    of whoever spawned it, and says nothing.)"""
     out = runner.cwd / "out"
     with open(out, "wb") as stdout:
         started = time.monotonic()
-        pid = os.posix_spawn(runner.binary, [runner.binary, "ls", *args, str(folder)], runner.environment(),
-                             file_actions=[(os.POSIX_SPAWN_DUP2, stdout.fileno(), 1)])
-        _, status, usage = os.wait4(pid, 0)
-    assert status == 0 and out.stat().st_size > 0
-    return time.monotonic() - started, usage.ru_maxrss * 1024
+        subprocess.run(["prlimit", f"--as={64 << 20}", runner.binary, "ls", *args, folder], check=True, stdout=stdout,
+                       env=runner.environment())
+    assert out.stat().st_size > 0
+    return time.monotonic() - started
 
 
 @pytest.mark.slow
@@ -40,6 +40,5 @@ def listing(runner, args, folder):
     [], ["--json"], ["-f", "csv"], ["--sort", "wall"], ["--group-by", "job"], ["-F", "command,proc_peak_rss_total"],
     ["--filter", "proc_peak_rss_total > 1MiB or command =~ seed"]], ids=" ".join)
 def test_ten_thousand_runs_list_in_under_two_seconds_and_64_mib(run_metron, not_sanitized, many, args):
-    seconds, sizes = zip(*(listing(run_metron, args, many) for _ in range(3)), strict=True)
+    seconds = [listing(run_metron, args, many) for _ in range(3)]
     assert min(seconds) < 2, seconds
-    assert max(sizes) < 64 << 20

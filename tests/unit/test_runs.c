@@ -208,7 +208,8 @@ static void a_folder_that_may_not_be_read_is_told_and_the_rest_is_found(void **s
 
     (void)state;
     if (geteuid() == 0) {
-        print_message("skip a_folder_that_may_not_be_read_is_told_and_the_rest_is_found: root may read all\n");
+        print_message(
+            "skip a_folder_that_may_not_be_read_is_told_and_the_rest_is_found: root may read all\n");
         skip();
     }
     make_folder("open");

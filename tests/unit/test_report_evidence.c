@@ -1,0 +1,366 @@
+/* What a report gathers from records and events. */
+#include "report_fixture.h"
+
+/* -- Processes of the records -- */
+
+static void counters_are_summed_and_of_levels_the_largest_is_kept(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_processes *processes = report_processes_new(&recording);
+    struct usage_value first[] = {number(HWM, "7", 100), number(READ, "7", 10), text(CMD, "7", "a b"),
+                                  number(HWM, "8", 300)};
+    struct usage_value second[] = {number(HWM, "7", 80), number(READ, "7", 5), text(CMD, "7", "c")};
+    struct usage_record records[] = {record(1, first, 4), record(2, second, 3)};
+    struct report_process top[4];
+    const struct report_process_key *known;
+
+    report_processes_add(processes, &records[0], 1);
+    report_processes_add(processes, &records[1], 1);
+    assert_int_equal(report_processes_top(processes, REPORT_USE_MEMORY, top, 4), 2);
+    assert_string_equal(top[0].subject, "8");
+    assert_string_equal(top[1].subject, "7");
+    assert_string_equal(top[1].command, "c");
+    assert_int_equal(report_processes_top(processes, REPORT_USE_IO, top, 4), 1);
+    size_t count = report_processes_keys(processes, &known);
+    for (size_t i = 0; i < count; i++) {
+        if (known[i].key == &keys[READ])
+            assert_true(top[0].values[i] == 15);
+        if (known[i].key == &keys[HWM])
+            assert_true(top[0].values[i] == 100);
+        if (known[i].key == &keys[RSS])
+            assert_false(top[0].has[i]);
+    }
+    report_processes_free(processes);
+}
+
+static double estimate_of(struct usage_value *values, size_t count, double seconds)
+{
+    struct recording recording = running();
+    struct report_processes *processes = report_processes_new(&recording);
+    struct usage_record one = record(seconds, values, count);
+    struct report_process top[1];
+
+    report_processes_add(processes, &one, seconds);
+    assert_int_equal(report_processes_top(processes, REPORT_USE_CPU, top, 1), 1);
+    report_processes_free(processes);
+    return top[0].cpu_seconds;
+}
+
+static void the_rate_of_a_process_counts_for_the_time_it_was_there(void **state)
+{
+    (void)state;
+    struct usage_value old[] = {number(CPU, "7", 50), number(AGE, "7", 900)};
+    struct usage_value young[] = {number(CPU, "7", 100), number(AGE, "7", 0.25)};
+    struct usage_value other_way_round[] = {number(AGE, "7", 0.25), number(CPU, "7", 100)};
+    struct usage_value ageless[] = {number(CPU, "7", 100)};
+
+    assert_true(fabs(estimate_of(old, 2, 10) - 5) < 1e-9);
+    assert_true(fabs(estimate_of(young, 2, 10) - 0.25) < 1e-9);
+    assert_true(fabs(estimate_of(other_way_round, 2, 10) - 0.25) < 1e-9);
+    assert_true(fabs(estimate_of(ageless, 1, 10) - 10) < 1e-9);
+}
+
+static void cpu_seconds_that_were_counted_are_summed_and_not_estimated(void **state)
+{
+    (void)state;
+    enum { OWN = 0, RATE = 1, AGE_TOO = 2 };
+    struct recorded_key counted[] = {
+        [OWN] = {"proc_own_cpu_seconds", "proc", "clock", NULL, UNIT_SECONDS, SCOPE_PER_PID, TYPE_COUNTER,
+                 REDUCE_DELTA, NULL},
+        [RATE] = keys[CPU],
+        [AGE_TOO] = keys[AGE],
+    };
+    struct recording recording = running();
+    struct report_process top[2];
+
+    recording.keys = counted;
+    recording.key_count = COUNT(counted);
+    struct report_processes *processes = report_processes_new(&recording);
+    assert_ptr_equal(report_processes_counted(processes), &counted[OWN]);
+    for (int i = 0; i < 2; i++) {
+        struct usage_value values[] = {number(OWN, "7", 1.5), number(RATE, "7", 100),
+                                       number(AGE_TOO, "7", 900), number(OWN, "8", 4), number(RATE, "8", 50)};
+        struct usage_record one = record(10, values, COUNT(values));
+        report_processes_add(processes, &one, 10);
+    }
+    assert_int_equal(report_processes_top(processes, REPORT_USE_CPU, top, 2), 2);
+    assert_string_equal(top[0].subject, "8");
+    assert_true(top[0].cpu_seconds == 8 && top[1].cpu_seconds == 3);
+    report_processes_free(processes);
+}
+
+static void one_whose_end_was_told_is_not_ranked_again(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_processes *processes = report_processes_new(&recording);
+    struct usage_value values[] = {number(HWM, "7", 100),  number(READ, "7", 1),   text(START, "7", "t1"),
+                                   number(HWM, "7#2", 90), number(READ, "7#2", 2), text(START, "7#2", "t2")};
+    struct usage_record one = record(1, values, COUNT(values));
+    struct report_process top[4];
+
+    report_processes_add(processes, &one, 1);
+    report_processes_told(processes, 7, "t2", false);
+    assert_int_equal(report_processes_top(processes, REPORT_USE_IO, top, 4), 1);
+    assert_string_equal(top[0].subject, "7");
+    /* Its largest RSS was not told: for memory what was sampled is all there is. */
+    assert_int_equal(report_processes_top(processes, REPORT_USE_MEMORY, top, 4), 2);
+    report_processes_told(processes, 7, "t1", true);
+    assert_int_equal(report_processes_top(processes, REPORT_USE_MEMORY, top, 4), 1);
+    assert_string_equal(top[0].subject, "7#2");
+    report_processes_free(processes);
+}
+
+static void what_the_kernel_told_at_the_end_is_left_to_the_events(void **state)
+{
+    (void)state;
+    static struct recorded_key told[] = {{"exit_cpu_seconds", "exit", "", NULL, UNIT_SECONDS, SCOPE_PER_PID,
+                                          TYPE_COUNTER, REDUCE_DELTA, NULL}};
+    struct recording recording = {.keys = told, .key_count = 1, .events_path = "events.jsonl"};
+    const struct report_process_key *known;
+
+    struct report_processes *processes = report_processes_new(&recording);
+    assert_int_equal(report_processes_keys(processes, &known), 0);
+    report_processes_free(processes);
+    recording.events_path = NULL;
+    processes = report_processes_new(&recording);
+    assert_int_equal(report_processes_keys(processes, &known), 1);
+    report_processes_free(processes);
+}
+
+/* -- Measures of a run without a summary -- */
+
+static void a_run_without_a_summary_is_summed_up_from_its_records(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_measures measures;
+    bool wanted[COUNT(keys)] = {false};
+    struct usage_value calls = {.key = CALLS, .kind = FIELD_JSON, .text = "{\"read\":3,\"write\":1}"};
+    struct usage_value more_calls = {.key = CALLS, .kind = FIELD_JSON, .text = "{\"close\":9,\"read\":4}"};
+    struct usage_value first[] = {number(TOTAL_CPU, NULL, 1.5), number(TOTAL_RSS, NULL, 70),
+                                  number(MEAN_RSS, NULL, 40), number(LIVE, NULL, 9), calls};
+    struct usage_value second[] = {number(TOTAL_CPU, NULL, 0.25), number(TOTAL_RSS, NULL, 60),
+                                   number(MEAN_RSS, NULL, 10), number(LIVE, NULL, 2), more_calls};
+    struct usage_record records[] = {record(1, first, COUNT(first)), record(4, second, COUNT(second))};
+
+    report_measures_init(&measures, &recording);
+    report_measures_want(&measures, wanted);
+    assert_true(wanted[TOTAL_CPU] && wanted[CALLS]);
+    assert_false(wanted[RSS]);
+    report_measures_add(&measures, &records[0], 1);
+    report_measures_add(&measures, &records[1], 3);
+    report_measures_end(&measures);
+    assert_int_equal(measures.count, 5);
+    assert_true(report_measure_find(&measures, "proc_cpu_seconds")->value == 1.75);
+    assert_true(report_measure_find(&measures, "proc_peak_rss_total")->value == 70);
+    assert_true(report_measure_find(&measures, "proc_ave_rss_total")->value == 17.5); /* (40 + 3 x 10) / 4 */
+    assert_true(report_measure_find(&measures, "ledger_live_seconds")->value == 2);
+    const struct report_measure *tally = report_measure_find(&measures, "syscall_counts_total");
+    assert_true(report_tally_amount(&tally->tally, "read") == 7);
+    assert_true(report_tally_amount(&tally->tally, "close") == 9);
+    assert_true(report_tally_amount(&tally->tally, "futex") == 0);
+    report_measures_fini(&measures);
+}
+
+static void a_summary_is_taken_as_it_stands(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct recorded_field fields[] = {
+        {.name = "proc_peak_rss_total", .kind = FIELD_NUMBER, .number = 5},
+        {.name = "proc_ave_rss_total", .kind = FIELD_NUMBER, .number = 4},
+        {.name = "proc_cpu_seconds", .kind = FIELD_NUMBER, .number = 3},
+        {.name = "exit_code", .kind = FIELD_NUMBER, .number = 2},
+    };
+    struct report_measures measures;
+
+    recording.fields = fields;
+    recording.field_count = COUNT(fields);
+    report_measures_init(&measures, &recording);
+    assert_false(measures.from_records);
+    assert_int_equal(measures.count, 3);
+    assert_string_equal(report_measure_find(&measures, "proc_peak_rss_total")->statistic, "peak");
+    assert_string_equal(report_measure_find(&measures, "proc_ave_rss_total")->statistic, "ave");
+    assert_null(report_measure_find(&measures, "proc_cpu_seconds")->statistic);
+    assert_true(report_measure_part(&measures, "proc", "rss_total", "peak")->value == 5);
+    assert_null(report_measure_part(&measures, "io", "rss_total", "peak"));
+    report_measures_fini(&measures);
+}
+
+/* -- Events -- */
+
+static void the_largest_ends_are_kept_in_order(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_events events;
+
+    assert_int_equal(report_events_init(&events, &recording), 0);
+    for (int i = 0; i < 100; i++) {
+        struct recorded_event end = event("exit", 100 + i, 1000);
+        end.has_use = true;
+        end.cpu_seconds = (i * 37) % 100;
+        end.max_rss = i;
+        end.command = i % 2 ? "/usr/bin/cc1 -quiet" : "sh";
+        report_events_add(&events, &end, NULL);
+    }
+    report_events_end(&events);
+    assert_int_equal(events.top_counts[REPORT_USE_CPU], REPORT_ENDS_MAX);
+    for (size_t i = 0; i < REPORT_ENDS_MAX; i++) {
+        assert_true(events.tops[REPORT_USE_CPU][i].cpu_seconds == 99 - (double)i);
+        assert_true(events.tops[REPORT_USE_MEMORY][i].max_rss == 99 - (double)i);
+    }
+    assert_int_equal(events.top_counts[REPORT_USE_IO], 0); /* nobody moved a byte */
+    assert_true(events.cpu_seconds == 4950);
+    struct report_program programs[4];
+    assert_int_equal(report_programs_top(&events, programs, 4), 2);
+    assert_int_equal(programs[0].with_use, 50);
+    assert_true(programs[0].cpu_seconds + programs[1].cpu_seconds == 4950);
+    report_events_fini(&events);
+}
+
+static void lives_and_failures_and_the_busiest_second_are_told(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_events events;
+    struct report_group groups[4];
+
+    assert_int_equal(report_events_init(&events, &recording), 0);
+    for (int i = 0; i < 5; i++) {
+        struct recorded_event birth = event("spawn", 10 + i, i < 3 ? 1002.1 : 1004 + i);
+        birth.command = "grep -q x";
+        report_events_add(&events, &birth, NULL);
+    }
+    for (int i = 0; i < 4; i++) {
+        struct recorded_event end = event("exit", 10 + i, 1010 + i);
+        end.has_exit_code = true;
+        end.exit_code = i == 0 ? 0 : 1;
+        report_events_add(&events, &end, NULL);
+    }
+    report_events_end(&events);
+    assert_int_equal(events.spawned, 5);
+    assert_int_equal(events.ended, 4);
+    assert_int_equal(events.root, 10);
+    assert_true(events.spawn_rate_peak == 3);
+    assert_true(events.spawn_rate_peak_at == 2);
+    assert_false(events.lives_are_exact);
+    assert_true(fabs(events.shortest.seconds - 6) < 1e-9); /* born at 1007, ended at 1013 */
+    assert_true(fabs(events.longest.seconds - 9.9) < 1e-6);
+    assert_string_equal(events.longest.command, "grep -q x"); /* its birth told it */
+    assert_int_equal(report_groups_top(events.failures, groups, 4), 1);
+    assert_int_equal(groups[0].count, 3);
+    assert_int_equal(groups[0].number, 1);
+    assert_string_equal(groups[0].whom, "grep -q x");
+    report_events_fini(&events);
+}
+
+static void who_killed_the_command_is_told(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_events events;
+    struct recorded_event birth = event("spawn", 10, 1000), other = event("spawn", 11, 1000);
+    struct recorded_event kill = event("kill", 11, 1001), fatal = event("kill", 10, 1002);
+
+    assert_int_equal(report_events_init(&events, &recording), 0);
+    report_events_add(&events, &birth, NULL);
+    report_events_add(&events, &other, NULL);
+    kill.has_signal = fatal.has_signal = true;
+    kill.signal_num = 15;
+    kill.sender_name = "nobody";
+    report_events_add(&events, &kill, NULL);
+    assert_false(events.root_killer_is_told);
+    fatal.signal_num = 9;
+    fatal.sender_name = "bash";
+    fatal.sender_pid = 77;
+    report_events_add(&events, &fatal, NULL);
+    assert_true(events.root_killer_is_told);
+    assert_int_equal(events.root_killer, 77);
+    assert_string_equal(events.root_killer_name, "bash");
+    assert_int_equal(report_groups_total(events.kills), 2);
+    report_events_fini(&events);
+}
+
+static void a_program_is_the_last_part_of_the_first_word(void **state)
+{
+    (void)state;
+    char name[REPORT_GROUP_TEXT_MAX];
+
+    assert_string_equal(report_program_name("/usr/lib/gcc/cc1 -quiet a/b.c", name), "cc1");
+    assert_string_equal(report_program_name("sh -c 'x /y'", name), "sh");
+    assert_string_equal(report_program_name("'/opt/my tools/run me' x", name), "run me");
+    assert_string_equal(report_program_name("", name), "");
+    char endless[4096];
+    memset(endless, 'x', sizeof(endless) - 1);
+    endless[sizeof(endless) - 1] = '\0';
+    assert_int_equal(strlen(report_program_name(endless, name)), REPORT_GROUP_TEXT_MAX - 1);
+}
+
+static void hostile_times_and_endless_commands_do_no_harm(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_events events;
+    static char endless[100000];
+    const double times[] = {NAN, INFINITY, -INFINITY, -1e300, 1e300, 0};
+
+    memset(endless, 'e', sizeof(endless) - 1);
+    assert_int_equal(report_events_init(&events, &recording), 0);
+    for (size_t i = 0; i < COUNT(times); i++) {
+        struct recorded_event birth = event("spawn", 1, times[i]), end = event("exit", 1, times[i]);
+        birth.command = end.command = endless;
+        end.has_exit_code = true;
+        end.exit_code = 1;
+        report_events_add(&events, &birth, NULL);
+        report_events_add(&events, &end, NULL);
+    }
+    report_events_end(&events);
+    assert_true(events.spawn_rate_peak <= 1);
+    report_events_fini(&events);
+}
+
+static void groups_past_the_limit_are_only_counted(void **state)
+{
+    (void)state;
+    struct report_groups *groups = report_groups_new();
+    struct report_group top[2];
+    char name[32];
+
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < REPORT_GROUPS_MAX + 10; i++) {
+            (void)snprintf(name, sizeof(name), "command %d", i);
+            report_groups_count(groups, 1, NULL, name);
+        }
+    report_groups_count(groups, 1, NULL, "command 3");
+    assert_int_equal(report_groups_size(groups), REPORT_GROUPS_MAX);
+    assert_int_equal(report_groups_total(groups), 2 * (REPORT_GROUPS_MAX + 10) + 1);
+    assert_int_equal(report_groups_top(groups, top, 2), 2);
+    assert_string_equal(top[0].whom, "command 3");
+    assert_int_equal(top[0].count, 3);
+    assert_string_equal(top[1].whom, "command 0");
+    report_groups_free(groups);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counters_are_summed_and_of_levels_the_largest_is_kept),
+        cmocka_unit_test(the_rate_of_a_process_counts_for_the_time_it_was_there),
+        cmocka_unit_test(cpu_seconds_that_were_counted_are_summed_and_not_estimated),
+        cmocka_unit_test(one_whose_end_was_told_is_not_ranked_again),
+        cmocka_unit_test(what_the_kernel_told_at_the_end_is_left_to_the_events),
+        cmocka_unit_test(a_run_without_a_summary_is_summed_up_from_its_records),
+        cmocka_unit_test(a_summary_is_taken_as_it_stands),
+        cmocka_unit_test(the_largest_ends_are_kept_in_order),
+        cmocka_unit_test(lives_and_failures_and_the_busiest_second_are_told),
+        cmocka_unit_test(who_killed_the_command_is_told),
+        cmocka_unit_test(a_program_is_the_last_part_of_the_first_word),
+        cmocka_unit_test(hostile_times_and_endless_commands_do_no_harm),
+        cmocka_unit_test(groups_past_the_limit_are_only_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -20,21 +20,6 @@
 #include "view/plot.h"
 #include "view/plot_cairo.h"
 
-#ifdef __SANITIZE_ADDRESS__
-/* What fontconfig has read it keeps until the end, where the leak checker does not find it. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libfontconfig";
-}
-
-__attribute__((visibility("default"))) const char *__lsan_default_options(void);
-const char *__lsan_default_options(void)
-{
-    return "print_suppressions=0";
-}
-#endif
-
 enum argument { LEVEL = 1, FORMAT, OUTPUT, SIZE, RECORDER, KEYS, CPU, MEMORY, RUN, ARGUMENT_COUNT };
 
 static bool as_told(void *context, const struct recorder *recorder)

@@ -7,7 +7,8 @@
  *         suggest_offer(&suggest, name);
  *     suggest_text(&suggest, "--", text);
  *
- * Near means few edits, or containing the wrong name whole. A name that is offered twice counts once. Nothing is copied: names must outlive the struct.
+ * Near means few edits, or containing the wrong name whole. A name that is offered twice counts once. Nothing
+ * is copied: names must outlive the struct.
  */
 #ifndef METRON_BASE_SUGGEST_H
 #define METRON_BASE_SUGGEST_H

@@ -284,6 +284,7 @@ static int parse_comparison(struct parser *parser, size_t *out)
     return code < 0 ? code : added;
 }
 
+/* NOLINTBEGIN(misc-no-recursion): at most FILTER_DEPTH_MAX parentheses deep */
 static int parse_primary(struct parser *parser, size_t *out)
 {
     skip_blanks(parser);
@@ -346,6 +347,7 @@ static int parse_or(struct parser *parser, size_t *out)
     }
     return code;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 static int parse_whole(struct parser *parser)
 {

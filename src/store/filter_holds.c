@@ -160,6 +160,7 @@ static int compare(const struct filter_node *node, const struct recording *recor
     return field->kind == FIELD_BOOLEAN ? compare_boolean(node, field) : compare_text(node, field, error);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as the parser let it be */
 static int holds(const struct filter *filter, size_t index, const struct recording *recording, size_t *place,
                  struct metron_error *error)
 {
@@ -186,6 +187,7 @@ static int holds(const struct filter *filter, size_t index, const struct recordi
         *place = node->value.place;
     return left;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 int filter_holds(const struct filter *filter, const struct recording *recording, size_t *place,
                  struct metron_error *error)

@@ -40,6 +40,7 @@ static int find_only_run(const char *folder, struct strbuf *info, struct metron_
 
     if (!entries)
         return error_set(error, -errno, "%s: %s", folder, strerror(errno));
+    /* cppcheck-suppress readdirCalled ; a stream of our own */
     for (struct dirent *entry; (entry = readdir(entries));) {
         if (!text_ends_with(entry->d_name, INFO))
             continue;

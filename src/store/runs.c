@@ -151,6 +151,7 @@ static int read_folder(struct walk *walk, const struct pending *folder)
     }
     for (;;) {
         errno = 0;
+        /* cppcheck-suppress readdirCalled ; a stream of our own */
         entry = readdir(stream);
         if (!entry)
             break;

@@ -113,7 +113,7 @@ static int by_size(const void *a, const void *b)
 /* Those of sorted fields that are shown come first, in their order: how many. */
 static size_t fold(const struct comparison_field **fields, size_t count)
 {
-    size_t shown = 0, factors = 0, points = 0;
+    size_t shown = 0, of_kind[2] = {0}; /* factors, points */
 
     for (size_t i = 0; i < count; i++) {
         const struct comparison_field *field = fields[i];
@@ -123,9 +123,10 @@ static size_t fold(const struct comparison_field **fields, size_t count)
         for (size_t j = 0; j < shown; j++)
             of_source += (fields[j]->unit == UNIT_PERCENT) == is_points && field->family &&
                          fields[j]->family && strcmp(fields[j]->family, field->family) == 0;
-        if (of_source >= OF_A_SOURCE_SHOWN || (is_points ? points >= POINTS_SHOWN : factors >= FACTORS_SHOWN))
+        if (of_source >= OF_A_SOURCE_SHOWN ||
+            of_kind[is_points] >= (is_points ? POINTS_SHOWN : FACTORS_SHOWN))
             continue;
-        *(is_points ? &points : &factors) += 1;
+        of_kind[is_points]++;
         fields[shown++] = field;
     }
     return shown;

@@ -191,7 +191,7 @@ static void legend_title(struct legend *legend, const struct plot_panel *panel,
 static size_t most_of_label(const struct screen *screen, const struct plot_panel *panel)
 {
     const size_t mains = count_mains(panel);
-    const size_t beside = mains < 2 ? 1 : mains < 2 * LEGEND_ROWS_MOST ? 2 : 3;
+    const size_t beside = mains < 2 ? 1 : mains < (size_t)2 * LEGEND_ROWS_MOST ? 2 : 3;
 
     return (screen->columns - (beside > 1 ? LEGEND_MORE : 0)) / beside - (beside > 1 ? 5 : 0);
 }

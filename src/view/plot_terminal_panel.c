@@ -139,10 +139,11 @@ static const char *ink_color(const struct plot_panel *panel, uint8_t ink, char t
 
     if (ink == PLOT_CANVAS_BLANK)
         return NULL;
-    if (ink >= INK_LEVELS && ink < INK_BANDS)
-        return levels[panel->levels[ink - INK_LEVELS].kind];
     const bool is_band = ink >= INK_BANDS;
-    const struct plot_line *line = &panel->lines[is_band ? (size_t)ink - INK_BANDS : ink_of(panel, ink)];
+    if (!is_band && ink >= INK_LEVELS)
+        return levels[panel->levels[(ink - INK_LEVELS) % PLOT_LEVELS_MAX].kind];
+    const size_t index = (size_t)(is_band ? ink - INK_BANDS : ink) % PLOT_LINES_MAX;
+    const struct plot_line *line = &panel->lines[is_band ? index : ink_of(panel, index)];
     const bool is_bold = line->role == (line->banded ? PLOT_MEAN : PLOT_MAIN) && !is_band;
     (void)snprintf(text, 8, "%s%s",
                    is_bold                                 ? "1;"

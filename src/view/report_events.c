@@ -105,7 +105,7 @@ void report_events_fini(struct report_events *events)
         alive_remove(inner, inner->alive);
     while (inner && inner->programs) {
         struct program *program = inner->programs;
-        HASH_DEL(inner->programs, program);
+        HASH_DEL(inner->programs, program); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
         free(program);
     }
     if (inner)
@@ -204,7 +204,7 @@ static void keep_if_large(struct report_events *events, enum report_use use, con
 
 static struct program *program_of(struct report_events_inner *inner, const char *command)
 {
-    char name[REPORT_GROUP_TEXT_MAX];
+    char name[REPORT_GROUP_TEXT_MAX] = "";
     struct program *program = NULL;
 
     (void)report_program_name(command, name);

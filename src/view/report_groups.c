@@ -32,7 +32,7 @@ void report_groups_free(struct report_groups *groups)
     if (!groups)
         return;
     HASH_ITER (hh, groups->map, entry, next) {
-        HASH_DEL(groups->map, entry);
+        HASH_DEL(groups->map, entry); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
         free(entry);
     }
     free(groups);
@@ -65,7 +65,7 @@ static struct entry *entry_new(const char *key, size_t length, int number, size_
 
 void report_groups_count(struct report_groups *groups, int number, const char *who, const char *whom)
 {
-    char key[sizeof(number) + 2 * (REPORT_GROUP_TEXT_MAX + 1)];
+    char key[sizeof(number) + (size_t)2 * (REPORT_GROUP_TEXT_MAX + 1)];
     struct entry *entry = NULL;
 
     who = who ? who : "";

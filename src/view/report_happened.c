@@ -243,6 +243,7 @@ void report_anomalies(struct report_page *page, const struct report_evidence *ev
     struct report_section *section = report_section_add(page, "anomalies", "Anomalies");
     struct report_item *table = report_add_table(section, "found", NULL, columns, COLUMNS, rows);
 
+    /* cppcheck-suppress knownConditionTrueFalse ; rows is 0 only sometimes */
     for (size_t i = 0; i < rows; i++) {
         const struct report_notable *one = &anomalies[i];
         struct report_value *row = report_add_row(table);

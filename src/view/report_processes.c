@@ -124,7 +124,7 @@ void report_processes_free(struct report_processes *processes)
     if (!processes)
         return;
     HASH_ITER (hh, processes->map, entry, next) {
-        HASH_DEL(processes->map, entry);
+        HASH_DEL(processes->map, entry); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
         entry_free(entry);
     }
     free(processes->slots);

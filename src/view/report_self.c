@@ -130,7 +130,7 @@ static void say_missing(struct report_section *section)
     const char *label = "not measured";
     struct report_item *item = section->first;
 
-    for (bool done = !item; !done; item = item->next) {
+    for (bool done = !item; item && !done; item = item->next) {
         done = item == last;
         if (item->for_programs)
             continue;

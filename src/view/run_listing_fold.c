@@ -71,7 +71,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 static void number_methods(struct run_listing *listing, size_t index)
 {
     struct listing_column *column = &listing->columns[index];
-    struct listing_method methods[LISTING_METHODS_MAX];
+    struct listing_method methods[LISTING_METHODS_MAX] = {0};
     uint32_t seen = 0, bits;
     size_t place[LISTING_METHODS_MAX], next = 0;
 
@@ -136,17 +136,18 @@ static void fold_cell(const struct listing_column *column, struct listing_cell *
 
     if (!next->there)
         return;
-    if (group->with_value == 0) {
-        *group = *next;
-    } else if (!group->there) {
+    bool is_first = group->with_value == 0;
+    bool is_shared = column->fold == FOLD_SHARED || column->fold == FOLD_SUM;
+
+    if (!is_first && !group->there)
         return; /* they differ already */
+    if (is_first || (!is_shared && is_replaced(column->fold, group, next))) {
+        *group = *next;
     } else if (column->fold == FOLD_SUM && is_number(group) && is_number(next)) {
         group->number += next->number;
         group->note = group->note == next->note ? group->note : NULL;
-    } else if (column->fold == FOLD_SHARED || column->fold == FOLD_SUM) {
+    } else if (is_shared) {
         group->there = compare_cells(group, next) == 0;
-    } else if (is_replaced(column->fold, group, next)) {
-        *group = *next;
     }
     group->with_value = with_value;
     group->methods = methods;

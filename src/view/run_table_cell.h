@@ -24,6 +24,6 @@ struct table_cell {
 
 void table_cell_init(struct table_cell *cell, const struct run_listing *listing);
 void table_cell_fini(struct table_cell *cell);
-void table_cell_make(struct table_cell *cell, const struct listing_row *row, size_t column);
+void table_cell_make(struct table_cell *out, const struct listing_row *row, size_t index);
 
 #endif

@@ -134,7 +134,7 @@ void run_table_legend(struct strbuf *out, const struct run_listing *listing,
         if (legend->shown[i] && listing->columns[i].field && !is_told_before(listing, legend->shown, i))
             add_column(&single, &lines, &listing->columns[i], width > WIDTH_MIN ? width : WIDTH_MIN);
     /* Those that do not fit into one line have one each. */
-    bool apart = text_width(strbuf_text(&single), single.length) > width;
+    bool apart = single.data && text_width(strbuf_text(&single), single.length) > width;
     for (char *next; apart && (next = strstr(single.data, "; ")) != NULL;) {
         memmove(next, next + 1, strlen(next)); /* with its end */
         next[0] = '\n';

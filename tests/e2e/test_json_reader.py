@@ -2,15 +2,14 @@
 
 import json
 import os
+import pathlib
 import random
 import struct
 import subprocess
 
 import pytest
 
-from conftest import TESTS
-
-BASE = TESTS.parent / "src" / "base"
+BASE = pathlib.Path(__file__).resolve().parents[2] / "src" / "base"
 
 # Reads a value a line: "no", or "yes" and, of a number, its bits.
 PROGRAM = r"""

@@ -2,14 +2,14 @@
 
 import json
 import os
+import pathlib
 import random
 import resource
 import subprocess
 
 import pytest
 
-from conftest import TESTS
-
+TESTS = pathlib.Path(__file__).resolve().parents[1]
 RECORDINGS = TESTS / "fixtures" / "recordings"
 GOLDEN = TESTS / "golden" / "pp"
 

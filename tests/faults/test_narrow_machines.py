@@ -100,6 +100,6 @@ def test_clocks_of_another_time_namespace_change_nothing(run_metron):
                      outer=prefix)
     assert run.returncode == 0
     (shares,) = per_pid(run.usage, "proc_pdcpu").values()
-    assert max(shares) <= 110
+    assert max(shares) <= 150, "a late sample makes it a little more than 100; a shifted clock makes nonsense"
     (ages,) = per_pid(run.usage, "proc_etime").values()
     assert 0 <= ages[-1] < 30

@@ -15,7 +15,6 @@ struct event_reader {
     struct arena arena; /* of the texts of this event */
     struct recorded_event event;
     bool has_wall, no_memory;
-    size_t damaged, first_damaged;
 };
 
 static int reader_new(struct event_reader **out, struct metron_error *error)
@@ -226,14 +225,12 @@ int event_reader_next(struct event_reader *reader, const struct recorded_event *
     struct json_text line;
 
     for (;;) {
-        int code = line_reader_next(&reader->lines, &line);
+        int code = line_reader_next_filled(&reader->lines, &line);
 
-        if (code == 0 || (code < 0 && code != -E2BIG))
+        if (code != 1)
             return code;
-        if (code == 1 && line_is_blank(&line))
-            continue;
 
-        bool whole_line = code == 1 && parse_line(reader, &line);
+        bool whole_line = parse_line(reader, &line);
 
         if (reader->no_memory || reader->json.scratch.failed)
             return -ENOMEM;
@@ -241,16 +238,13 @@ int event_reader_next(struct event_reader *reader, const struct recorded_event *
             *out = &reader->event;
             return 1;
         }
-        if (reader->damaged++ == 0)
-            reader->first_damaged = reader->lines.line_number;
+        line_reader_count_damage(&reader->lines);
     }
 }
 
 size_t event_reader_damaged(const struct event_reader *reader, size_t *first_line)
 {
-    if (first_line)
-        *first_line = reader->first_damaged;
-    return reader->damaged;
+    return line_reader_damaged(&reader->lines, first_line);
 }
 
 void event_reader_free(struct event_reader *reader)

@@ -126,12 +126,37 @@ int line_reader_next(struct line_reader *reader, struct json_text *line)
     }
 }
 
-bool line_is_blank(const struct json_text *line)
+static bool is_blank(const struct json_text *line)
 {
     for (size_t i = 0; i < line->length; i++)
         if (line->bytes[i] != ' ' && line->bytes[i] != '\t' && line->bytes[i] != '\r')
             return false;
     return true;
+}
+
+int line_reader_next_filled(struct line_reader *reader, struct json_text *line)
+{
+    for (;;) {
+        int code = line_reader_next(reader, line);
+
+        if (code == -E2BIG)
+            line_reader_count_damage(reader);
+        else if (code != 1 || !is_blank(line))
+            return code;
+    }
+}
+
+void line_reader_count_damage(struct line_reader *reader)
+{
+    if (reader->damaged++ == 0)
+        reader->first_damaged = reader->line_number;
+}
+
+size_t line_reader_damaged(const struct line_reader *reader, size_t *first_line)
+{
+    if (first_line)
+        *first_line = reader->first_damaged;
+    return reader->damaged;
 }
 
 void line_reader_fini(struct line_reader *reader)

@@ -145,28 +145,23 @@ int usage_reader_next(struct usage_reader *reader, const struct usage_record **o
     struct json_text line;
 
     for (;;) {
-        int code = line_reader_next(&reader->lines, &line);
+        int code = line_reader_next_filled(&reader->lines, &line);
 
-        if (code == 0 || (code < 0 && code != -E2BIG))
+        if (code != 1)
             return code;
-        if (code == 1 && line_is_blank(&line))
-            continue;
-        if (code == 1 && parse_line(reader, &line)) {
+        if (parse_line(reader, &line)) {
             *out = &reader->record;
             return reader->no_memory ? -ENOMEM : 1;
         }
         if (reader->no_memory || reader->json.scratch.failed)
             return -ENOMEM;
-        if (reader->damaged++ == 0)
-            reader->first_damaged = reader->lines.line_number;
+        line_reader_count_damage(&reader->lines);
     }
 }
 
 size_t usage_reader_damaged(const struct usage_reader *reader, size_t *first_line)
 {
-    if (first_line)
-        *first_line = reader->first_damaged;
-    return reader->damaged;
+    return line_reader_damaged(&reader->lines, first_line);
 }
 
 void usage_reader_free(struct usage_reader *reader)

@@ -35,8 +35,6 @@ struct usage_reader {
     size_t slot_mask;
     uint32_t *lengths; /* owned: of the names of the keys */
     struct duct_rates *rates;
-
-    size_t damaged, first_damaged;
 };
 
 /* Takes the value that stands next as the value of a key, whatever its scope; passes over it where it is not

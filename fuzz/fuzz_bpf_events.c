@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/bpf_events.h"
+#include "probe/bpf/events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

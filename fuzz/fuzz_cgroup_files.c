@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/cgroup_files.h"
+#include "probe/cgroup/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

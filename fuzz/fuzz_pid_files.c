@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "probe/pid_files.h"
+#include "probe/pid/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

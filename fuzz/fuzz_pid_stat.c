@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/pid_stat.h"
+#include "probe/pid/stat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "store/json_pieces.h"
-#include "view/pretty.h"
+#include "store/recording/json_pieces.h"
+#include "view/pretty/pretty.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "store/event_reader.h"
+#include "store/recording/event_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/strace_messages.h"
-#include "probe/strace_table.h"
+#include "probe/strace/messages.h"
+#include "probe/strace/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/recording_reader.h"
-#include "store/usage_reader.h"
+#include "store/recording/reader.h"
+#include "store/recording/usage_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include "loop/kernel_events.h"
 #include "loop/syscall_counts.h"
 #include "probe/allowance.h"
-#include "probe/cgroup_target.h"
+#include "probe/cgroup/target.h"
 #include "probe/kernel.h"
 #include "schema/registry.h"
 #include "schema/run_info.h"

@@ -12,10 +12,10 @@
 #include "cmd/commands.h"
 #include "cmd/recorder.h"
 #include "learn/comparison.h"
-#include "store/filter.h"
-#include "store/recording_reader.h"
+#include "store/filter/filter.h"
+#include "store/recording/reader.h"
 #include "store/runs.h"
-#include "view/diff_text.h"
+#include "view/diff/text.h"
 
 static const struct command_description description = {
     .name = "diff",

@@ -14,7 +14,7 @@
 #include "probe/companion.h"
 #include "probe/connector.h"
 #include "probe/kernel.h"
-#include "probe/strace_program.h"
+#include "probe/strace/program.h"
 #include "view/doctor.h"
 #include "view/wrap.h"
 

@@ -14,9 +14,9 @@
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "publish/exporter.h"
-#include "store/event_reader.h"
-#include "store/recording_reader.h"
-#include "store/usage_reader.h"
+#include "store/recording/event_reader.h"
+#include "store/recording/reader.h"
+#include "store/recording/usage_reader.h"
 
 static const struct command_description description = {
     .name = "export",

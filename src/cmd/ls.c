@@ -16,14 +16,14 @@
 #include "cmd/commands.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
-#include "store/filter.h"
-#include "store/recording_reader.h"
+#include "store/filter/filter.h"
+#include "store/recording/reader.h"
 #include "store/runs.h"
-#include "view/recorded_summary.h"
-#include "view/run_columns.h"
-#include "view/run_list_text.h"
-#include "view/run_listing.h"
-#include "view/run_table.h"
+#include "view/list/columns.h"
+#include "view/list/listing.h"
+#include "view/list/recorded_summary.h"
+#include "view/list/table.h"
+#include "view/list/text.h"
 
 #define FIELDS_MAX 256
 

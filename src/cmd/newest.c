@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 #include "store/runs.h"
 
 char *standard_folder(const struct settings *settings)

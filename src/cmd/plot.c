@@ -15,10 +15,10 @@
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "probe/companion.h"
-#include "store/recording_reader.h"
-#include "view/plot.h"
-#include "view/plot_cairo.h"
-#include "view/plot_terminal.h"
+#include "store/recording/reader.h"
+#include "view/plot/cairo.h"
+#include "view/plot/plot.h"
+#include "view/plot/terminal.h"
 
 static const struct command_description description = {
     .name = "plot",

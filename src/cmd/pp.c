@@ -1,6 +1,7 @@
 /*
- * metron pp: pretty-print a file of a recorded run. Files are read piece by piece (store/json_pieces.h) and
- * written as they are read, so that a file of any length takes little memory and a pipe is followed.
+ * metron pp: pretty-print a file of a recorded run. Files are read piece by piece
+ * (store/recording/json_pieces.h) and written as they are read, so that a file of any length takes little
+ * memory and a pipe is followed.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/commands.h"
-#include "store/json_pieces.h"
+#include "store/recording/json_pieces.h"
 #include "view/colors.h"
-#include "view/pretty.h"
-#include "view/pretty_units.h"
+#include "view/pretty/pretty.h"
+#include "view/pretty/units.h"
 
 #define COMPLAINTS_MAX 10 /* in one file; then only their number is told */
 

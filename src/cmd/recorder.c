@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "probe/pid_stat.h"
+#include "probe/pid/stat.h"
 
 static bool same_boot(const char *boot_id)
 {

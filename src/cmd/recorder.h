@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 
 /* A recorder_lives; `context` is not used. One of this machine is looked for; one of another (a batch job,
  * seen from the login node) lives as long as its records come: ten minutes without one, or three times the

@@ -10,8 +10,8 @@
 #include "cmd/commands.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
-#include "store/recording_reader.h"
-#include "view/run_report.h"
+#include "store/recording/reader.h"
+#include "view/report/report.h"
 
 static const struct command_description description = {
     .name = "report",

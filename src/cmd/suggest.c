@@ -9,9 +9,9 @@
 #include "cmd/commands.h"
 #include "cmd/recorder.h"
 #include "learn/suggestion.h"
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 #include "store/runs.h"
-#include "view/suggestion_text.h"
+#include "view/suggestion/text.h"
 
 static const struct command_description description = {
     .name = "suggest",

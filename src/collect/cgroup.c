@@ -1,6 +1,6 @@
 /*
  * The target's control group: an own leaf, or the group metron was started in (cgroup_scope says which). What
- * is read, and from which files of v1 and v2, is in probe/cgroup_reader.c; this is the table of what becomes
+ * is read, and from which files of v1 and v2, is in probe/cgroup/reader.c; this is the table of what becomes
  * of it.
  */
 #include "collect/collector.h"
@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "probe/cgroup_files.h"
-#include "probe/cgroup_reader.h"
+#include "probe/cgroup/files.h"
+#include "probe/cgroup/reader.h"
 
 /* The first fields are the facts of the reader, by the same numbers. */
 enum { MEM_ANON_SHMEM = CGROUP_FACT_COUNT, MEM_LIMIT, SCOPE, FIELD_COUNT };

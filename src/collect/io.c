@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "probe/breakage.h"
 #include "probe/kernel.h"
-#include "probe/pid_files.h"
+#include "probe/pid/files.h"
 
 enum {
     READ_BYTES,

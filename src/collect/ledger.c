@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "probe/breakage.h"
-#include "probe/cgroup_reader.h"
+#include "probe/cgroup/reader.h"
 
 enum { LIVE_SECONDS, REAPED_SECONDS, UNACCOUNTED_SECONDS, FIELD_COUNT };
 

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 #include "probe/lifecycle.h"
 #include "tree/tree.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/units.h"
 #include "loop/run_state.h"
-#include "probe/cgroup_files.h"
-#include "probe/cgroup_target.h"
+#include "probe/cgroup/files.h"
+#include "probe/cgroup/target.h"
 #include "probe/oom_watch.h"
 #include "tree/tree.h"
 

@@ -31,7 +31,7 @@
 #include "loop/run_state.h"
 #include "loop/sampler.h"
 #include "loop/ticker.h"
-#include "probe/cgroup_target.h"
+#include "probe/cgroup/target.h"
 #include "probe/oom_watch.h"
 #include "reduce/headline.h"
 

@@ -9,8 +9,8 @@
 #include <uthash.h>
 
 #include "base/clock.h"
-#include "probe/bpf_programs.h"
-#include "probe/strace_program.h"
+#include "probe/bpf/programs.h"
+#include "probe/strace/program.h"
 
 #define ATTACH_TIMEOUT_MS 5000
 

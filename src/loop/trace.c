@@ -28,8 +28,8 @@
 #include "launch/descriptor.h"
 #include "launch/signals.h"
 #include "probe/kernel.h"
-#include "probe/strace_program.h"
-#include "probe/strace_target.h"
+#include "probe/strace/program.h"
+#include "probe/strace/target.h"
 #include "tree/tree.h"
 
 #define ATTACH_LIMIT_MS 10000

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "store/recording_reader.h"
-#include "view/plot.h"
-#include "view/plot_cairo.h"
+#include "store/recording/reader.h"
+#include "view/plot/cairo.h"
+#include "view/plot/plot.h"
 
 enum argument { LEVEL = 1, FORMAT, OUTPUT, SIZE, RECORDER, KEYS, CPU, MEMORY, RUN, ARGUMENT_COUNT };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "probe/cgroup_files.h"
+#include "probe/cgroup/files.h"
 
 #define FILE_NAME_ROOM   32   /* for "/" and the longest name read, and NUL */
 #define NUMBER_SIZE      64   /* for a file that holds a number or two */

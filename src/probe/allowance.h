@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "probe/cgroup_place.h"
+#include "probe/cgroup/place.h"
 #include "probe/kernel.h"
 
 #define ALLOWANCE_BY_SIZE 256

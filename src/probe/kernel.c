@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "probe/digits.h"
 #include "probe/numbers_dir.h"
-#include "probe/pid_stat.h"
+#include "probe/pid/stat.h"
 #include "probe/system_files.h"
 
 #define CPU_SET_LIMIT (1 << 20) /* more CPUs than any kernel can be built for */

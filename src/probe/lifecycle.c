@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 #include "probe/connector.h"
 
 /* An ordinary user's receive buffer holds some 500 events of the connector. */

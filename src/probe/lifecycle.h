@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "probe/pid_files.h"
+#include "probe/pid/files.h"
 
 enum lifecycle_what {
     LIFECYCLE_FORK,         /* a process was born */

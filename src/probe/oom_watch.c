@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "probe/cgroup_files.h"
-#include "probe/cgroup_group.h"
+#include "probe/cgroup/files.h"
+#include "probe/cgroup/group.h"
 
 /* Who is killed takes a while to go: his memory is freed first. */
 #define JUST_NOW_NS (NS_PER_SECOND / 2)

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "probe/cgroup_target.h"
+#include "probe/cgroup/target.h"
 
 enum oom_kind {
     OOM_NONE,

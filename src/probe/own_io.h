@@ -10,7 +10,7 @@
 #ifndef METRON_PROBE_OWN_IO_H
 #define METRON_PROBE_OWN_IO_H
 
-#include "probe/pid_files.h"
+#include "probe/pid/files.h"
 
 /* Of the calling process, so far, and how many threads it has: one that ends adds its own to this, so two
  * readings compare only if they have the same number. -EAGAIN: the other threads are too busy to get a

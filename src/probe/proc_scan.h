@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "probe/pid_reader.h"
+#include "probe/pid/reader.h"
 
 /* Calls `visit` for every pid, in the order of the kernel (ascending). Returns their number or a negative
  * errno. */

@@ -77,7 +77,7 @@ enum choice_record_types {
 };
 enum choice_mode { CHOICE_MODE_NEW_SESSION, CHOICE_MODE_CURRENT_SESSION };
 enum choice_wait { CHOICE_WAIT_ROOT, CHOICE_WAIT_TREE };
-/* In the order of enum cgroup_mode (probe/cgroup_target.h). */
+/* In the order of enum cgroup_mode (probe/cgroup/target.h). */
 enum choice_syscalls { CHOICE_SYSCALLS_OFF, CHOICE_SYSCALLS_SUMMARY };
 enum choice_cgroup { CHOICE_CGROUP_AUTO, CHOICE_CGROUP_OWN, CHOICE_CGROUP_INHERITED, CHOICE_CGROUP_OFF };
 enum choice_events { CHOICE_EVENTS_AUTO, CHOICE_EVENTS_BPF, CHOICE_EVENTS_CONNECTOR, CHOICE_EVENTS_OFF };

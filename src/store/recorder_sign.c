@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 
 #define TAIL_BYTES ((size_t)1 << 20) /* some records, also of a thousand processes */
 #define STAMP_SIZE 64

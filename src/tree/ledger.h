@@ -20,8 +20,8 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "probe/pid_files.h"
-#include "probe/pid_stat.h"
+#include "probe/pid/files.h"
+#include "probe/pid/stat.h"
 
 enum ledger_count {
     LEDGER_MINOR_FAULTS,

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 #include "probe/process_clock.h"
 #include "tree/members.h"
 

@@ -28,8 +28,8 @@ def project(programs):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is missing")
     folder = programs / "project"
-    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("meson.build", "plot_cairo*"))
-    (folder / "Makefile").write_text(MAKEFILE.format(rooms=" ".join(f"{room}/*.c" for room in ROOMS)), encoding="utf-8")
+    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("meson.build", "cairo*"))
+    (folder / "Makefile").write_text(MAKEFILE.format(rooms=" ".join(f"{room}/*.c {room}/*/*.c" for room in ROOMS)), encoding="utf-8")
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o777 if path.is_dir() else 0o666)
     yield folder

@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 
 enum { PATIENCE_MS = 3000, TEXT_MAX = 8192 };
 

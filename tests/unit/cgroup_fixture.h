@@ -24,8 +24,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "probe/cgroup_leaf.h"
-#include "probe/cgroup_place.h"
+#include "probe/cgroup/leaf.h"
+#include "probe/cgroup/place.h"
 
 /* ---- this machine's ---- */
 

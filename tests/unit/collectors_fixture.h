@@ -10,7 +10,7 @@
 #include "tree_fixture.h"
 
 #include "probe/breakage.h"
-#include "probe/cgroup_files.h"
+#include "probe/cgroup/files.h"
 #include "schema/registry.h"
 
 static struct registry registry;

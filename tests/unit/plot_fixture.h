@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "schema/recording.h"
-#include "view/plot.h"
+#include "view/plot/plot.h"
 
 enum made_key {
     RSS,

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 
 #define RECORDINGS METRON_FIXTURES "/recordings/"
 #define DUCT       "2026.11.15T18.30.00-4711_"

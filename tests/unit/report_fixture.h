@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "view/report_methods.h"
-#include "view/run_report.h"
+#include "view/report/methods.h"
+#include "view/report/report.h"
 
 #define COUNT(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 

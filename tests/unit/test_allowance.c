@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "probe/cgroup_files.h"
+#include "probe/cgroup/files.h"
 
 #define LAYOUTS METRON_FIXTURES "/cgroup/"
 #define GIB     (UINT64_C(1) << 30)

@@ -1,7 +1,7 @@
 /*
  * System calls counted in the kernel: children that execute this very program make a known number of them.
  */
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 
 #include <pthread.h>
 

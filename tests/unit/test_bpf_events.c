@@ -1,5 +1,5 @@
 /* Records of our kernel-side programs: each kind as the kernel writes it, and bytes it never would. */
-#include "probe/bpf_events.h"
+#include "probe/bpf/events.h"
 
 #include <errno.h>
 #include <setjmp.h>

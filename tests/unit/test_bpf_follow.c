@@ -2,7 +2,7 @@
  * Following processes that live already. The programs of these tests know no spawner: a child is a stranger
  * to them until it is named.
  */
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* Loading our programs, and that nothing is left behind; and what those learn who may not. */
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -9,7 +9,7 @@
 #include <linux/bpf.h>
 
 #include "bpf_fixture.h"
-#include "probe/bpf_state.h"
+#include "probe/bpf/state.h"
 
 /* The kernel's numbers of what is held: programs and links. */
 struct held {

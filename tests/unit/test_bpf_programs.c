@@ -2,14 +2,14 @@
  * What our programs tell of processes as it happens, from this machine's kernel: births, programs, deaths and
  * signals of children whose fate is known, against what wait4 and /proc say of the same processes.
  */
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 
 #include "bpf_fixture.h"
-#include "probe/pid_files.h"
-#include "probe/pid_stat.h"
+#include "probe/pid/files.h"
+#include "probe/pid/stat.h"
 
 static void execute_shell(void)
 {

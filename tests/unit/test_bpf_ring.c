@@ -2,7 +2,7 @@
  * The reading side of a BPF ring buffer, on a file laid out as the kernel lays out its own. The kernel maps
  * the data twice; a file cannot, so what is written here is written twice.
  */
-#include "probe/bpf_ring.h"
+#include "probe/bpf/ring.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * Reading processes in one call: what the reader of tasks tells, field by field, against /proc's account of
  * the same processes. They sleep while they are compared, so that both must say the same.
  */
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/utsname.h>
 
 #include "bpf_fixture.h"
-#include "probe/pid_files.h"
-#include "probe/pid_stat.h"
+#include "probe/pid/files.h"
+#include "probe/pid/stat.h"
 
 enum { SLEEPING = 1, STOPPED = 4, ZOMBIE = 0x20 }; /* the kernel's bits */
 

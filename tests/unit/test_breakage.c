@@ -14,7 +14,7 @@
 
 #include "probe/connector.h"
 #include "probe/kernel.h"
-#include "probe/pid_dir.h"
+#include "probe/pid/dir.h"
 #include "probe/process_clock.h"
 
 static int mend(void **state)

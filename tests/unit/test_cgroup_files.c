@@ -1,6 +1,6 @@
 /* The files of cgroups: recorded layouts, cut off anywhere, hostile, and what kernels are known to get wrong.
  */
-#include "probe/cgroup_files.h"
+#include "probe/cgroup/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Groups that metron makes for itself, real ones: locked while their maker lives, swept when it died. */
-#include "probe/cgroup_leaf.h"
+#include "probe/cgroup/leaf.h"
 
 #include "cgroup_fixture.h"
 

@@ -1,5 +1,5 @@
 /* Where a process stands in each hierarchy: every layout that is recorded, and made-up ones. */
-#include "probe/cgroup_place.h"
+#include "probe/cgroup/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Where this process stands on this machine: the kernel's own list of members is the truth. */
-#include "probe/cgroup_place.h"
+#include "probe/cgroup/place.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* What a group counts: every fact of recorded v1 and v2 layouts, and of a leaf on this machine. */
-#include "probe/cgroup_reader.h"
+#include "probe/cgroup/reader.h"
 
 #include "cgroup_fixture.h"
 

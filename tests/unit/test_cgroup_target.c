@@ -1,5 +1,5 @@
 /* The group of a target: own, inherited or none, on this machine and on recorded ones. */
-#include "probe/cgroup_target.h"
+#include "probe/cgroup/target.h"
 
 #include "cgroup_fixture.h"
 

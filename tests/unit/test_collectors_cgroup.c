@@ -3,7 +3,7 @@
 
 #include "cgroup_fixture.h"
 
-#include "probe/cgroup_reader.h"
+#include "probe/cgroup/reader.h"
 
 static struct cgroup_target target;
 

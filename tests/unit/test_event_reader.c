@@ -1,5 +1,5 @@
 /* events.jsonl read back: the numbers are those that Python's json finds in the same files. */
-#include "store/event_reader.h"
+#include "store/recording/event_reader.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 
 #define RECORDINGS METRON_FIXTURES "/recordings/"
 

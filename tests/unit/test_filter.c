@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "store/filter.h"
+#include "store/filter/filter.h"
 #include "store/quantity.h"
 
 #define GIB (1024.0 * 1024 * 1024)

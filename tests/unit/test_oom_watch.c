@@ -3,7 +3,7 @@
 
 #include "cgroup_fixture.h"
 
-#include "probe/cgroup_files.h"
+#include "probe/cgroup/files.h"
 
 static struct cgroup_target target;
 static struct oom_watch *watch;

@@ -2,7 +2,7 @@
  * The files of one process: recorded trees, kept and unkept descriptors, no descriptors left, processes that
  * end, threads that fork, listings longer than a page; and the scan of all processes.
  */
-#include "probe/pid_dir.h"
+#include "probe/pid/dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "probe/pid_stat.h"
+#include "probe/pid/stat.h"
 #include "probe/proc_scan.h"
 
 #define NEWER METRON_FIXTURES "/linux-6.18/proc"

@@ -1,5 +1,5 @@
 /* statm, status, io, limits and children: recorded, older, cut off anywhere, and not that file at all. */
-#include "probe/pid_files.h"
+#include "probe/pid/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* /proc/PID/stat: every field, names that imitate the line, older kernels, and texts cut off anywhere. */
-#include "probe/pid_stat.h"
+#include "probe/pid/stat.h"
 
 #include <errno.h>
 #include <fcntl.h>

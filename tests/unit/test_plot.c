@@ -1,5 +1,5 @@
 /* What a plot shows of a recording: which keys by default, which on request, and what is told in words. */
-#include "view/plot.h"
+#include "view/plot/plot.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Axes of a plot: steps that people count in, one unit per axis, never more ticks than fit. */
-#include "view/plot_scale.h"
+#include "view/plot/scale.h"
 
 #include <math.h>
 #include <setjmp.h>

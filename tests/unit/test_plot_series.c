@@ -1,5 +1,5 @@
 /* Lines of any length in bounded memory: against all values kept; the largest of many processes; events. */
-#include "view/plot_series.h"
+#include "view/plot/series.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "view/plot_marks.h"
-#include "view/plot_subjects.h"
+#include "view/plot/marks.h"
+#include "view/plot/subjects.h"
 
 #define ROOM 256
 

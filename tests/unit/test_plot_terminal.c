@@ -1,5 +1,5 @@
 /* A plot on a terminal: exactly what is on the screen, and never more than fits on it. */
-#include "view/plot_terminal.h"
+#include "view/plot/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "plot_fixture.h"
-#include "view/plot_canvas.h"
+#include "view/plot/canvas.h"
 
 static struct recording recording;
 static struct plot plot;

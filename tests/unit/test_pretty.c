@@ -1,6 +1,6 @@
 /* JSON for people: the layout, texts that a terminal may get, numbers with the units of a recording; and the
  * pieces that a file is made of. */
-#include "view/pretty.h"
+#include "view/pretty/pretty.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "store/json_pieces.h"
-#include "view/pretty_units.h"
+#include "store/recording/json_pieces.h"
+#include "view/pretty/units.h"
 
 static struct strbuf out;
 static struct metron_error error;

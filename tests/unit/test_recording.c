@@ -1,5 +1,5 @@
 /* info.json read back: the numbers are those that Python's json finds in the same files. */
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

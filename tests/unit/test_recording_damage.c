@@ -1,5 +1,5 @@
 /* info.json that is elsewhere, damaged, another program's or hostile: a clear word, and no crash. */
-#include "store/recording_reader.h"
+#include "store/recording/reader.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,12 +12,12 @@
 #include <cmocka.h>
 
 #include "base/json_number.h"
-#include "view/command_fit.h"
-#include "view/list_value.h"
-#include "view/run_columns.h"
-#include "view/run_list_text.h"
-#include "view/run_listing.h"
-#include "view/run_table.h"
+#include "view/list/columns.h"
+#include "view/list/command_fit.h"
+#include "view/list/listing.h"
+#include "view/list/table.h"
+#include "view/list/text.h"
+#include "view/list/value.h"
 #include "view/text_width.h"
 
 #define MIB           (1024.0 * 1024)

@@ -4,7 +4,7 @@
 #include "settings_fixture.h"
 
 #include "base/log.h"
-#include "probe/cgroup_target.h"
+#include "probe/cgroup/target.h"
 
 /* ---- the table ---- */
 

@@ -1,5 +1,5 @@
 /* Running strace: the real one on children of known calls, and stand-ins that hang or fail. */
-#include "probe/strace_program.h"
+#include "probe/strace/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "probe/strace_target.h"
+#include "probe/strace/target.h"
 
 enum { CALLS = 1000, FAILURES = 200, LIMIT_MS = 10000 };
 

@@ -1,5 +1,5 @@
 /* What strace prints: tables of several versions, recorded, and lines of a full trace. */
-#include "probe/strace_table.h"
+#include "probe/strace/table.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "probe/strace_messages.h"
+#include "probe/strace/messages.h"
 
 /* strace 6.1, of `true` */
 static const char table_6_1[] = "% time     seconds  usecs/call     calls    errors syscall\n"

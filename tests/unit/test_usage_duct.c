@@ -1,6 +1,6 @@
 /* con-duct's usage files read back: the numbers are those that Python's json finds in the same files, and the
  * rate is held against what the command is known to have done. */
-#include "store/usage_values.h"
+#include "store/recording/usage_values.h"
 
 #include "base/strbuf.h"
 #include "usage_fixture.h"

@@ -1,5 +1,5 @@
 /* usage.jsonl read back: the numbers are those that Python's json finds in the same files. */
-#include "store/usage_reader.h"
+#include "store/recording/usage_reader.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "store/line_reader.h"
-#include "store/usage_values.h"
+#include "store/recording/line_reader.h"
+#include "store/recording/usage_values.h"
 #include "usage_fixture.h"
 
 /* -- metron's -- */

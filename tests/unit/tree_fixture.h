@@ -31,7 +31,7 @@
 
 #include "../workloads/workload.h"
 #include "base/clock.h"
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 #include "probe/kernel.h"
 #include "tree/tree.h"
 

@@ -10,7 +10,7 @@
 
 #include <sys/sysinfo.h>
 
-#include "probe/bpf_programs.h"
+#include "probe/bpf/programs.h"
 
 static ssize_t read_tasks(struct bpf_programs *programs, bool everybody, const struct wire_task **tasks);
 static int count_threads(struct sysinfo *machine);

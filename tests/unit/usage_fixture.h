@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "store/recording_reader.h"
-#include "store/usage_reader.h"
+#include "store/recording/reader.h"
+#include "store/recording/usage_reader.h"
 
 #define RECORDINGS METRON_FIXTURES "/recordings/"
 

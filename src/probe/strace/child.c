@@ -1,0 +1,112 @@
+/*
+ * From the fork to exec. The child of a process with threads may do little: everything it needs was made
+ * ready before the fork.
+ */
+#include "probe/strace/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probe/breakage.h"
+
+#define OUTPUT_FD   3
+#define OUTPUT_NAME "/proc/self/fd/3"
+#define SPARE_FD    10 /* descriptors are moved here first, out of the way of OUTPUT_FD */
+
+/* A relative folder of PATH would mean a strace of whatever folder we are in: passed over. */
+static int program_find(char path[STRACE_PATH_SIZE])
+{
+    const char *folder = getenv("PATH");
+    struct stat file;
+
+    if (folder == NULL)
+        folder = "/usr/bin:/bin";
+    while (*folder != '\0') {
+        size_t length = strcspn(folder, ":");
+
+        if (*folder == '/' && length + sizeof("/strace") <= STRACE_PATH_SIZE) {
+            memcpy(path, folder, length);
+            memcpy(path + length, "/strace", sizeof("/strace"));
+            if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0)
+                return 0;
+        }
+        folder += length + (folder[length] == ':');
+    }
+    return -ENOENT;
+}
+
+int strace_locate(char path[STRACE_PATH_SIZE], struct metron_error *error)
+{
+    if (breakage_has("strace"))
+        return error_set(error, -EIO, "strace cannot be run: it is broken on purpose (--break-readers)");
+    if (program_find(path) < 0)
+        return error_set(error, -ENOENT,
+                         "strace is not installed: there is none in PATH; install the package strace");
+    return 0;
+}
+
+/* Reads the list of processes up to its newline. False: the parent has gone or thought better of it. */
+static bool list_await(int gate_fd, char *list)
+{
+    size_t length = 0;
+
+    while (length < STRACE_LIST_SIZE) {
+        ssize_t count = read(gate_fd, list + length, STRACE_LIST_SIZE - length);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return false;
+        length += (size_t)count;
+        if (list[length - 1] == '\n') {
+            list[length - 1] = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
+static void signals_reset(void)
+{
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        (void)sigaction(number, &plain, NULL);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void strace_child_main(const struct strace_child *child)
+{
+    /* -w: the time from the beginning to the end of a call, not only what of it was spent on a CPU. */
+    char *const summary[] = {"strace", "-c", "-w", "-f", "-o", OUTPUT_NAME, "-p", child->list, NULL};
+    char *const full[] = {"strace", "-f", "-tt", "-T", "-o", OUTPUT_NAME, "-p", child->list, NULL};
+    char *const environment[] = {"LC_ALL=C", child->zone[0] ? (char *)child->zone : NULL, NULL};
+    static const char failed[] = "strace: it cannot be run\n";
+
+    (void)setpgid(0, 0);
+    /* SIGTERM makes strace detach. A parent that is gone by now will not send it any more. */
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != child->parent)
+        _exit(127);
+    signals_reset();
+    (void)close(child->gate_write);
+    if (!list_await(child->gate_read, child->list))
+        _exit(127);
+    int output = fcntl(child->output, F_DUPFD_CLOEXEC, SPARE_FD);
+    int messages = fcntl(child->messages, F_DUPFD_CLOEXEC, SPARE_FD);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (dup2(nothing, STDIN_FILENO) < 0 || dup2(nothing, STDOUT_FILENO) < 0 ||
+        dup2(messages, STDERR_FILENO) < 0 || dup2(output, OUTPUT_FD) < 0)
+        _exit(127);
+    execve(child->path, child->summary ? summary : full, environment);
+    (void)!write(STDERR_FILENO, failed, sizeof(failed) - 1);
+    _exit(127);
+}

@@ -1,0 +1,407 @@
+/*
+ * Running strace. No shell; nothing of our own surroundings but the time zone: default signals, a process
+ * group of its own (the keyboard's Ctrl-C is for us), no terminal.
+ *
+ * Its table goes into a memfd, which never fills up, a full trace into a pipe. Its
+ * messages go into a pipe that does not block it: strace announces every process it follows, and if that
+ * could fill a pipe that nobody reads, strace and with it the target would stand still. What does not fit is
+ * lost.
+ *
+ * An announcement comes after PTRACE_INTERRUPT was sent: from then on the process cannot run another
+ * instruction of its own before strace has seen it stop. TracerPid in its status is set somewhat earlier,
+ * which is why that is not what we wait for.
+ */
+#include "probe/strace/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "probe/strace/child.h"
+#include "probe/strace/messages.h"
+#include "probe/strace/target.h"
+
+#define OUTPUT_PIPE_BYTES (1 << 20)
+#define TABLE_BYTES_MAX   ((size_t)4 << 20)
+#define ENDS_BY_ITSELF_NS (NS_PER_SECOND / 2)
+#define INTERRUPTED_NS    (5 * NS_PER_SECOND)
+#define KILLED_NS         (NS_PER_SECOND / 2)
+
+struct strace_run {
+    enum strace_mode mode;
+    struct strace_child child;
+    pid_t pid; /* 0: none */
+    bool ended;
+    int wait_status;
+    bool has_usage;
+    struct rusage usage;
+    int gate_fd;     /* write end: the processes to attach to; -1 once released */
+    int output_fd;   /* memfd, or the read end of a pipe */
+    int messages_fd; /* read end */
+    struct strace_messages messages;
+};
+
+int strace_available(struct metron_error *error)
+{
+    char path[STRACE_PATH_SIZE];
+
+    return strace_locate(path, error);
+}
+
+/* ---- starting ---- */
+
+static void fd_close(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static int pipe_open(int *read_end, int *write_end)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    *read_end = ends[0];
+    *write_end = ends[1];
+    return 0;
+}
+
+static int output_open(struct strace_run *run)
+{
+    if (run->mode == STRACE_FULL) {
+        int code = pipe_open(&run->output_fd, &run->child.output);
+        if (code == 0)
+            (void)fcntl(run->output_fd, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES); /* fewer waits, where permitted */
+        return code;
+    }
+    run->output_fd = memfd_create("metron-strace", MFD_CLOEXEC);
+    if (run->output_fd < 0)
+        return -errno;
+    run->child.output = fcntl(run->output_fd, F_DUPFD_CLOEXEC, 0);
+    return run->child.output < 0 ? -errno : 0;
+}
+
+static int plumbing_open(struct strace_run *run)
+{
+    struct strace_child *child = &run->child;
+    int code = pipe_open(&child->gate_read, &run->gate_fd);
+
+    if (code == 0)
+        code = output_open(run);
+    if (code == 0)
+        code = pipe_open(&run->messages_fd, &child->messages);
+    if (code == 0 &&
+        (fcntl(child->messages, F_SETFL, O_NONBLOCK) < 0 || fcntl(run->messages_fd, F_SETFL, O_NONBLOCK) < 0))
+        code = -errno;
+    child->gate_write = run->gate_fd;
+    return code;
+}
+
+static int process_start(struct strace_run *run, struct metron_error *error)
+{
+    sigset_t all, before;
+    int code = plumbing_open(run);
+
+    if (code == 0) {
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        pid_t pid = fork();
+        if (pid == 0)
+            strace_child_main(&run->child);
+        code = pid < 0 ? -errno : 0;
+        run->pid = pid < 0 ? 0 : pid;
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    fd_close(&run->child.gate_read);
+    fd_close(&run->child.output);
+    fd_close(&run->child.messages);
+    return code < 0 ? error_set(error, code, "strace cannot be started: %s", strerror(-code)) : 0;
+}
+
+int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_error *error)
+{
+    struct strace_run *run = calloc(1, sizeof(*run));
+    const char *zone = getenv("TZ");
+
+    *out = NULL;
+    if (!run || !(run->child.list = malloc(STRACE_LIST_SIZE))) {
+        free(run);
+        return error_set(error, -ENOMEM, "no memory for strace");
+    }
+    run->mode = mode;
+    run->gate_fd = run->output_fd = run->messages_fd = -1;
+    run->child.summary = mode == STRACE_SUMMARY;
+    run->child.parent = getpid();
+    run->child.gate_read = run->child.output = run->child.messages = -1;
+    if (zone) /* without it, the times of a full trace would be another zone's */
+        (void)snprintf(run->child.zone, sizeof(run->child.zone), "TZ=%s", zone);
+    int code = strace_locate(run->child.path, error);
+    if (code == 0)
+        code = process_start(run, error);
+    if (code < 0) {
+        strace_free(run);
+        return code;
+    }
+    *out = run;
+    return 0;
+}
+
+/* "12,13\n" in `list`, without those that have gone; the others are noted as awaited. */
+static int targets_list(struct strace_run *run, const pid_t *pids, size_t count, struct strbuf *list,
+                        struct metron_error *error)
+{
+    pid_t *kept = calloc(count, sizeof(*kept));
+    size_t kept_count = 0;
+    int code = kept ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < count && code == 0; i++) {
+        code = strace_target_check("/proc", pids[i], error);
+        if (code == -ESRCH && i > 0) {
+            code = 0;
+        } else if (code == 0) {
+            kept[kept_count++] = pids[i];
+            strbuf_addf(list, "%s%d", list->length ? "," : "", (int)pids[i]);
+        }
+    }
+    strbuf_addc(list, '\n');
+    if (code == 0)
+        code = list->failed ? -ENOMEM : strace_messages_init(&run->messages, kept, kept_count);
+    free(kept);
+    if (code == -ENOMEM)
+        return error_set(error, code, "no memory for strace");
+    if (code == 0 && list->length > STRACE_LIST_SIZE)
+        return error_set(error, -E2BIG, "%zu processes are too many for one strace", count);
+    return code;
+}
+
+/* The child may be gone, killed by somebody: that must be EPIPE, and no signal. */
+static int gate_write(int fd, const struct strbuf *list)
+{
+    sigset_t broken, before;
+
+    (void)sigemptyset(&broken);
+    (void)sigaddset(&broken, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &broken, &before);
+    int code = file_write_all(fd, list->data, list->length);
+    if (code == -EPIPE)
+        (void)sigtimedwait(&broken, NULL, &(struct timespec){0});
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+int strace_release(struct strace_run *run, const pid_t *pids, size_t count, struct metron_error *error)
+{
+    struct strbuf list = STRBUF_INIT;
+    int code = targets_list(run, pids, count, &list, error);
+
+    if (code == 0) {
+        code = gate_write(run->gate_fd, &list);
+        if (code < 0)
+            code = error_set(error, code, "strace has ended before its time: %s", strerror(-code));
+    }
+    strbuf_fini(&list);
+    fd_close(&run->gate_fd);
+    return code;
+}
+
+/* ---- what it says ---- */
+
+/* Takes what is there; false at the end: strace has ended. */
+static bool messages_take(struct strace_run *run)
+{
+    char bytes[4096];
+
+    for (;;) {
+        ssize_t count = read(run->messages_fd, bytes, sizeof(bytes));
+
+        if (count > 0)
+            strace_messages_add(&run->messages, bytes, (size_t)count);
+        else if (count == 0 || (errno != EINTR && errno != EAGAIN))
+            return false;
+        else if (errno == EAGAIN)
+            return true;
+    }
+}
+
+/* Why the first process was not attached to. */
+static int refusal_explain(const struct strace_run *run, struct metron_error *error)
+{
+    const struct strace_messages *messages = &run->messages;
+    pid_t pid = messages->pids[0];
+
+    if (messages->refused && messages->refusal == STRACE_NO_PROCESS)
+        return error_set(error, -ESRCH, "process %d has ended", (int)pid);
+    if (messages->refused && messages->refusal == STRACE_NOT_PERMITTED)
+        return strace_target_refused("/proc", pid, error);
+    return error_set(error, -EIO, "strace cannot attach to process %d: %s", (int)pid,
+                     messages->last[0] ? messages->last : "it has ended without a word");
+}
+
+int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_error *error)
+{
+    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000;
+
+    for (;;) {
+        bool more = messages_take(run);
+        uint64_t now_ns = clock_monotonic_ns();
+
+        if (run->messages.refused)
+            return refusal_explain(run, error);
+        if (run->messages.attached && (run->messages.waiting == 0 || !more))
+            return 0;
+        if (!more)
+            return refusal_explain(run, error);
+        if (now_ns >= end_ns)
+            return error_set(error, -ETIME, "strace did not attach to process %d within %d ms",
+                             (int)run->messages.pids[0], timeout_ms);
+        struct pollfd waiting = {.fd = run->messages_fd, .events = POLLIN};
+        (void)poll(&waiting, 1, (int)((end_ns - now_ns) / 1000000) + 1);
+    }
+}
+
+pid_t strace_pid(const struct strace_run *run)
+{
+    return run->pid;
+}
+
+int strace_output_fd(const struct strace_run *run)
+{
+    return run->mode == STRACE_FULL ? run->output_fd : -1;
+}
+
+/* ---- ending ---- */
+
+bool strace_reaped(struct strace_run *run, pid_t pid, int wait_status, const struct rusage *usage)
+{
+    if (!run || run->ended || pid != run->pid)
+        return false;
+    run->ended = true;
+    run->wait_status = wait_status;
+    run->has_usage = usage != NULL;
+    if (usage)
+        run->usage = *usage;
+    return true;
+}
+
+const struct rusage *strace_usage(const struct strace_run *run)
+{
+    return run->has_usage ? &run->usage : NULL;
+}
+
+/* Whether it has ended within the time; waits for it unless somebody has. */
+static bool ends_within(struct strace_run *run, uint64_t limit_ns)
+{
+    struct timespec pause = {.tv_nsec = 100000};
+    uint64_t end_ns = clock_monotonic_ns() + limit_ns;
+    struct rusage usage;
+    int status = 0;
+
+    while (!run->ended) {
+        pid_t found = wait4(run->pid, &status, WNOHANG, &usage);
+
+        if (found == run->pid)
+            (void)strace_reaped(run, found, status, &usage);
+        else if (found < 0 && errno == ECHILD) /* waited for by somebody who did not tell */
+            (void)strace_reaped(run, run->pid, 0, NULL);
+        if (run->ended || clock_monotonic_ns() >= end_ns)
+            break;
+        (void)messages_take(run);
+        (void)nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 10000000)
+            pause.tv_nsec *= 2;
+    }
+    return run->ended;
+}
+
+static bool targets_are_gone(const struct strace_run *run)
+{
+    for (size_t i = 0; i < run->messages.count; i++)
+        if (strace_target_tracer("/proc", run->messages.pids[i]) == run->pid)
+            return false;
+    return true;
+}
+
+void strace_interrupt(struct strace_run *run)
+{
+    fd_close(&run->gate_fd); /* one that still waits ends at that */
+    if (run->pid > 0 && !run->ended)
+        (void)kill(run->pid, SIGINT);
+}
+
+/* True if it ended in peace. With the last target gone it does so by itself; descendants that we do not know
+ * may keep it, and then it is told. */
+static bool process_end(struct strace_run *run)
+{
+    fd_close(&run->gate_fd); /* one that still waits ends at that */
+    if (targets_are_gone(run) && ends_within(run, ENDS_BY_ITSELF_NS))
+        return true;
+    strace_interrupt(run);
+    if (ends_within(run, INTERRUPTED_NS))
+        return true;
+    (void)kill(run->pid, SIGKILL); /* the kernel releases what it traced */
+    (void)ends_within(run, KILLED_NS);
+    return false;
+}
+
+static int table_read(struct strace_run *run, void (*visit)(void *context, const struct strace_call *call),
+                      void *context, struct metron_error *error)
+{
+    struct strbuf text = STRBUF_INIT;
+    int code = lseek(run->output_fd, 0, SEEK_SET) < 0 ? -errno : 0;
+
+    if (code == 0)
+        code = file_read_all_fd(run->output_fd, TABLE_BYTES_MAX, &text);
+    if (code == 0)
+        code = strace_table_parse(strbuf_text(&text), text.length, visit, context);
+    strbuf_fini(&text);
+    if (code == -EBADMSG)
+        return error_set(error, code, "the summary of strace is cut off or not understood");
+    return code < 0 ? error_set(error, code, "the summary of strace cannot be read: %s", strerror(-code))
+                    : code;
+}
+
+int strace_stop(struct strace_run *run, void (*visit)(void *context, const struct strace_call *call),
+                void *context, struct metron_error *error)
+{
+    if (!process_end(run))
+        return error_set(error, -ETIME, "strace did not end in time and was killed: %s",
+                         run->mode == STRACE_SUMMARY ? "its summary is lost" : "the trace may lack its end");
+    (void)messages_take(run);
+    if (!run->messages.attached)
+        return error_set(error, -EIO, "strace was ended before it had attached");
+    /* Interrupted it ends by that very signal; 0 when the last target has ended. */
+    if (WIFSIGNALED(run->wait_status) && WTERMSIG(run->wait_status) != SIGINT)
+        return error_set(error, -EIO, "strace was ended by signal %d: %s", WTERMSIG(run->wait_status),
+                         run->mode == STRACE_SUMMARY ? "its summary is lost" : "the trace may lack its end");
+    if (WIFEXITED(run->wait_status) && WEXITSTATUS(run->wait_status) != 0)
+        return error_set(error, -EIO, "strace failed: %s",
+                         run->messages.last[0] ? run->messages.last : "without a word");
+    return run->mode == STRACE_SUMMARY ? table_read(run, visit, context, error) : 0;
+}
+
+void strace_free(struct strace_run *run)
+{
+    if (!run)
+        return;
+    if (run->pid > 0 && !run->ended)
+        (void)process_end(run);
+    fd_close(&run->gate_fd);
+    fd_close(&run->output_fd);
+    fd_close(&run->messages_fd);
+    strace_messages_fini(&run->messages);
+    free(run->child.list);
+    free(run);
+}

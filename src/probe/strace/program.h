@@ -1,0 +1,72 @@
+/*
+ * The program `strace`, attached to running processes and to whatever they start from then on: for a summary
+ * of their system calls, or for a full trace.
+ *
+ * It is made in two steps, so that its pid is known before it attaches: strace_start makes the process, which
+ * waits; strace_release names the processes and lets it go. A process that is to be traced under Yama can
+ * permit exactly that pid in between (prctl PR_SET_PTRACER).
+ *
+ * strace is a child of ours: a caller that follows processes must know it as none of them, and a caller that
+ * waits for any child must hand on what it got (strace_reaped). It ends when the thread that started it ends,
+ * however that comes about, and a target is released unharmed when strace ends, however that comes about.
+ * (Only a strace with file capabilities of its own does not notice: exec takes the parent's death signal from
+ * it.)
+ *
+ * While traced, every system call stops its process twice: a loop of short calls slows down by a factor of 50
+ * and more.
+ */
+#ifndef METRON_PROBE_STRACE_PROGRAM_H
+#define METRON_PROBE_STRACE_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "probe/strace/table.h"
+
+enum strace_mode {
+    STRACE_SUMMARY, /* -c -w: counts, errors, wall-clock time within each call */
+    STRACE_FULL,    /* -tt -T: a line per call, to be read from strace_output_fd all the time */
+};
+
+struct strace_run; /* opaque */
+
+/* Whether there is a strace in the absolute folders of PATH. 0, -ENOENT, -EIO when broken on purpose. */
+int strace_available(struct metron_error *error);
+
+/* Makes the process, which waits for strace_release. 0; -ENOENT: strace is not installed; another negative
+ * errno. On failure nothing is left behind. */
+int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_error *error);
+/* Frees everything; one that still runs is told to detach, after a moment killed, and waited for. NULL is
+ * allowed. */
+void strace_free(struct strace_run *run);
+
+/* To be called with 1 to many processes, all their threads included; the first is the one that must succeed.
+ * -ESRCH, -EBUSY, -EINVAL: one of them is gone (the first), traced already, or a thread (probe/strace/target.h):
+ * strace does not attach to any. */
+int strace_release(struct strace_run *run, const pid_t *pids, size_t count, struct metron_error *error);
+/* Waits until strace has attached to all that are still there. From the moment this returns 0, no call of the
+ * first is missed. -ETIME; -EPERM: not permitted, with the reason; -ESRCH, -EBUSY; -EIO: strace failed, with
+ * its own words. */
+int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_error *error);
+
+pid_t strace_pid(const struct strace_run *run);
+/* STRACE_FULL: the read end of a pipe, at its end when strace has ended; borrowed. Else -1. */
+int strace_output_fd(const struct strace_run *run);
+/* The caller has waited for `pid`: true if that was our strace (which is then not waited for again). */
+bool strace_reaped(struct strace_run *run, pid_t pid, int wait_status, const struct rusage *usage);
+/* What strace itself used; NULL until it was waited for, or if somebody else did. */
+const struct rusage *strace_usage(const struct strace_run *run);
+
+/* Tells strace to detach and end, and returns at once. */
+void strace_interrupt(struct strace_run *run);
+/* Ends strace (it may have ended by itself, with the last of its targets) and waits for it, some seconds at
+ * most, unless the caller has. STRACE_SUMMARY: visits its table (`visit` may be NULL). Returns the number of
+ * lines visited; -ETIME: it had to be killed, its table is lost; -EBADMSG; another negative errno. */
+int strace_stop(struct strace_run *run, void (*visit)(void *context, const struct strace_call *call),
+                void *context, struct metron_error *error);
+
+#endif

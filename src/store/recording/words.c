@@ -1,0 +1,347 @@
+#include "store/recording/words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "store/recorder_sign.h"
+#include "store/recording/duct.h"
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+const char *const recording_facts[] = {
+    "schema_version",
+    "metron_version",
+    "duct_version",
+    "status",
+    "recorder.pid",
+    "recorder.start_ticks",
+    "recorder.boot_id",
+    "system.hostname",
+    "start_time",
+    "wall_clock_time",
+    "peak_rss",
+    "headline.cpu_seconds.value",
+    "headline.cpu_seconds.source",
+    "headline.cpu_seconds.note",
+    "headline.peak_memory_bytes.value",
+    "headline.peak_memory_bytes.source",
+    "headline.peak_memory_bytes.note",
+    "headline.processes.value",
+    "headline.processes.source",
+    "headline.processes.note",
+    NULL,
+};
+
+static const struct recorded_field *find(const struct field_list *list, const char *name,
+                                         enum field_kind kind)
+{
+    uint32_t hash = field_name_hash(name, strlen(name));
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->hashes[i] == hash && list->items[i].kind == kind && strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+static const char *find_text(const struct field_list *list, const char *name)
+{
+    const struct recorded_field *field = find(list, name, FIELD_TEXT);
+
+    return field ? field->text : NULL;
+}
+
+/* -- Whose it is -- */
+
+/* "1.4" -> 1; -1: it does not begin with a number and a dot. */
+static long major_of(const char *version)
+{
+    char *end;
+    long major = *version >= '0' && *version <= '9' ? strtol(version, &end, 10) : -1;
+
+    return major >= 0 && *end == '.' ? major : -1;
+}
+
+int recording_recognize(struct recording *recording, const struct field_list *list,
+                        struct metron_error *error)
+{
+    const char *schema = find_text(list, "schema_version");
+
+    if (find_text(list, "duct_version")) {
+        recording->kind = RECORDING_DUCT;
+        if (!schema)
+            return error_set(error, -EBADMSG, "%s: a recording of con-duct without schema_version",
+                             recording->path);
+        if (strncmp(schema, "0.2.", 4) != 0)
+            return error_set(error, -ENOTSUP, "%s: schema %.40s of con-duct is not known here, only 0.2.x",
+                             recording->path, schema);
+        return 0;
+    }
+    if (!find_text(list, "metron_version"))
+        return error_set(error, -EBADMSG,
+                         "%s: no recording of metron or con-duct: it has neither metron_version nor "
+                         "duct_version",
+                         recording->path);
+    recording->kind = RECORDING_METRON;
+    if (!schema || major_of(schema) < 0)
+        return error_set(error, -EBADMSG, "%s: a recording of metron without a schema_version like 1.0",
+                         recording->path);
+    if (major_of(schema) != 1)
+        return error_set(error, -ENOTSUP,
+                         "%s: schema %.40s is not known here, only 1.x; read it with the metron that wrote "
+                         "it (%.40s) or a newer one",
+                         recording->path, schema, find_text(list, "metron_version"));
+    return 0;
+}
+
+/* -- Status and aliases -- */
+
+/* con-duct's is a number, which may be any: past the year 9999 it is damage, and no time_t. */
+static double start_of(const struct field_list *list)
+{
+    static const double year_10000 = 253402300800.0;
+
+    const char *text = find_text(list, "start_time");
+    const struct recorded_field *number = find(list, "start_time", FIELD_NUMBER);
+    double start = 0;
+
+    if (text)
+        return recording_parse_time(text, &start) ? start : 0;
+    return number && number->number > 0 && number->number < year_10000 ? number->number : 0;
+}
+
+static enum recording_status status_of(const struct recording *recording, const struct field_list *list,
+                                       const struct recording_wish *wish)
+{
+    const char *status = find_text(list, "status");
+
+    if (!status || strcmp(status, "running") != 0)
+        return RECORDING_ENDED;
+
+    const struct recorded_field *pid = find(list, "recorder.pid", FIELD_NUMBER);
+    const struct recorded_field *ticks = find(list, "recorder.start_ticks", FIELD_NUMBER);
+    const char *boot = find_text(list, "recorder.boot_id");
+
+    if (!wish->lives)
+        return RECORDING_RUNNING;
+    /* One that cannot be asked for is gone: an older or a damaged one, or none of this machine. */
+    if (!pid || !(pid->number >= 1 && pid->number <= 0x7fffffff) || !boot || !ticks ||
+        !(ticks->number >= 0 && ticks->number < 0x1p63))
+        return RECORDING_LOST;
+
+    struct recorder_sign sign = {.newest = recording->start_wall};
+    if (recording->usage_path && !recorder_sign_read(recording->usage_path, &sign))
+        sign.newest = recording->start_wall;
+    const struct recorder recorder = {
+        .boot_id = boot,
+        .hostname = find_text(list, "system.hostname"),
+        .pid = (pid_t)pid->number,
+        .start_ticks = (uint64_t)ticks->number,
+        .last_sign = sign.newest,
+        .record_gap = sign.gap,
+    };
+    return wish->lives(wish->context, &recorder) ? RECORDING_RUNNING : RECORDING_LOST;
+}
+
+static void add_headline(struct field_list *list, const char *name, const char *value_name,
+                         const char *source_name, const char *note_name, enum unit unit)
+{
+    const struct recorded_field *value = find(list, value_name, FIELD_NUMBER);
+
+    if (!value)
+        return;
+
+    struct recorded_field alias = {.name = name,
+                                   .kind = FIELD_NUMBER,
+                                   .unit = unit,
+                                   .number = value->number,
+                                   .source = find_text(list, source_name),
+                                   .note = find_text(list, note_name)};
+
+    if (!alias.source)
+        alias.source = value->name;
+    field_list_add(list, &alias);
+}
+
+static void add_wall(const struct recording *recording, struct field_list *list, double now)
+{
+    const struct recorded_field *wall = find(list, "wall_clock_time", FIELD_NUMBER);
+    struct recorded_field alias = {.name = "wall", .kind = FIELD_NUMBER, .unit = UNIT_SECONDS};
+
+    if (wall) {
+        alias.number = wall->number;
+        alias.source = "wall_clock_time";
+    } else if (recording->status == RECORDING_RUNNING && now > 0 && recording->start_wall > 0 &&
+               now >= recording->start_wall) {
+        alias.number = now - recording->start_wall;
+        alias.source = "start_time";
+        alias.note = "from the start until now: it still runs";
+    } else {
+        return;
+    }
+    field_list_add(list, &alias);
+}
+
+static void add_texts(const struct recording *recording, struct field_list *list)
+{
+    static const char *const names[] = {"ended", "running", "lost"};
+    static const char suffix[] = "info.json";
+    size_t length = strlen(recording->path);
+
+    field_list_add(list, &(struct recorded_field){
+                             .name = "status", .kind = FIELD_TEXT, .text = names[recording->status]});
+    if (!text_ends_with(recording->path, suffix))
+        return;
+
+    char *prefix = field_text_copy(list->arena, recording->path, length - (sizeof(suffix) - 1));
+
+    if (!prefix)
+        list->no_memory = true;
+    else
+        field_list_add(list, &(struct recorded_field){.name = "prefix", .kind = FIELD_TEXT, .text = prefix});
+}
+
+static void add_part(struct field_list *list, const char *alias, const char *part, const char *text)
+{
+    char name[64];
+
+    if (!text)
+        return;
+    (void)snprintf(name, sizeof(name), "%s_%s", alias, part);
+    field_list_add(list, &(struct recorded_field){.name = name, .kind = FIELD_TEXT, .text = text});
+}
+
+/* What goes with an alias, as fields that can be listed and asked for. */
+static void add_parts(struct field_list *list)
+{
+    static const char *const aliases[] = {"wall", "cpu_seconds", "peak_memory", "processes"};
+
+    for (size_t i = 0; i < COUNT(aliases); i++) {
+        const struct recorded_field *alias = find(list, aliases[i], FIELD_NUMBER);
+        if (!alias)
+            continue;
+        /* The list may move when it grows. */
+        const char *source = alias->source, *note = alias->note;
+        add_part(list, aliases[i], "source", source);
+        add_part(list, aliases[i], "note", note);
+        add_part(list, aliases[i], "bound", bound_name(recording_bound(note)));
+    }
+}
+
+static void add_numbers(const struct recording *recording, struct field_list *list, double now)
+{
+    add_wall(recording, list, now);
+    if (recording->kind == RECORDING_METRON) {
+        add_headline(list, "cpu_seconds", "headline.cpu_seconds.value", "headline.cpu_seconds.source",
+                     "headline.cpu_seconds.note", UNIT_SECONDS);
+        add_headline(list, "peak_memory", "headline.peak_memory_bytes.value",
+                     "headline.peak_memory_bytes.source", "headline.peak_memory_bytes.note", UNIT_BYTES);
+        add_headline(list, "processes", "headline.processes.value", "headline.processes.source",
+                     "headline.processes.note", UNIT_COUNT);
+        return;
+    }
+
+    const struct recorded_field *peak = find(list, "peak_rss", FIELD_NUMBER);
+
+    if (peak)
+        field_list_add(list, &(struct recorded_field){.name = "peak_memory",
+                                                      .kind = FIELD_NUMBER,
+                                                      .unit = UNIT_BYTES,
+                                                      .number = peak->number,
+                                                      .source = "peak_rss",
+                                                      .note = duct_peak_note});
+}
+
+void recording_conclude(struct recording *recording, struct field_list *list,
+                        const struct recording_wish *wish)
+{
+    recording->start_wall = start_of(list);
+    recording->status =
+        recording->kind == RECORDING_METRON ? status_of(recording, list, wish) : RECORDING_ENDED;
+    add_texts(recording, list);
+    add_numbers(recording, list, wish->now);
+    if (wish->parts)
+        add_parts(list);
+}
+
+/* -- Units -- */
+
+/* The schema's own words; what was measured has its unit in the registry. */
+static enum unit fixed_unit(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum unit unit;
+    } words[] = {
+        {"wall_clock_time", UNIT_SECONDS},
+        {"num_samples", UNIT_COUNT},
+        {"num_reports", UNIT_COUNT},
+        {"system.memory_total", UNIT_BYTES},
+        {"system.cpu_total", UNIT_COUNT},
+        {"system.cpu_usable", UNIT_COUNT},
+        {"system.may_use.memory", UNIT_BYTES},
+        {"system.may_use.cpus", UNIT_COUNT},
+        {"headline.cpu_seconds.value", UNIT_SECONDS},
+        {"headline.peak_memory_bytes.value", UNIT_BYTES},
+        {"headline.peak_memory_bytes.upper_bound.value", UNIT_BYTES},
+        {"headline.processes.value", UNIT_COUNT},
+        {"provenance.sample_interval", UNIT_SECONDS},
+        {"provenance.report_interval", UNIT_SECONDS},
+        {"provenance.events_lost", UNIT_COUNT},
+        {"syscalls.count", UNIT_COUNT},
+        {"syscalls.errors", UNIT_COUNT},
+        {"syscalls.seconds", UNIT_SECONDS},
+        {"syscalls.lost", UNIT_COUNT},
+        {"survivors.count", UNIT_COUNT},
+    };
+
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (strcmp(words[i].name, name) == 0)
+            return words[i].unit;
+    return UNIT_NONE;
+}
+
+void recording_label(const struct recording *recording, struct field_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct recorded_field *field = &list->items[i];
+
+        if (field->source) /* an alias has its own */
+            continue;
+        field->unit = fixed_unit(field->name);
+        if (!list->in_summary[i] || field->unit != UNIT_NONE)
+            continue;
+        if (recording->kind == RECORDING_DUCT) {
+            (void)duct_field_words(field->name, &field->unit, &field->note);
+            continue;
+        }
+
+        const struct recorded_key *key = recording_key_of_summary(recording, field->name);
+
+        if (key)
+            field->unit = key->unit;
+    }
+}
+
+/* -- Into the recording -- */
+
+int recording_keep(struct recording *recording, const struct field_list *list, const struct field_wish *wish,
+                   struct metron_error *error)
+{
+    if (list->too_many)
+        return error_set(error, -EFBIG, "%s: more than %d fields", recording->path, RECORDING_FIELDS_MAX);
+
+    size_t size = list->count * sizeof(*recording->fields);
+    struct recorded_field *fields = arena_alloc(&recording->arena, size ? size : 1);
+
+    if (!fields || list->no_memory)
+        return error_set(error, -ENOMEM, "%s: no memory to read it", recording->path);
+    recording->fields = fields;
+    for (size_t i = 0; i < list->count; i++)
+        if (field_wish_names(wish, list->items[i].name))
+            fields[recording->field_count++] = list->items[i];
+    return 0;
+}

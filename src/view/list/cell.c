@@ -1,0 +1,216 @@
+#include "view/list/cell.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json_number.h"
+#include "base/text.h"
+#include "view/colors.h"
+#include "view/list/legend.h"
+
+static bool local_time(double wall, struct tm *out)
+{
+    time_t seconds = (time_t)wall;
+
+    return wall > 0 && localtime_r(&seconds, out) != NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const long long x = *(const long long *)a, y = *(const long long *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* For want of memory the answer is yes: it costs three columns, not the truth. */
+static bool any_share_a_minute(const struct run_listing *listing)
+{
+    long long *minutes = malloc((listing->count + 1) * sizeof(*minutes));
+    bool share = !minutes;
+    size_t count = 0;
+
+    for (size_t i = 0; minutes && i < listing->count; i++)
+        if (listing->rows[i]->start_wall > 0)
+            minutes[count++] = (long long)(listing->rows[i]->start_wall / 60);
+    if (minutes)
+        qsort(minutes, count, sizeof(*minutes), by_number);
+    for (size_t i = 1; minutes && i < count; i++)
+        share = share || minutes[i] == minutes[i - 1];
+    free(minutes);
+    return share;
+}
+
+void table_cell_init(struct table_cell *cell, const struct run_listing *listing)
+{
+    struct tm tm;
+    bool any = false;
+
+    *cell = (struct table_cell){.listing = listing, .same_year = true};
+    for (size_t i = 0; i < listing->count; i++) {
+        if (!local_time(listing->rows[i]->start_wall, &tm))
+            continue;
+        if (any && tm.tm_year != cell->year)
+            cell->same_year = false;
+        cell->year = tm.tm_year;
+        any = true;
+    }
+    cell->same_year = cell->same_year && any;
+    cell->seconds = !listing->grouped && any_share_a_minute(listing);
+}
+
+void table_cell_fini(struct table_cell *cell)
+{
+    strbuf_fini(&cell->value);
+    strbuf_fini(&cell->tag);
+}
+
+static void make_start(struct table_cell *out, const struct listing_row *row)
+{
+    static const char *const formats[2][2] = {{"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"},
+                                              {"%m-%d %H:%M", "%m-%d %H:%M:%S"}};
+    char text[32];
+    struct tm tm;
+
+    if (!local_time(row->start_wall, &tm) ||
+        strftime(text, sizeof(text), formats[out->same_year][out->seconds], &tm) == 0)
+        (void)snprintf(text, sizeof(text), "-");
+    strbuf_adds(&out->value, text);
+}
+
+static void add_count(struct table_cell *out, const struct listing_row *row, unsigned count)
+{
+    if (row->runs <= 1 || count == 0)
+        return;
+    strbuf_addf(&out->value, " ×%u", count);
+    out->counted = true;
+}
+
+/* The exit code; of one that has none, how it stands; of a group the worst, and of how many. A run may end
+ * well although the OOM killer took one of its processes: that deserves to be seen. */
+static void make_outcome(struct table_cell *out, const struct listing_row *row,
+                         const struct listing_cell *cell)
+{
+    const char *word = row->lost ? "lost" : row->running ? "running" : NULL;
+    char exact[JSON_NUMBER_SIZE];
+
+    if (word && row->failed == 0) {
+        strbuf_adds(&out->value, word);
+        add_count(out, row, row->lost ? row->lost : row->running);
+        out->color = row->lost ? COLOR_MAGENTA : COLOR_CYAN;
+    } else if (cell->there) {
+        strbuf_adds(&out->value, json_number_text(cell->number, exact));
+        add_count(out, row, row->failed);
+        out->color = cell->number == 0 ? COLOR_GREEN : COLOR_RED;
+    } else {
+        strbuf_addc(&out->value, '-');
+    }
+    if (row->oom > 0) {
+        strbuf_adds(&out->value, row->runs > 1 ? ", oom" : " oom");
+        add_count(out, row, row->oom);
+        out->color = COLOR_RED;
+    }
+}
+
+/* As it is pasted behind another command: short, and quoted where a shell wants it. */
+static void make_prefix(struct table_cell *out, const struct listing_row *row)
+{
+    static const char suffix[] = "info.json";
+    const char *folder = out->listing->folder, *path = row->path;
+    struct strbuf name = STRBUF_INIT, quoted = STRBUF_INIT;
+    size_t length = folder ? strlen(folder) : 0;
+
+    if (length > 1 && strncmp(path, folder, length) == 0 && path[length] == '/')
+        path += length + 1;
+    while (strncmp(path, "./", 2) == 0 && strcmp(path + 2, suffix) != 0)
+        path += 2;
+    strbuf_add(&name, path, strlen(path) - (text_ends_with(path, suffix) ? sizeof(suffix) - 1 : 0));
+    if (name.length == 0) /* it lies right here */
+        strbuf_adds(&name, suffix);
+    text_shell_quote(&quoted, strbuf_text(&name));
+    text_printable(&out->value, strbuf_text(&quoted), quoted.length);
+    out->value.failed = out->value.failed || name.failed || quoted.failed;
+    strbuf_fini(&name);
+    strbuf_fini(&quoted);
+}
+
+static void make_number(struct table_cell *out, const struct listing_cell *cell)
+{
+    static const char *const signs[] = {"", "≥", "≤", "~"};
+    char text[UNIT_TEXT_SIZE], exact[JSON_NUMBER_SIZE];
+
+    strbuf_adds(&out->value, signs[cell->bound & 3]);
+    /* A number without a unit may be anything, a process or a port: no digit of it is dropped. */
+    strbuf_adds(&out->value, cell->unit == UNIT_NONE ? json_number_text(cell->number, exact)
+                                                     : unit_human((enum unit)cell->unit, cell->number, text));
+}
+
+/* A text in one line: what only moves the cursor is a blank here. */
+static void add_line(struct strbuf *out, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n\r\t");
+        text_printable(out, text, length);
+        text += length;
+        if (*text) {
+            strbuf_addc(out, ' ');
+            text += strspn(text, "\n\r\t ");
+        }
+    }
+}
+
+static void make_field(struct table_cell *out, const struct listing_column *column,
+                       const struct listing_cell *cell)
+{
+    if (!cell->there) {
+        strbuf_adds(&out->value, cell->with_value > 0 ? "(several)" : "-");
+        return;
+    }
+    switch ((enum field_kind)cell->kind) {
+    case FIELD_NUMBER:
+        make_number(out, cell);
+        break;
+    case FIELD_BOOLEAN:
+        strbuf_adds(&out->value, cell->number != 0 ? "true" : "false");
+        break;
+    case FIELD_TEXT:
+    case FIELD_JSON:
+        add_line(&out->value, cell->text);
+        break;
+    }
+    for (size_t i = 0; run_table_has_methods(column) && column->method_count > 1 && i < column->method_count;
+         i++)
+        if (cell->methods & (UINT32_C(1) << i))
+            strbuf_addc(&out->tag, (char)('a' + i));
+}
+
+void table_cell_make(struct table_cell *out, const struct listing_row *row, size_t index)
+{
+    const struct listing_column *column = &out->listing->columns[index];
+    const struct listing_cell *cell = &row->cells[index];
+
+    strbuf_reset(&out->value);
+    strbuf_reset(&out->tag);
+    out->color = NULL;
+    switch (column->kind) {
+    case COLUMN_START:
+        make_start(out, row);
+        break;
+    case COLUMN_OUTCOME:
+        make_outcome(out, row, cell);
+        break;
+    case COLUMN_PREFIX:
+        make_prefix(out, row);
+        break;
+    case COLUMN_RUNS:
+        strbuf_addf(&out->value, "%u", row->runs);
+        break;
+    case COLUMN_FAILED:
+        strbuf_addf(&out->value, "%u", row->failed);
+        break;
+    case COLUMN_FIELD:
+        make_field(out, column, cell);
+        break;
+    }
+}

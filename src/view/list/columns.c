@@ -1,0 +1,165 @@
+#include "view/list/columns.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TEXT_LIMIT 4096 /* bytes of a text that a table keeps of each run */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct listing_column usual_table[] = {
+    {.name = "start_time", .title = "START", .field = "start_time", .kind = COLUMN_START},
+    {.name = "exit_code", .title = "EXIT", .field = "exit_code", .kind = COLUMN_OUTCOME},
+    {.name = "wall", .title = "WALL", .field = "wall"},
+    {.name = "cpu_seconds", .title = "CPU", .field = "cpu_seconds"},
+    {.name = "peak_memory", .title = "MEMORY", .field = "peak_memory"},
+    {.name = "processes", .title = "PROCS", .field = "processes", .drop = 2},
+    {.name = "job", .title = "JOB", .field = "job", .drop = 1, .drop_if_same = true},
+    {.name = "run", .title = "RUN", .kind = COLUMN_PREFIX, .drop = 3},
+    {.name = "command", .title = "COMMAND", .field = "command"},
+};
+
+static const struct listing_column usual_data[] = {
+    {.name = "start_time", .field = "start_time"},   {.name = "status", .field = "status"},
+    {.name = "exit_code", .field = "exit_code"},     {.name = "wall", .field = "wall"},
+    {.name = "cpu_seconds", .field = "cpu_seconds"}, {.name = "peak_memory", .field = "peak_memory"},
+    {.name = "processes", .field = "processes"},     {.name = "job", .field = "job"},
+    {.name = "command", .field = "command"},         {.name = "prefix", .field = "prefix"},
+};
+
+static const struct listing_column group_table[] = {
+    {.name = "runs", .title = "RUNS", .kind = COLUMN_RUNS},
+    {.name = "min_start_time",
+     .title = "START",
+     .over = "FIRST",
+     .field = "start_time",
+     .kind = COLUMN_START,
+     .drop = 1,
+     .fold = FOLD_MIN},
+    {.name = "worst_exit_code",
+     .title = "EXIT",
+     .over = "WORST",
+     .field = "exit_code",
+     .kind = COLUMN_OUTCOME,
+     .fold = FOLD_WORST},
+    {.name = "max_wall", .title = "WALL", .over = "MAX", .field = "wall", .fold = FOLD_MAX},
+    {.name = "sum_cpu_seconds", .title = "CPU", .over = "SUM", .field = "cpu_seconds", .fold = FOLD_SUM},
+    {.name = "max_peak_memory", .title = "MEMORY", .over = "MAX", .field = "peak_memory", .fold = FOLD_MAX},
+    {.name = "sum_peak_memory",
+     .title = "MEMORY",
+     .over = "SUM",
+     .field = "peak_memory",
+     .drop = 2,
+     .fold = FOLD_SUM},
+    {.name = "command", .title = "COMMAND", .field = "command"},
+};
+
+static const struct listing_column group_data[] = {
+    {.name = "runs", .kind = COLUMN_RUNS},
+    {.name = "failed", .kind = COLUMN_FAILED},
+    {.name = "min_start_time", .field = "start_time", .fold = FOLD_MIN},
+    {.name = "worst_exit_code", .field = "exit_code", .fold = FOLD_WORST},
+    {.name = "max_wall", .field = "wall", .fold = FOLD_MAX},
+    {.name = "sum_cpu_seconds", .field = "cpu_seconds", .fold = FOLD_SUM},
+    {.name = "max_peak_memory", .field = "peak_memory", .fold = FOLD_MAX},
+    {.name = "sum_peak_memory", .field = "peak_memory", .fold = FOLD_SUM},
+    {.name = "sum_processes", .field = "processes", .fold = FOLD_SUM},
+    {.name = "command", .field = "command"},
+};
+
+static int add_all(struct run_listing *listing, const struct listing_column *columns, size_t count,
+                   bool table)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct listing_column column = columns[i];
+        column.limit = table ? TEXT_LIMIT : 0;
+        code = run_listing_add_column(listing, column);
+    }
+    return code;
+}
+
+int run_columns_add_usual(struct run_listing *listing, bool table)
+{
+    return table ? add_all(listing, usual_table, COUNT(usual_table), true)
+                 : add_all(listing, usual_data, COUNT(usual_data), false);
+}
+
+int run_columns_add_group(struct run_listing *listing, const char *field, bool table)
+{
+    const struct listing_column *columns = table ? group_table : group_data;
+    size_t count = table ? COUNT(group_table) : COUNT(group_data);
+    const char *title = strcmp(field, "job") == 0 ? "JOB" : strcmp(field, "command") == 0 ? "COMMAND" : NULL;
+    int code = run_listing_add_column(listing,
+                                      (struct listing_column){.name = field, .title = title, .field = field});
+
+    for (size_t i = 0; i < count && code == 0; i++) {
+        /* What they were grouped by is told already. */
+        if (columns[i].fold == FOLD_SHARED && columns[i].field && strcmp(columns[i].field, field) == 0)
+            continue;
+        code = add_all(listing, &columns[i], 1, table);
+    }
+    return code;
+}
+
+int run_columns_add_named(struct run_listing *listing, const char *name, bool grouped, bool table,
+                          bool hidden)
+{
+    static const struct {
+        const char *prefix;
+        enum listing_fold fold;
+    } folds[] = {{"sum_", FOLD_SUM}, {"max_", FOLD_MAX}, {"min_", FOLD_MIN}, {"worst_", FOLD_WORST}};
+    struct listing_column column = {
+        .name = name, .field = name, .hidden = hidden, .limit = table && !hidden ? TEXT_LIMIT : 0};
+
+    if (grouped && (strcmp(name, "runs") == 0 || strcmp(name, "failed") == 0)) {
+        column.kind = strcmp(name, "runs") == 0 ? COLUMN_RUNS : COLUMN_FAILED;
+        column.field = NULL;
+    }
+    for (size_t i = 0; grouped && i < COUNT(folds); i++) {
+        size_t length = strlen(folds[i].prefix);
+        if (strncmp(name, folds[i].prefix, length) == 0 && name[length]) {
+            column.field = name + length;
+            column.fold = folds[i].fold;
+        }
+    }
+    return run_listing_add_column(listing, column);
+}
+
+const char *const *run_columns_usual_fields(void)
+{
+    static const char *const names[] = {"start_time",  "status",      "exit_code", "wall",
+                                        "cpu_seconds", "peak_memory", "processes", "job",
+                                        "command",     "prefix",      NULL};
+    return names;
+}
+
+bool run_columns_knows(const char *field)
+{
+    static const char *const others[] = {"wall_clock_time", "end_time", "message", "cause",
+                                         "signal",          "sheet",    "status",  "working_directory",
+                                         "config_hash",     NULL};
+
+    static const char *const parts[] = {"", "_source", "_note", "_bound"};
+
+    for (const char *const *name = run_columns_usual_fields(); *name; name++)
+        for (size_t i = 0; i < COUNT(parts); i++)
+            if (strncmp(*name, field, strlen(*name)) == 0 && strcmp(field + strlen(*name), parts[i]) == 0)
+                return true;
+    for (const char *const *name = others; *name; name++)
+        if (strcmp(*name, field) == 0)
+            return true;
+    return false;
+}
+
+void run_columns_hide_empty(struct run_listing *listing)
+{
+    ptrdiff_t column = run_listing_column(listing, listing->grouped ? "command" : "job");
+
+    for (size_t i = 0; column >= 0 && i < listing->count; i++)
+        if (listing->rows[i]->cells[column].there)
+            return;
+    if (column >= 0)
+        listing->columns[column].hidden = true;
+}

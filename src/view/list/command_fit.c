@@ -1,0 +1,109 @@
+#include "view/list/command_fit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "view/text_width.h"
+
+#define TAIL_MIN 6 /* columns; less of an end tells nothing */
+
+/* Programs that run what their first operand names. */
+static bool is_interpreter(const char *name, size_t length)
+{
+    static const char *const names[] = {"python", "pypy", "perl", "ruby", "node", "Rscript", "julia",
+                                        "bash",   "sh",   "dash", "zsh",  "ksh",  "php",     "lua"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t known = strlen(names[i]);
+        if (length < known || strncmp(name, names[i], known) != 0)
+            continue;
+        while (known < length && (isdigit((unsigned char)name[known]) || name[known] == '.'))
+            known++;
+        if (known == length)
+            return true;
+    }
+    return false;
+}
+
+/* The word at `*at`, which then stands behind it and its blank. */
+static size_t next_word(const char **at, const char *end, const char **word)
+{
+    *word = *at;
+    while (*at < end && **at != ' ')
+        ++*at;
+    size_t length = (size_t)(*at - *word);
+    while (*at < end && **at == ' ')
+        ++*at;
+    return length;
+}
+
+/* A path without its folders; one in quotes may have blanks and stays whole. Returns where its name began. */
+static size_t add_name(struct strbuf *out, const char *word, size_t length)
+{
+    size_t name = 0;
+
+    for (size_t i = 0; i + 1 < length && word[0] != '\''; i++)
+        if (word[i] == '/')
+            name = i + 1;
+    size_t from = name > 2 ? name : 0; /* ./train.py is short enough */
+    strbuf_adds(out, from > 0 ? "…/" : "");
+    strbuf_add(out, word + from, length - from);
+    return name;
+}
+
+/* The command with short paths in its leading words. Returns the columns of these: of the program, and of the
+ * script or the -c if it is an interpreter. `script_only`: where there is a script, what stands before it is
+ * left out as well. */
+static size_t shorten(struct strbuf *out, const char *text, size_t length, bool script_only)
+{
+    const char *at = text, *end = text + length, *word;
+    size_t count = next_word(&at, end, &word), name = add_name(out, word, count);
+    size_t kept = out->length;
+    bool leads = is_interpreter(word + name, count - name), is_module = false;
+
+    while (at < end) {
+        count = next_word(&at, end, &word);
+        strbuf_addc(out, ' ');
+        if (!leads) {
+            strbuf_add(out, word, count);
+        } else if (word[0] == '-' && !is_module) {
+            strbuf_add(out, word, count);
+            is_module = count == 2 && word[1] == 'm';
+            leads = count != 2 || !strchr("ce", word[1]); /* what follows is the program itself */
+            kept = leads ? kept : out->length;
+        } else {
+            if (script_only)
+                strbuf_reset(out);
+            size_t before = out->length;
+            (void)add_name(out, word, count);
+            if (script_only && strncmp(strbuf_text(out) + before, "…", strlen("…")) != 0) {
+                strbuf_reset(out);
+                strbuf_addf(out, "… %.*s", (int)count, word);
+            }
+            leads = false;
+            kept = out->length;
+        }
+    }
+    return text_width(strbuf_text(out), kept);
+}
+
+size_t command_fit(struct strbuf *out, const char *text, size_t length, size_t width, bool end_matters)
+{
+    struct strbuf shorter = STRBUF_INIT;
+    size_t taken;
+
+    if (text_width(text, length) <= width)
+        return text_fit(out, text, length, width);
+    size_t kept = shorten(&shorter, text, length, false);
+    if (kept + TAIL_MIN > width && text_width(strbuf_text(&shorter), shorter.length) > width) {
+        strbuf_reset(&shorter);
+        kept = shorten(&shorter, text, length, true);
+    }
+    size_t tail = end_matters ? width / 3 : 0;
+    if (kept + 1 + tail > width)
+        tail = width > kept + 1 ? width - kept - 1 : 0;
+    taken = text_fit_tail(out, strbuf_text(&shorter), shorter.length, width, tail < TAIL_MIN ? 0 : tail);
+    out->failed = out->failed || shorter.failed;
+    strbuf_fini(&shorter);
+    return taken;
+}

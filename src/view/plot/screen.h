@@ -1,0 +1,43 @@
+/*
+ * What the parts of plot_terminal share: the screen, its colours.
+ */
+#ifndef METRON_VIEW_PLOT_SCREEN_H
+#define METRON_VIEW_PLOT_SCREEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+#include "view/plot/plot.h"
+#include "view/plot/scale.h"
+
+struct screen {
+    struct strbuf *out;
+    size_t columns;
+    size_t gutter; /* columns left of the canvas, the axis line among them */
+    size_t canvas; /* columns of the canvas */
+    bool colors, ascii;
+    struct plot_scale time;
+};
+
+/* As SGR has it ("36"); nothing is written without colours. */
+const char *screen_line_color(unsigned index);
+void screen_begin_color(const struct screen *screen, const char *code);
+void screen_end_color(const struct screen *screen, const char *code);
+/* Without colours faint cannot be told from bold: some lines are left out. */
+bool screen_shows(const struct screen *screen, enum plot_role role);
+bool screen_shows_line(const struct screen *screen, const struct plot_line *line);
+/* What a line is called where several of a panel are alike but for their colour, as those of processes are: a
+ * letter at its end and in the legend. NUL: it needs none. */
+char screen_letter(const struct plot_panel *panel, const struct plot_line *line);
+/* What lines are made of where there are no dots. */
+char screen_ascii_line(enum plot_role role, bool banded);
+#define SCREEN_ASCII_LEVEL '='
+#define SCREEN_ASCII_PEAK  '_'
+#define SCREEN_ASCII_BAND  ':'
+
+/* The rows of a panel, below its legend. 0 or -ENOMEM. */
+int screen_draw_panel(const struct screen *screen, const struct plot_panel *panel,
+                      const struct plot_scale *values, size_t rows);
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * Section of a report: what to do next. Each rule looks at numbers of this run and says nothing unless they
+ * support it; what it says has those numbers in it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "learn/suggestion.h"
+#include "view/report/report.h"
+
+/* From where on a share is worth a sentence. */
+#define NEAR_THE_LIMIT   0.9
+#define CPU_STALL        0.2
+#define MEMORY_STALL     0.1
+#define IO_STALL         0.2
+#define MOST_OF_THE_CPU  0.5
+#define MANY_PROCESSES   20
+#define BUSY             0.8 /* of the CPUs */
+#define MISSED_TICKS     0.1
+#define SHORTEST_TO_TELL 1.0 /* seconds: of shorter runs cores on average say little */
+
+struct advice {
+    struct report_item *table;
+    struct report_page *page;
+    const struct report_evidence *evidence;
+};
+
+static void advise(const struct advice *advice, const char *about, const char *text)
+{
+    struct report_value *row = text ? report_add_row(advice->table) : NULL;
+
+    if (!row)
+        return;
+    row[0] = report_text(about);
+    row[1] = report_text(text);
+}
+
+static bool number_of(const struct advice *advice, const char *field, double *out)
+{
+    return recording_number(advice->evidence->recording, field, out);
+}
+
+static const char *human(struct report_page *page, enum unit unit, double value)
+{
+    char text[UNIT_TEXT_SIZE];
+    const char *kept = report_text_of(page, "%s", unit_human(unit, value, text));
+
+    return kept ? kept : "";
+}
+
+/* The memory limit that was in force: the group's own as it was seen, else what it may use. */
+static bool limit_of(const struct advice *advice, double *limit)
+{
+    const struct report_measure *seen =
+        report_measure_part(&advice->evidence->measures, NULL, "mem_limit", "peak");
+
+    if (seen)
+        *limit = seen->value;
+    return seen != NULL || number_of(advice, "system.may_use.memory", limit);
+}
+
+/* Killed for memory: its peak is a lower bound, so the next request cannot be taken from it. */
+static bool advise_oom(const struct advice *advice)
+{
+    struct report_page *page = advice->page;
+    const struct report_measure *kills =
+        report_measure_part(&advice->evidence->measures, NULL, "oom_kills", NULL);
+    const char *cause = recording_text(advice->evidence->recording, "cause");
+    double peak = 0, limit = 0, code = 0;
+    bool oom = advice->evidence->events.oom_count > 0 || (kills && kills->value > 0) ||
+               (cause && strstr(cause, "OOM killer"));
+
+    if (!oom)
+        return false;
+    bool has_peak = number_of(advice, "peak_memory", &peak), has_limit = limit_of(advice, &limit);
+    bool own = cause && strstr(cause, "limit") && !strstr(cause, "cannot be seen");
+    if (own && has_limit && has_peak)
+        advise(advice, "memory",
+               report_text_of(
+                   page,
+                   "The OOM killer struck at a limit of %s, when at least %s was held. What it needs "
+                   "is more than that, and not known from this run: begin with %s.",
+                   human(page, UNIT_BYTES, limit), human(page, UNIT_BYTES, peak),
+                   human(page, UNIT_BYTES, suggestion_round_memory(SUGGESTION_BEYOND_LIMIT * limit))));
+    else
+        advise(advice, "memory",
+               "The OOM killer struck: the peak of this run is a lower bound of what it needs.");
+    if (number_of(advice, "exit_code", &code) && code == 0)
+        advise(advice, "outcome",
+               "It exited with 0 although the OOM killer killed one of its processes: its result may not be "
+               "complete.");
+    return true;
+}
+
+static void advise_memory(const struct advice *advice)
+{
+    struct report_page *page = advice->page;
+    const struct report_measure *swap =
+        report_measure_part(&advice->evidence->measures, NULL, "swap_total", "peak");
+    const struct recorded_field *headline = recording_field(advice->evidence->recording, "peak_memory");
+    double peak = 0, limit = 0;
+
+    if (advise_oom(advice))
+        return;
+    if (number_of(advice, "peak_memory", &peak) && number_of(advice, "system.may_use.memory", &limit) &&
+        limit > 0 && peak / limit >= NEAR_THE_LIMIT)
+        advise(advice, "memory",
+               report_text_of(
+                   page, "Its peak of %s is %s of the %s it may use: a slightly larger input may be killed.",
+                   human(page, UNIT_BYTES, peak), human(page, UNIT_PERCENT, 100 * peak / limit),
+                   human(page, UNIT_BYTES, limit)));
+    if (swap && swap->value > 0)
+        advise(advice, "memory",
+               report_text_of(page, "Up to %s of it was in swap: memory was short.",
+                              human(page, UNIT_BYTES, swap->value)));
+    if (headline && headline->note && strstr(headline->note, "upper bound") &&
+        advice->evidence->recording->kind == RECORDING_METRON)
+        advise(advice, "memory",
+               report_text_of(
+                   page,
+                   "The peak of %s is an upper bound (%s). A control group of its own (metron run "
+                   "--cgroup own), or --smaps, tells what was really held; metron doctor says what "
+                   "works here.",
+                   human(page, UNIT_BYTES, headline->number), headline->source ? headline->source : "?"));
+}
+
+static void advise_cores(const struct advice *advice)
+{
+    struct report_page *page = advice->page;
+    const struct report_measure *peak =
+        report_measure_part(&advice->evidence->measures, "proc", "pdcpu", "peak");
+    const char *source, *note;
+    double seconds, wall, cpus;
+
+    if (!report_cpu_seconds(advice->evidence, &seconds, &source, &note) ||
+        !report_wall(advice->evidence, &wall) || wall < SHORTEST_TO_TELL ||
+        !number_of(advice, "system.may_use.cpus", &cpus))
+        return;
+    double average = seconds / wall, enough = ceil(average - SUGGESTION_CPU_TOLERANCE);
+    enough = enough < 1 ? 1 : enough;
+    if (cpus < 2 || enough > cpus / 2)
+        return;
+    const char *most =
+        peak ? report_text_of(page, peak->value / 100 > enough ? " (%.2f for a while)" : " (at most %.2f)",
+                              peak->value / 100)
+             : "";
+    advise(advice, "cpu",
+           report_text_of(page, "It used %.2f of its %.4g cores on average%s: request %.0f.", average, cpus,
+                          most ? most : "", enough));
+}
+
+/* Its processes waited for a CPU: for each other, or for others? */
+static void advise_waiting(const struct advice *advice, double wall)
+{
+    const struct recording *recording = advice->evidence->recording;
+    struct report_page *page = advice->page;
+    const struct report_measure *machine =
+        report_measure_part(&advice->evidence->measures, "sys", "cpu_pct", "ave");
+    const char *source, *note;
+    double share, seconds, cpus, cores;
+
+    if (!number_of(advice, "stall.cpu.share", &share) || share < CPU_STALL || wall < SHORTEST_TO_TELL ||
+        recording_text(recording, "stall.cpu.note") || !number_of(advice, "system.may_use.cpus", &cpus) ||
+        !report_cpu_seconds(advice->evidence, &seconds, &source, &note))
+        return;
+    if (seconds / wall >= BUSY * cpus)
+        advise(
+            advice, "cpu",
+            report_text_of(page,
+                           "It kept the %.4g CPUs it may use busy, and %s of the time some of it waited for "
+                           "one of them: with more CPUs it would be faster.",
+                           cpus, human(page, UNIT_PERCENT, 100 * share)));
+    else if (machine && number_of(advice, "system.cpu_total", &cores) && machine->value >= 100 * BUSY * cores)
+        advise(
+            advice, "cpu",
+            report_text_of(page,
+                           "%s of the time it waited for a CPU while it used %.2f of them: others kept the "
+                           "machine busy (%.1f of its %.4g CPUs), and its times say little.",
+                           human(page, UNIT_PERCENT, 100 * share), seconds / wall,
+                           machine->value / 100 < cores ? machine->value / 100 : cores, cores));
+}
+
+static void advise_stalls(const struct advice *advice)
+{
+    struct report_page *page = advice->page;
+    const struct report_measure *throttled =
+        report_measure_part(&advice->evidence->measures, NULL, "throttled", NULL);
+    double share, wall = 0;
+
+    (void)report_wall(advice->evidence, &wall);
+    bool was_throttled = throttled && wall > 0 && throttled->value >= 0.01 * wall;
+    if (was_throttled)
+        advise(advice, "cpu",
+               report_text_of(page, "Its quota held it back for %s (%s): a larger one would make it faster.",
+                              human(page, UNIT_SECONDS, throttled->value), throttled->name));
+    if (!was_throttled)
+        advise_waiting(advice, wall);
+    if (number_of(advice, "stall.memory.share", &share) && share >= MEMORY_STALL)
+        advise(advice, "memory",
+               report_text_of(
+                   page,
+                   "%s of the time was lost for want of memory (%s): with more of it it would be faster.",
+                   human(page, UNIT_PERCENT, 100 * share),
+                   recording_text(advice->evidence->recording, "stall.memory.source")));
+    if (number_of(advice, "stall.io.share", &share) && share >= IO_STALL)
+        advise(advice, "io",
+               report_text_of(page, "%s of the time some process waited for I/O (%s).",
+                              human(page, UNIT_PERCENT, 100 * share),
+                              recording_text(advice->evidence->recording, "stall.io.source")));
+}
+
+static void advise_programs(const struct advice *advice)
+{
+    const struct report_events *events = &advice->evidence->events;
+    struct report_page *page = advice->page;
+    struct report_program first;
+
+    if (!report_programs_top(events, &first, 1) || first.with_use < MANY_PROCESSES ||
+        !(events->cpu_seconds > 0) || first.cpu_seconds < MOST_OF_THE_CPU * events->cpu_seconds)
+        return;
+    advise(advice, "processes",
+           report_text_of(
+               page, "%s of the CPU was in %s processes of %s, %s each: that is where time can be saved.",
+               human(page, UNIT_PERCENT, 100 * first.cpu_seconds / events->cpu_seconds),
+               human(page, UNIT_COUNT, (double)first.with_use), first.name[0] ? first.name : "(no command)",
+               human(page, UNIT_SECONDS, first.cpu_seconds / (double)first.with_use)));
+}
+
+static bool is_false(const struct advice *advice, const char *field)
+{
+    const struct recorded_field *found = recording_field(advice->evidence->recording, field);
+    return found && found->kind == FIELD_BOOLEAN && found->number == 0;
+}
+
+/* How the next recording of the same would tell more. */
+static void advise_measuring(const struct advice *advice)
+{
+    const struct report_measures *measures = &advice->evidence->measures;
+    const struct report_measure *missed = report_measure_part(measures, "self", "missed_ticks", NULL);
+    const struct report_measure *taken = report_measure_part(measures, "self", "samples", NULL);
+    const struct recorded_field *cpu = recording_field(advice->evidence->recording, "cpu_seconds");
+    struct report_page *page = advice->page;
+    double survivors, interval = 0;
+
+    if (is_false(advice, "provenance.cpu_is_conserved") && cpu && cpu->source &&
+        strcmp(cpu->source, "proc_cpu_seconds") == 0)
+        advise(advice, "cpu",
+               "The CPU seconds are a lower bound: some were dropped by the kernel. A control group of its "
+               "own (metron "
+               "run --cgroup own) counts them all.");
+    if (is_false(advice, "provenance.spawned_is_exact"))
+        advise(advice, "processes",
+               "Processes that lived between two samples may have been missed. With kernel events none is: "
+               "metron "
+               "doctor says what they need here.");
+    if (number_of(advice, "survivors.count", &survivors) && survivors > 0)
+        advise(advice, "processes",
+               report_text_of(
+                   page,
+                   "%s outlived the command; what %s used afterwards is not in these figures: metron run "
+                   "--wait tree waits for such.",
+                   survivors == 1 ? "A process" : human(page, UNIT_COUNT, survivors),
+                   survivors == 1 ? "it" : "they"));
+    if (missed && taken && missed->value > MISSED_TICKS * (missed->value + taken->value) &&
+        number_of(advice, "provenance.sample_interval", &interval))
+        advise(advice, "metron",
+               report_text_of(
+                   page,
+                   "%s samples were missed, %s were taken: an interval longer than %s (--sample-interval) "
+                   "would be kept.",
+                   human(page, UNIT_COUNT, missed->value), human(page, UNIT_COUNT, taken->value),
+                   human(page, UNIT_SECONDS, interval)));
+    if (advice->evidence->recording->kind == RECORDING_DUCT)
+        advise(advice, "cpu",
+               "How much CPU it used cannot be told exactly from this recording: metron run counts CPU "
+               "seconds.");
+}
+
+void report_advice(struct report_page *page, const struct report_evidence *evidence)
+{
+    enum { ROWS = 12 };
+    static const struct report_column columns[] = {
+        {"about", "", UNIT_NONE, NULL, REPORT_CUT},
+        {"text", "", UNIT_NONE, NULL, REPORT_PROSE},
+    };
+    struct report_section *section = report_section_add(page, "next", "What to do next");
+    const struct advice advice = {.table = report_add_table(section, "advice", NULL, columns, 2, ROWS),
+                                  .page = page,
+                                  .evidence = evidence};
+
+    advise_memory(&advice);
+    advise_cores(&advice);
+    advise_stalls(&advice);
+    advise_programs(&advice);
+    advise_measuring(&advice);
+}

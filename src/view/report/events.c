@@ -1,0 +1,397 @@
+#include "view/report/events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
+#include <uthash.h>
+
+/* Alive at one moment; more than this are followed no further. */
+#define ALIVE_MAX 1000000
+/* Different programs; what does not fit is summed up as others. */
+#define PROGRAMS_MAX 10000
+/* The busiest second is looked for in the first weeks of a run. */
+#define SECONDS_MAX (64 * 86400)
+
+struct alive {
+    int64_t pid;
+    double born;
+    char *command; /* owned; NULL: not told */
+    UT_hash_handle hh;
+};
+
+struct program {
+    struct report_program sums;
+    UT_hash_handle hh;
+    char name[];
+};
+
+struct report_events_inner {
+    const struct recording *recording;
+    bool forks_keep_command; /* every new program is told: one without is its parent's */
+    struct alive *alive;
+    size_t alive_count;
+    struct program *programs;
+    size_t program_count;
+    uint32_t *seconds; /* births in each second of the run */
+    size_t seconds_count;
+};
+
+/* As much of a text as there is room for, and no character in two; NULL is "". */
+static void copy_text(char *out, size_t size, const char *text)
+{
+    size_t length = text ? strnlen(text, size - 1) : 0;
+
+    if (length == size - 1)
+        while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
+            length--;
+    memcpy(out, text ? text : "", length);
+    out[length] = '\0';
+}
+
+static void copy_command(char out[REPORT_COMMAND_MAX], const char *command)
+{
+    copy_text(out, REPORT_COMMAND_MAX, command);
+}
+
+char *report_program_name(const char *command, char out[REPORT_GROUP_TEXT_MAX])
+{
+    char quote = '\0';
+    size_t used = 0;
+
+    for (const char *at = command; *at && (quote || *at != ' '); at++) {
+        if (quote ? *at == quote : *at == '\'' || *at == '"')
+            quote = quote ? '\0' : *at;
+        else if (*at == '/')
+            used = 0; /* the last part of a path */
+        else if (used + 1 < REPORT_GROUP_TEXT_MAX)
+            out[used++] = *at;
+    }
+    out[used] = '\0';
+    return out;
+}
+
+int report_events_init(struct report_events *events, const struct recording *recording)
+{
+    const char *seen_by = recording_text(recording, "provenance.processes_seen_by");
+
+    *events = (struct report_events){.shortest.seconds = -1, .longest.seconds = -1, .lives_are_exact = true};
+    events->failures = report_groups_new();
+    events->kills = report_groups_new();
+    events->signals = report_groups_new();
+    events->inner = calloc(1, sizeof(*events->inner));
+    if (!events->failures || !events->kills || !events->signals || !events->inner)
+        return -ENOMEM;
+    events->inner->recording = recording;
+    events->inner->forks_keep_command = seen_by && strcmp(seen_by, "bpf") == 0;
+    return 0;
+}
+
+static void alive_remove(struct report_events_inner *inner, struct alive *alive)
+{
+    HASH_DEL(inner->alive, alive);
+    inner->alive_count--;
+    free(alive->command);
+    free(alive);
+}
+
+void report_events_fini(struct report_events *events)
+{
+    struct report_events_inner *inner = events->inner;
+
+    while (inner && inner->alive)
+        alive_remove(inner, inner->alive);
+    while (inner && inner->programs) {
+        struct program *program = inner->programs;
+        HASH_DEL(inner->programs, program); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
+        free(program);
+    }
+    if (inner)
+        free(inner->seconds);
+    free(inner);
+    report_groups_free(events->failures);
+    report_groups_free(events->kills);
+    report_groups_free(events->signals);
+    *events = (struct report_events){0};
+}
+
+static struct alive *alive_find(const struct report_events_inner *inner, int64_t pid)
+{
+    struct alive *alive = NULL;
+
+    HASH_FIND(hh, inner->alive, &pid, sizeof(pid), alive);
+    return alive;
+}
+
+/* The command of one that is alive, or NULL. */
+static const char *command_of(const struct report_events *events, int64_t pid)
+{
+    const struct alive *alive = alive_find(events->inner, pid);
+    return alive ? alive->command : NULL;
+}
+
+/* Births by the second, to find the busiest. */
+static void count_birth(struct report_events_inner *inner, double wall)
+{
+    double since = wall - inner->recording->start_wall;
+
+    if (!(since > -1) || since >= SECONDS_MAX) /* not a number is none */
+        return;
+    size_t second = since > 0 ? (size_t)since : 0;
+    if (second >= inner->seconds_count) {
+        size_t count = (second + 1) * 2;
+        uint32_t *seconds = reallocarray(inner->seconds, count, sizeof(*seconds));
+        if (!seconds)
+            return;
+        memset(seconds + inner->seconds_count, 0, (count - inner->seconds_count) * sizeof(*seconds));
+        inner->seconds = seconds;
+        inner->seconds_count = count;
+    }
+    inner->seconds[second]++;
+}
+
+static void on_spawn(struct report_events *events, const struct recorded_event *event)
+{
+    struct report_events_inner *inner = events->inner;
+    struct alive *alive = alive_find(inner, event->pid);
+    const char *command = event->command;
+    char kept[REPORT_COMMAND_MAX];
+
+    events->spawned++;
+    events->births_sampled += event->seen && strcmp(event->seen, "event") != 0;
+    if (!events->root)
+        events->root = event->pid;
+    count_birth(inner, event->wall);
+    if (!command && inner->forks_keep_command && event->ppid)
+        command = command_of(events, event->ppid);
+    copy_command(kept, command);
+    if (alive)
+        alive_remove(inner, alive); /* its end was missed */
+    if (inner->alive_count == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive))))
+        return;
+    alive->pid = event->pid;
+    alive->born = event->wall;
+    alive->command = kept[0] ? strdup(kept) : NULL;
+    HASH_ADD(hh, inner->alive, pid, sizeof(alive->pid), alive);
+    inner->alive_count++;
+}
+
+static double use_of(const struct report_end *end, enum report_use use)
+{
+    if (use == REPORT_USE_CPU)
+        return end->cpu_seconds;
+    return use == REPORT_USE_MEMORY ? end->max_rss : end->read_bytes + end->write_bytes;
+}
+
+static void keep_if_large(struct report_events *events, enum report_use use, const struct report_end *end)
+{
+    struct report_end *top = events->tops[use];
+    size_t *count = &events->top_counts[use], at = *count;
+    double amount = use_of(end, use);
+
+    if (!(amount > 0))
+        return;
+    while (at > 0 && use_of(&top[at - 1], use) < amount)
+        at--;
+    if (at == REPORT_ENDS_MAX)
+        return;
+    *count += *count < REPORT_ENDS_MAX;
+    memmove(&top[at + 1], &top[at], (*count - at - 1) * sizeof(*top));
+    top[at] = *end;
+}
+
+static struct program *program_of(struct report_events_inner *inner, const char *command)
+{
+    char name[REPORT_GROUP_TEXT_MAX] = "";
+    struct program *program = NULL;
+
+    (void)report_program_name(command, name);
+    if (inner->program_count >= PROGRAMS_MAX) {
+        HASH_FIND(hh, inner->programs, name, strlen(name), program);
+        if (program)
+            return program;
+        (void)snprintf(name, sizeof(name), "(other programs)");
+    }
+    HASH_FIND(hh, inner->programs, name, strlen(name), program);
+    if (program || !(program = calloc(1, sizeof(*program) + strlen(name) + 1)))
+        return program;
+    memcpy(program->name, name, strlen(name) + 1);
+    program->sums.name = program->name;
+    HASH_ADD_KEYPTR(hh, inner->programs, program->name, strlen(program->name), program);
+    inner->program_count++;
+    return program;
+}
+
+static void count_in_program(struct report_events *events, const struct report_end *end, bool has_use,
+                             bool failed)
+{
+    struct program *program = program_of(events->inner, end->command);
+    struct report_program *sums = program ? &program->sums : NULL;
+
+    if (!sums)
+        return;
+    sums->ended++;
+    sums->failed += failed;
+    if (!has_use)
+        return;
+    sums->with_use++;
+    sums->cpu_seconds += end->cpu_seconds;
+    sums->read_bytes += end->read_bytes;
+    sums->write_bytes += end->write_bytes;
+    sums->lifetime_seconds += end->lifetime_seconds;
+    if (end->max_rss > sums->max_rss)
+        sums->max_rss = end->max_rss;
+}
+
+static void time_life(struct report_events *events, const struct report_end *end, bool is_exact)
+{
+    struct report_life *const ends[] = {&events->shortest, &events->longest};
+
+    if (end->lifetime_seconds < 0)
+        return;
+    events->lives_timed++;
+    events->lives_are_exact &= is_exact;
+    for (int i = 0; i < 2; i++) {
+        bool further =
+            i == 0 ? end->lifetime_seconds < ends[i]->seconds : end->lifetime_seconds > ends[i]->seconds;
+        if (ends[i]->seconds >= 0 && !further)
+            continue;
+        ends[i]->seconds = end->lifetime_seconds;
+        ends[i]->pid = end->pid;
+        memcpy(ends[i]->command, end->command, sizeof(end->command));
+    }
+}
+
+static void on_exit_of(struct report_events *events, const struct recorded_event *event,
+                       struct report_processes *processes)
+{
+    struct alive *alive = alive_find(events->inner, event->pid);
+    struct report_end end = {.pid = event->pid,
+                             .lifetime_seconds = -1,
+                             .has_exit_code = event->has_exit_code,
+                             .exit_code = event->exit_code,
+                             .signal_num = event->has_signal ? event->signal_num : 0};
+
+    events->ended++;
+    copy_command(end.command, event->command ? event->command : alive ? alive->command : NULL);
+    if (event->has_use) {
+        end.cpu_seconds = event->cpu_seconds;
+        end.max_rss = event->max_rss;
+        end.read_bytes = event->read_bytes;
+        end.write_bytes = event->write_bytes;
+        end.lifetime_seconds = event->lifetime_seconds;
+        events->with_use++;
+        events->cpu_seconds += event->cpu_seconds;
+        for (int use = 0; use < REPORT_USE_COUNT; use++)
+            keep_if_large(events, (enum report_use)use, &end);
+        if (processes)
+            report_processes_told(processes, event->pid, event->start_time, event->max_rss > 0);
+    } else if (alive && event->wall >= alive->born) {
+        end.lifetime_seconds = event->wall - alive->born;
+    }
+    time_life(events, &end, event->has_use);
+    bool failed = (end.has_exit_code && end.exit_code != 0) || end.signal_num;
+    if (end.has_exit_code && end.exit_code != 0)
+        report_groups_count(events->failures, end.exit_code, NULL, end.command);
+    count_in_program(events, &end, event->has_use, failed);
+    if (alive)
+        alive_remove(events->inner, alive);
+}
+
+/* Who sent it, as people call him: "sh (pid 29250)" is one of many, so only the name. */
+static const char *sender_of(const struct recorded_event *event)
+{
+    if (event->sender_name)
+        return event->sender_name;
+    return event->sender_pid == 0 ? "kernel" : NULL;
+}
+
+static void on_kill(struct report_events *events, const struct recorded_event *event, bool fatal)
+{
+    const char *command = event->command ? event->command : command_of(events, event->pid);
+    const char *sender = sender_of(event);
+
+    report_groups_count(fatal ? events->kills : events->signals, event->has_signal ? event->signal_num : 0,
+                        sender, command);
+    if (!fatal || event->pid != events->root || !sender)
+        return;
+    events->root_killer_is_told = true;
+    events->root_killer = strcmp(sender, "kernel") == 0 ? 0 : event->sender_pid;
+    (void)snprintf(events->root_killer_name, sizeof(events->root_killer_name), "%s", sender);
+}
+
+static void on_notable(struct report_events *events, const struct recorded_event *event,
+                       struct report_notable *list, uint64_t *count)
+{
+    if (*count < REPORT_NOTABLE_MAX) {
+        struct report_notable *notable = &list[*count];
+        notable->wall = event->wall;
+        notable->pid = event->pid;
+        copy_command(notable->command, event->command ? event->command : command_of(events, event->pid));
+        copy_text(notable->type, sizeof(notable->type), event->anomaly_type);
+        copy_text(notable->severity, sizeof(notable->severity), event->severity);
+        copy_text(notable->description, sizeof(notable->description), event->description);
+    }
+    ++*count;
+}
+
+void report_events_add(struct report_events *events, const struct recorded_event *event,
+                       struct report_processes *processes)
+{
+    events->count++;
+    if (!event->type)
+        return;
+    if (strcmp(event->type, "spawn") == 0)
+        on_spawn(events, event);
+    else if (strcmp(event->type, "exit") == 0)
+        on_exit_of(events, event, processes);
+    else if (strcmp(event->type, "kill") == 0)
+        on_kill(events, event, true);
+    else if (strcmp(event->type, "signal") == 0)
+        on_kill(events, event, false);
+    else if (strcmp(event->type, "oom") == 0)
+        on_notable(events, event, events->ooms, &events->oom_count);
+    else if (strcmp(event->type, "monitor.anomaly") == 0)
+        on_notable(events, event, events->anomalies, &events->anomaly_count);
+}
+
+void report_events_end(struct report_events *events)
+{
+    for (size_t i = 0; i < events->inner->seconds_count; i++)
+        if (events->inner->seconds[i] > events->spawn_rate_peak) {
+            events->spawn_rate_peak = events->inner->seconds[i];
+            events->spawn_rate_peak_at = (double)i;
+        }
+}
+
+size_t report_programs_count(const struct report_events *events)
+{
+    return events->inner ? events->inner->program_count : 0;
+}
+
+static bool is_larger(const struct report_program *a, const struct report_program *b)
+{
+    if (a->cpu_seconds != b->cpu_seconds)
+        return a->cpu_seconds > b->cpu_seconds;
+    return a->ended > b->ended;
+}
+
+size_t report_programs_top(const struct report_events *events, struct report_program *out, size_t limit)
+{
+    size_t count = 0;
+
+    for (const struct program *program = events->inner ? events->inner->programs : NULL; program;
+         program = program->hh.next) {
+        size_t at = count;
+        while (at > 0 && is_larger(&program->sums, &out[at - 1]))
+            at--;
+        if (at == limit)
+            continue;
+        count += count < limit;
+        memmove(&out[at + 1], &out[at], (count - at - 1) * sizeof(*out));
+        out[at] = program->sums;
+    }
+    return count;
+}

@@ -1,0 +1,380 @@
+/* Sections of a report: what happened, as the events tell it; system calls; anomalies. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "view/report/report.h"
+
+enum { ROWS = 8, ROWS_SHOWN = 3, CALLS_SHOWN = 6 };
+
+/* Counts and lives: on the screen they are one line above the processes. */
+static void add_processes(struct report_section *section, const struct report_evidence *evidence)
+{
+    const struct report_events *events = &evidence->events;
+    const struct recorded_field *headline = recording_field(evidence->recording, "processes");
+    struct report_item *item;
+
+    if (headline && headline->kind == FIELD_NUMBER) {
+        item = report_add_number(section, "processes", "", UNIT_COUNT, headline->number);
+        if (item) {
+            item->source = headline->source;
+            item->note = headline->note;
+            item->for_programs = true;
+        }
+    }
+    if (!events->count)
+        return;
+    item = report_add_number(section, "spawned", "", UNIT_COUNT, (double)events->spawned);
+    if (item)
+        item->for_programs = true;
+    if (item && events->births_sampled)
+        item->note =
+            report_text_of(section->page, "%llu of them noticed in a sample: there may have been others",
+                           (unsigned long long)events->births_sampled);
+    item = report_add_number(section, "ended", "", UNIT_COUNT, (double)events->ended);
+    if (item)
+        item->for_programs = true;
+    if (events->spawn_rate_peak > 1) {
+        item =
+            report_add_number(section, "spawned_in_busiest_second", "", UNIT_COUNT, events->spawn_rate_peak);
+        if (item)
+            item->for_programs = true;
+        item = report_add_number(section, "busiest_second", "", UNIT_SECONDS, events->spawn_rate_peak_at);
+        if (item) {
+            item->note = "seconds after the start";
+            item->for_programs = true;
+        }
+    }
+}
+
+static void add_life(struct report_section *section, const struct report_events *events,
+                     const struct report_life *life, const char *name, const char *command)
+{
+    if (life->seconds < 0 || events->lives_timed < 2)
+        return;
+    struct report_item *item = report_add_number(section, name, "", UNIT_SECONDS, life->seconds);
+    if (!item)
+        return;
+    item->for_programs = true;
+    if (!events->lives_are_exact)
+        item->note = "by when it was noticed";
+    item = report_add_text(section, command, "", life->command[0] ? life->command : NULL);
+    if (item)
+        item->for_programs = true;
+}
+
+/* One line, however long the command is. */
+static void say_line(struct report_section *section, const char *label, const char *text)
+{
+    struct report_item *item = report_say(section, label, text, NULL);
+
+    if (item)
+        item->one_line = true;
+}
+
+static void say_others(struct report_section *section, uint64_t count)
+{
+    if (count)
+        say_line(section, "",
+                 report_text_of(section->page, "and %llu other%s", (unsigned long long)count,
+                                count == 1 ? "" : "s"));
+}
+
+/* "SIGKILL" */
+static const char *signal_text(struct report_page *page, int number)
+{
+    const char *name = number > 0 && number < 128 ? sigabbrev_np(number) : NULL;
+    return name ? report_text_of(page, "SIG%s", name) : report_text_of(page, "signal %d", number);
+}
+
+static void add_failures(struct report_section *section, const struct report_events *events)
+{
+    static const struct report_column columns[] = {
+        {"count", "TIMES", UNIT_COUNT, "exit events", REPORT_CUT},
+        {"exit_code", "CODE", UNIT_NONE, NULL, REPORT_CUT},
+        {"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT},
+    };
+    struct report_group tops[ROWS];
+    size_t count = report_groups_top(events->failures, tops, ROWS);
+    struct report_item *table = report_add_table(section, "failures", NULL, columns, 3, count);
+    uint64_t others = report_groups_total(events->failures);
+    char times[UNIT_TEXT_SIZE];
+
+    if (table)
+        table->for_programs = true;
+    for (size_t i = 0; i < count; i++) {
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return;
+        row[0] = report_number((double)tops[i].count);
+        row[1] = report_number(tops[i].number);
+        row[2] = report_text(tops[i].whom[0] ? report_text_of(section->page, "%s", tops[i].whom) : NULL);
+        if (i >= ROWS_SHOWN)
+            continue;
+        others -= tops[i].count;
+        say_line(section, i ? "" : "failed",
+                 report_text_of(section->page, "%s with code %d: %s",
+                                unit_human(UNIT_COUNT, (double)tops[i].count, times), tops[i].number,
+                                tops[i].whom[0] ? tops[i].whom : "(command not told)"));
+    }
+    say_others(section, others);
+}
+
+/* `label` NULL: for programs only. */
+static void add_signals(struct report_section *section, const struct report_groups *groups, const char *name,
+                        const char *label)
+{
+    static const struct report_column columns[] = {
+        {"count", "TIMES", UNIT_COUNT, "events", REPORT_CUT},
+        {"signal", "SIGNAL", UNIT_NONE, NULL, REPORT_CUT},
+        {"sender", "SENT BY", UNIT_NONE, NULL, REPORT_CUT},
+        {"command", "TO", UNIT_NONE, NULL, REPORT_CUT},
+    };
+    struct report_page *page = section->page;
+    struct report_group tops[ROWS];
+    size_t count = report_groups_top(groups, tops, ROWS);
+    struct report_item *table = report_add_table(section, name, NULL, columns, 4, count);
+    uint64_t others = report_groups_total(groups);
+    char times[UNIT_TEXT_SIZE];
+
+    if (table)
+        table->for_programs = true;
+    for (size_t i = 0; i < count; i++) {
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return;
+        row[0] = report_number((double)tops[i].count);
+        row[1] = report_text(signal_text(page, tops[i].number));
+        row[2] = report_text(tops[i].who[0] ? report_text_of(page, "%s", tops[i].who) : NULL);
+        row[3] = report_text(tops[i].whom[0] ? report_text_of(page, "%s", tops[i].whom) : NULL);
+        if (!label || i >= ROWS_SHOWN)
+            continue;
+        others -= tops[i].count;
+        say_line(section, i ? "" : label,
+                 report_text_of(page, "%s by %s%s%s: %s",
+                                unit_human(UNIT_COUNT, (double)tops[i].count, times), row[1].text,
+                                tops[i].who[0] ? " from " : "", tops[i].who,
+                                tops[i].whom[0] ? tops[i].whom : "(command not told)"));
+    }
+    if (label)
+        say_others(section, others);
+}
+
+static void add_ooms(struct report_section *section, const struct report_evidence *evidence)
+{
+    static const struct report_column columns[] = {
+        {"at", "AFTER", UNIT_SECONDS, "seconds since the start", REPORT_CUT},
+        {"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
+        {"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT},
+    };
+    const struct report_notable *ooms = evidence->events.ooms;
+    const uint64_t count = evidence->events.oom_count;
+    const double start = evidence->recording->start_wall;
+    struct report_item *table = report_add_table(section, "ooms", NULL, columns, 3,
+                                                 count < REPORT_NOTABLE_MAX ? count : REPORT_NOTABLE_MAX);
+    char after[UNIT_TEXT_SIZE];
+
+    if (table)
+        table->for_programs = true;
+    for (size_t i = 0; i < count; i++) {
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            break;
+        bool is_timed = start > 0 && ooms[i].wall >= start;
+        if (is_timed)
+            row[0] = report_number(ooms[i].wall - start);
+        if (ooms[i].pid)
+            row[1] = report_number((double)ooms[i].pid);
+        row[2] = report_text(ooms[i].command[0] ? ooms[i].command : NULL);
+        if (i < ROWS_SHOWN)
+            say_line(section, i ? "" : "OOM killer",
+                     report_text_of(section->page, "chose pid %lld%s%s: %s", (long long)ooms[i].pid,
+                                    is_timed ? " after " : "",
+                                    is_timed ? unit_human(UNIT_SECONDS, row[0].number, after) : "",
+                                    ooms[i].command[0] ? ooms[i].command : "(command not told)"));
+    }
+    say_others(section, count > ROWS_SHOWN ? count - ROWS_SHOWN : 0);
+}
+
+void report_happened(struct report_page *page, const struct report_evidence *evidence)
+{
+    const struct report_events *events = &evidence->events;
+    const struct report_measure *zombies = report_measure_part(&evidence->measures, NULL, "zombies", "peak");
+    struct report_section *section = report_section_add(page, "events", "What happened");
+
+    if (!section)
+        return;
+    add_processes(section, evidence);
+    add_life(section, events, &events->shortest, "shortest_life", "shortest_life_command");
+    add_life(section, events, &events->longest, "longest_life", "longest_life_command");
+    if (zombies) {
+        struct report_item *item =
+            report_add_number(section, "zombies", "zombies", UNIT_COUNT, zombies->value);
+        if (item) {
+            item->source = zombies->name;
+            item->note = "at once";
+            item->for_programs = zombies->value == 0;
+        }
+    }
+    add_failures(section, events);
+    /* That the command itself was killed, and by whom, is its outcome. */
+    bool is_outcome = events->root_killer_is_told && report_groups_total(events->kills) == 1;
+    add_signals(section, events->kills, "kills", is_outcome ? NULL : "killed");
+    add_signals(section, events->signals, "signals", "signalled");
+    add_ooms(section, evidence);
+}
+
+void report_anomalies(struct report_page *page, const struct report_evidence *evidence)
+{
+    enum { AT, SEVERITY, TYPE, PID, COMMAND, DESCRIPTION, COLUMNS };
+    static const struct report_column columns[COLUMNS] = {
+        [AT] = {"at", "AFTER", UNIT_SECONDS, "seconds since the start", REPORT_CUT},
+        [SEVERITY] = {"severity", "SEVERITY", UNIT_NONE, NULL, REPORT_CUT},
+        [TYPE] = {"anomaly_type", "ANOMALY", UNIT_NONE, NULL, REPORT_CUT},
+        [PID] = {"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
+        [COMMAND] = {"command", "COMMAND", UNIT_NONE, NULL, REPORT_LUXURY},
+        [DESCRIPTION] = {"description", "DESCRIPTION", UNIT_NONE, NULL, REPORT_PROSE},
+    };
+    const struct report_notable *anomalies = evidence->events.anomalies;
+    const uint64_t count = evidence->events.anomaly_count;
+    const double start = evidence->recording->start_wall;
+    const size_t rows = count < REPORT_NOTABLE_MAX ? count : REPORT_NOTABLE_MAX;
+    struct report_section *section = report_section_add(page, "anomalies", "Anomalies");
+    struct report_item *table = report_add_table(section, "found", NULL, columns, COLUMNS, rows);
+
+    /* cppcheck-suppress knownConditionTrueFalse ; rows is 0 only sometimes */
+    for (size_t i = 0; i < rows; i++) {
+        const struct report_notable *one = &anomalies[i];
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return;
+        if (start > 0 && one->wall >= start)
+            row[AT] = report_number(one->wall - start);
+        row[SEVERITY] = report_text(one->severity[0] ? one->severity : NULL);
+        row[TYPE] = report_text(one->type[0] ? one->type : NULL);
+        if (one->pid)
+            row[PID] = report_number((double)one->pid);
+        row[COMMAND] = report_text(one->command[0] ? one->command : NULL);
+        row[DESCRIPTION] = report_text(one->description[0] ? one->description : NULL);
+    }
+    if (count > rows)
+        (void)report_add_remark(section, report_text_of(page, "These are the first %zu of %llu.", rows,
+                                                        (unsigned long long)count));
+}
+
+/* The tally of system calls with this unit and part of a name; NULL: not counted. */
+static struct report_tally *calls_by(const struct report_measures *measures, enum unit unit, const char *part)
+{
+    for (size_t i = 0; i < measures->count; i++) {
+        struct report_measure *measure = &measures->items[i];
+        if (measure->is_tally && measure->key->unit == unit && strcmp(measure->key->source, "syscall") == 0 &&
+            strstr(measure->key->key, part))
+            return &measure->tally;
+    }
+    return NULL;
+}
+
+static double sum_of(const struct report_tally *tally)
+{
+    double sum = 0;
+
+    for (size_t i = 0; tally && i < tally->count; i++)
+        sum += tally->items[i].amount;
+    return sum;
+}
+
+static void add_calls(struct report_section *section, const struct report_tally *seconds,
+                      const struct report_tally *counts, const struct report_tally *errors)
+{
+    enum { COLUMNS = 6, CALLS = 10 };
+    static const struct report_column columns[COLUMNS] = {
+        {"seconds", "TIME", UNIT_SECONDS, "syscall_seconds_total", REPORT_CUT},
+        {"time_share", "", UNIT_PERCENT, "of the time in all calls", REPORT_CUT},
+        {"count", "CALLS", UNIT_COUNT, "syscall_counts_total", REPORT_CUT},
+        {"errors", "ERRORS", UNIT_COUNT, "syscall_errors_total", REPORT_CUT},
+        {"seconds_per_call", "EACH", UNIT_SECONDS, "seconds / count", REPORT_CUT},
+        {"call", "CALL", UNIT_NONE, NULL, REPORT_CUT},
+    };
+    const struct report_tally *order = seconds ? seconds : counts;
+    double all = sum_of(seconds);
+    struct report_item *table = report_add_table(section, "hotspots", NULL, columns, COLUMNS, CALLS);
+
+    if (table)
+        table->rows_shown = CALLS_SHOWN;
+    for (size_t i = 0; order && i < order->count && i < CALLS; i++) {
+        const char *name = order->items[i].name;
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return;
+        double time = seconds ? report_tally_amount(seconds, name) : 0;
+        double count = counts ? report_tally_amount(counts, name) : 0;
+        if (seconds)
+            row[0] = report_number(time);
+        if (seconds && all > 0)
+            row[1] = report_number(100 * time / all);
+        if (counts)
+            row[2] = report_number(count);
+        if (errors)
+            row[3] = report_number(report_tally_amount(errors, name));
+        if (seconds && count > 0)
+            row[4] = report_number(time / count);
+        row[5] = report_text(name);
+    }
+}
+
+/* "1,661 (bpf), 116 with an error; 4.15 s in them, waiting included" */
+static void say_calls(struct report_section *section, const struct report_tally *seconds,
+                      const struct report_tally *counts, const struct report_tally *errors,
+                      const char *method)
+{
+    struct report_page *page = section->page;
+    char number[UNIT_TEXT_SIZE];
+    const char *text = "";
+
+    if (counts)
+        text = report_text_of(page, "%s%s%s%s", unit_human(UNIT_COUNT, sum_of(counts), number),
+                              method ? " (" : "", method ? method : "", method ? ")" : "");
+    if (text && errors)
+        text = report_text_of(page, "%s%s%s with an error", text, text[0] ? ", " : "",
+                              unit_human(UNIT_COUNT, sum_of(errors), number));
+    if (text && seconds)
+        text = report_text_of(page, "%s%s%s in them, waiting included", text, text[0] ? "; " : "",
+                              unit_human(UNIT_SECONDS, sum_of(seconds), number));
+    (void)report_say(section, "in all", text, NULL);
+}
+
+void report_syscalls(struct report_page *page, const struct report_evidence *evidence)
+{
+    struct report_section *section = report_section_add(page, "syscalls", "System calls");
+    struct report_tally *seconds = calls_by(&evidence->measures, UNIT_SECONDS, "seconds");
+    struct report_tally *counts = calls_by(&evidence->measures, UNIT_COUNT, "counts");
+    struct report_tally *errors = calls_by(&evidence->measures, UNIT_COUNT, "errors");
+    const char *method = recording_text(evidence->recording, "syscalls.method");
+    double lost;
+
+    if (!section || (!seconds && !counts))
+        return;
+    struct report_item *items[] = {
+        report_add_text(section, "method", "", method),
+        counts ? report_add_number(section, "count", "", UNIT_COUNT, sum_of(counts)) : NULL,
+        errors ? report_add_number(section, "errors", "", UNIT_COUNT, sum_of(errors)) : NULL,
+        seconds ? report_add_number(section, "seconds", "", UNIT_SECONDS, sum_of(seconds)) : NULL,
+    };
+    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++)
+        if (items[i])
+            items[i]->for_programs = true;
+    if (items[3])
+        items[3]->note = "waiting included";
+    say_calls(section, seconds, counts, errors, method);
+    if (recording_number(evidence->recording, "syscalls.lost", &lost)) {
+        struct report_item *item = report_add_number(section, "lost", "not counted", UNIT_COUNT, lost);
+        if (item)
+            item->for_programs = !(lost > 0);
+    }
+    if (seconds)
+        report_tally_sort(seconds);
+    if (counts && !seconds)
+        report_tally_sort(counts);
+    add_calls(section, seconds, counts, errors);
+}

@@ -1,0 +1,277 @@
+/* Sections of a report: which run it was, and how it ended. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json_reader.h"
+#include "view/report/report.h"
+
+/* "2026-11-15T18:21:23.155014+00:00" -> "2026-11-15 18:21:23 +00:00": as it was written, without the
+ * fraction. */
+static const char *time_for_people(struct report_page *page, const char *iso)
+{
+    enum { DATE = 10, TIME = 19 };
+    size_t length = strlen(iso);
+
+    if (length < TIME || iso[DATE] != 'T')
+        return iso;
+    const char *zone = iso + TIME;
+    if (*zone == '.')
+        zone += 1 + strspn(zone + 1, "0123456789");
+    return report_text_of(page, "%.10s %.8s%s%s", iso, iso + DATE + 1, *zone ? " " : "", zone);
+}
+
+static const char *start_of(struct report_page *page, const struct recording *recording)
+{
+    const char *start = recording_text(recording, "start_time");
+    time_t seconds = (time_t)recording->start_wall;
+    struct tm utc;
+    char text[40];
+
+    if (!start && recording->start_wall > 0 && gmtime_r(&seconds, &utc) &&
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S+00:00", &utc))
+        start = report_text_of(page, "%s", text);
+    return start;
+}
+
+static const char *filled(const struct recording *recording, const char *field)
+{
+    const char *text = recording_text(recording, field);
+    return text && text[0] ? text : NULL;
+}
+
+/* "2026-11-15 18:21:40 +00:00 ada@node17:/home/ada/project" */
+static void say_start(struct report_section *section, const struct recording *recording, const char *start)
+{
+    struct report_page *page = section->page;
+    const char *user = filled(recording, "system.user"), *host = filled(recording, "system.hostname");
+    const char *folder = filled(recording, "working_directory");
+
+    (void)report_say(section, "started",
+                     report_text_of(page, "%s%s%s%s%s%s%s", start ? time_for_people(page, start) : "",
+                                    user || host || folder ? " " : "", user ? user : "",
+                                    user && host ? "@" : "", host ? host : "",
+                                    (user || host) && folder ? ":" : "", folder ? folder : ""),
+                     NULL);
+}
+
+/* "metron 0.1.0, schema 1.0, tier: own cgroup (no kernel events: switched off), kernel 6.18.44" */
+static void add_recorder(struct report_section *section, const struct recording *recording)
+{
+    struct report_page *page = section->page;
+    bool is_metron = recording->kind == RECORDING_METRON;
+    const char *version = recording_text(recording, is_metron ? "metron_version" : "duct_version");
+    const char *schema = recording_text(recording, "schema_version");
+    const char *tier = recording_text(recording, "provenance.tier");
+    const char *reason = recording_text(recording, "provenance.tier_reason");
+    const char *kernel = filled(recording, "system.kernel");
+    const char *text = report_text_of(page, "%s%s%s, schema %s", is_metron ? "metron" : "con-duct",
+                                      version ? " " : "", version ? version : "", schema ? schema : "?");
+    struct report_item *items[] = {
+        report_add_text(section, "recorded_by", "", text),
+        report_add_text(section, "info", "", recording->path),
+        report_add_text(section, "tier", "", tier),
+        report_add_text(section, "tier_reason", "", reason),
+    };
+
+    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++)
+        if (items[i])
+            items[i]->for_programs = true;
+    if (text && tier)
+        text = report_text_of(page, "%s, tier: %s%s%s%s", text, tier, reason ? " (" : "",
+                              reason ? reason : "", reason ? ")" : "");
+    if (text && kernel)
+        text = report_text_of(page, "%s, kernel %s", text, kernel);
+    (void)report_say(section, "recorded by", text, NULL);
+}
+
+void report_head(struct report_page *page, const struct report_evidence *evidence)
+{
+    const struct recording *recording = evidence->recording;
+    struct report_section *section = report_section_add(page, "run", "This recording");
+    static const struct {
+        const char *field, *name, *label; /* label NULL: on the screen it is elsewhere */
+    } texts[] = {
+        {"command", "command", NULL},
+        {"working_directory", "working_directory", NULL},
+        {"system.hostname", "hostname", NULL},
+        {"system.kernel", "kernel", NULL},
+        {"system.user", "user", NULL},
+        {"message", "message", NULL},
+        {"job", "job", "job"},
+        {"config_hash", "config_hash", "configuration"},
+    };
+    double sheet;
+
+    if (!section)
+        return;
+    const char *start = start_of(page, recording);
+    say_start(section, recording, start);
+    struct report_item *item = report_add_text(section, "start_time", "", start);
+    if (item)
+        item->for_programs = true;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        item = report_add_text(section, texts[i].name, texts[i].label ? texts[i].label : "",
+                               filled(recording, texts[i].field));
+        if (item)
+            item->for_programs = !texts[i].label;
+    }
+    if (recording_number(recording, "sheet", &sheet))
+        (void)report_add_number(section, "sheet", "sheet", UNIT_NONE, sheet);
+    add_recorder(section, recording);
+}
+
+/* On the screen only what the cause does not say already. */
+static void add_signal(struct report_section *section, const struct report_evidence *evidence,
+                       const char *cause)
+{
+    const struct report_events *events = &evidence->events;
+    double number;
+
+    if (!recording_number(evidence->recording, "signal", &number) || !(number > 0 && number < 128))
+        return;
+    const char *name = sigabbrev_np((int)number);
+    struct report_item *item = report_add_number(section, "signal", "signal", UNIT_NONE, number);
+    if (item) {
+        item->say = report_text_of(section->page, "%d%s%s%s", (int)number, name ? " (SIG" : "",
+                                   name ? name : "", name ? ")" : "");
+        item->for_programs = cause && name && strstr(cause, name);
+    }
+    if (!events->root_killer_is_told)
+        return;
+    const char *sender = events->root_killer > 0
+                             ? report_text_of(section->page, "%s (pid %lld)", events->root_killer_name,
+                                              (long long)events->root_killer)
+                             : events->root_killer_name;
+    item = report_add_text(section, "signal_sender", "sent by", sender);
+    if (item && cause && strstr(cause, "sent by"))
+        item->for_programs = true; /* it is in the sentence */
+}
+
+/* "2: 6845 python3 simulate.py 3, 6850 python3 simulate.py 3" */
+static void say_survivors(struct report_section *section, struct report_item *item,
+                          const struct report_item *table)
+{
+    enum { NAMED = 3 };
+    struct report_page *page = section->page;
+    char text[UNIT_TEXT_SIZE];
+    const char *say = report_text_of(page, "%s", unit_human(UNIT_COUNT, item->value.number, text));
+
+    for (size_t i = 0; i < table->row_count && i < NAMED && say; i++) {
+        const struct report_value *row = &table->cells[i * table->column_count];
+        say = report_text_of(page, "%s%s%.0f %s", say, i ? ", " : ": ", row[0].number,
+                             row[1].kind == REPORT_TEXT ? row[1].text : "?");
+    }
+    if (say && item->value.number > NAMED && table->row_count)
+        say = report_text_of(page, "%s, …", say);
+    item->say = say;
+    item->one_line = true;
+}
+
+/* survivors.processes: [{pid, command}] */
+static void add_survivors(struct report_section *section, const struct recording *recording)
+{
+    static const struct report_column columns[] = {{"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
+                                                   {"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT}};
+    enum { ROWS = 8 };
+    const struct recorded_field *field = recording_field(recording, "survivors.processes");
+    struct json_reader reader;
+    struct json_text key, text;
+    struct report_item *item = NULL;
+    double count = 0;
+
+    if (recording_number(recording, "survivors.count", &count))
+        item = report_add_number(section, "survivors", "outlived by", UNIT_COUNT, count);
+    if (!field || field->kind != FIELD_JSON)
+        return;
+    struct report_item *table = report_add_table(section, "surviving_processes", NULL, columns, 2, ROWS);
+    if (table)
+        table->for_programs = true;
+    json_reader_init(&reader, field->text, strlen(field->text));
+    if (json_enter_array(&reader))
+        while (json_next_item(&reader)) {
+            struct report_value *row = json_peek(&reader) == JSON_OBJECT ? report_add_row(table) : NULL;
+            if (!row || !json_enter_object(&reader)) {
+                json_skip(&reader);
+                continue;
+            }
+            while (json_next_key(&reader, &key)) {
+                bool is_pid = json_text_is(&key, "pid");
+                if (is_pid && json_read_number(&reader, &row[0].number))
+                    row[0].kind = REPORT_NUMBER;
+                else if (!is_pid && json_text_is(&key, "command") && json_read_text(&reader, &text))
+                    row[1] = report_text(report_text_of(section->page, "%.*s", (int)text.length, text.bytes));
+                else
+                    json_skip(&reader);
+            }
+        }
+    json_reader_fini(&reader);
+    if (item && table)
+        say_survivors(section, item, table);
+}
+
+/* What is known of one that has no outcome. */
+static void add_no_outcome(struct report_section *section, const struct report_evidence *evidence)
+{
+    bool lost = evidence->recording->status == RECORDING_LOST;
+    char text[UNIT_TEXT_SIZE];
+
+    struct report_item *item = report_add_text(section, "cause", "outcome",
+                                               lost ? "lost: how it ended is not known" : "still running");
+    if (item && lost)
+        item->tone = REPORT_BAD;
+    if (lost)
+        (void)report_add_remark(section,
+                                "The metron that recorded it was killed, or the machine went down. The "
+                                "command itself may have gone on.");
+    if (evidence->last_elapsed >= 0)
+        (void)report_add_remark(section,
+                                report_text_of(section->page,
+                                               "All figures are up to its last record, %s after the start.",
+                                               unit_human(UNIT_SECONDS, evidence->last_elapsed, text)));
+    else
+        (void)report_add_remark(section, "It has no record yet: there are no figures.");
+}
+
+void report_outcome(struct report_page *page, const struct report_evidence *evidence)
+{
+    static const char *const states[] = {"ended", "running", "lost"};
+    const struct recording *recording = evidence->recording;
+    struct report_section *section = report_section_add(page, "outcome", "Outcome");
+    const char *cause = recording_text(recording, "cause");
+    const struct report_measure *ooms = report_measure_part(&evidence->measures, NULL, "oom_kills", NULL);
+    double exit_code;
+
+    if (!section)
+        return;
+    struct report_item *item = report_say(section, "command", filled(recording, "command"), NULL);
+    if (item)
+        item->one_line = true;
+    (void)report_say(section, "message", filled(recording, "message"), NULL);
+    item = report_add_text(section, "status", "status", states[recording->status]);
+    if (item)
+        item->for_programs = true;
+    bool has_code = recording_number(recording, "exit_code", &exit_code);
+    if (!cause && has_code)
+        cause = report_text_of(page, "exited with code %.0f", exit_code);
+    item = report_add_text(section, "cause", "outcome", cause);
+    if (item && has_code)
+        item->tone = exit_code == 0 ? REPORT_GOOD : REPORT_BAD;
+    if (item && has_code && !strstr(cause, "exited with code"))
+        item->say = report_text_of(page, "%s; exit code %.0f", cause, exit_code);
+    if (!cause)
+        add_no_outcome(section, evidence);
+    item = has_code ? report_add_number(section, "exit_code", "exit code", UNIT_NONE, exit_code) : NULL;
+    if (item)
+        item->for_programs = true; /* it is in the sentence */
+    add_signal(section, evidence, cause);
+    if (ooms) {
+        item = report_add_number(section, "oom_kills", "OOM kills", UNIT_COUNT, ooms->value);
+        if (item) {
+            item->source = ooms->name;
+            item->for_programs = ooms->value == 0 || (cause && strstr(cause, "OOM killer"));
+        }
+    }
+    add_survivors(section, recording);
+}

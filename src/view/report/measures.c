@@ -1,0 +1,282 @@
+#include "view/report/measures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_reader.h"
+
+/* There are some 450 system calls; a file may claim anything. */
+#define TALLY_STATES_MAX 4096
+
+struct report_mean {
+    double weighted, seconds;
+    bool seen;
+};
+
+void report_tally_fini(struct report_tally *tally)
+{
+    for (size_t i = 0; i < tally->count; i++)
+        free(tally->items[i].name);
+    free(tally->items);
+    *tally = (struct report_tally){0};
+}
+
+static struct report_amount *tally_item(struct report_tally *tally, const struct json_text *name)
+{
+    for (size_t i = 0; i < tally->count; i++) {
+        size_t at = (tally->next + i) % tally->count;
+        if (json_text_is(name, tally->items[at].name)) {
+            tally->next = at + 1;
+            return &tally->items[at];
+        }
+    }
+    if (tally->count == TALLY_STATES_MAX)
+        return NULL;
+    if (tally->count == tally->capacity) {
+        size_t capacity = tally->capacity ? tally->capacity * 2 : 64;
+        struct report_amount *items = reallocarray(tally->items, capacity, sizeof(*items));
+        if (!items)
+            return NULL;
+        tally->items = items;
+        tally->capacity = capacity;
+    }
+    struct report_amount *item = &tally->items[tally->count];
+    *item = (struct report_amount){.name = strndup(name->bytes, name->length)};
+    if (!item->name)
+        return NULL;
+    tally->next = ++tally->count;
+    return item;
+}
+
+void report_tally_add(struct report_tally *tally, const char *json)
+{
+    struct json_reader reader;
+    struct json_text name;
+    double amount;
+
+    json_reader_init(&reader, json, strlen(json));
+    if (json_enter_object(&reader))
+        while (json_next_key(&reader, &name)) {
+            /* The name may be in the reader's scratch: it is taken in before the number is read. */
+            struct report_amount *item = json_peek(&reader) == JSON_NUMBER ? tally_item(tally, &name) : NULL;
+            if (item && json_read_number(&reader, &amount))
+                item->amount += amount;
+            else
+                json_skip(&reader);
+        }
+    json_reader_fini(&reader);
+}
+
+double report_tally_amount(const struct report_tally *tally, const char *name)
+{
+    for (size_t i = 0; i < tally->count; i++)
+        if (strcmp(tally->items[i].name, name) == 0)
+            return tally->items[i].amount;
+    return 0;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct report_amount *left = a, *right = b;
+
+    if (left->amount != right->amount)
+        return left->amount > right->amount ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+void report_tally_sort(struct report_tally *tally)
+{
+    if (tally->count)
+        qsort(tally->items, tally->count, sizeof(*tally->items), larger_first);
+}
+
+static struct report_measure *measure_add(struct report_measures *measures, const char *name,
+                                          const struct recorded_key *key, const char *statistic)
+{
+    if (measures->count == measures->capacity) {
+        size_t capacity = measures->capacity ? measures->capacity * 2 : 128;
+        struct report_measure *items = reallocarray(measures->items, capacity, sizeof(*items));
+        if (!items) {
+            measures->failed = true;
+            return NULL;
+        }
+        measures->items = items;
+        measures->capacity = capacity;
+    }
+    struct report_measure *measure = &measures->items[measures->count++];
+    *measure = (struct report_measure){.name = name, .key = key, .statistic = statistic};
+    return measure;
+}
+
+/* What the name of a summary key says: SOURCE_peak_…, SOURCE_ave_…, SOURCE_low_…. */
+static const char *statistic_of(const char *name, const struct recorded_key *key)
+{
+    static const char *const statistics[] = {"peak", "ave", "low"};
+
+    if (strcmp(name, key->key) == 0)
+        return key->statistic;
+    for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]); i++)
+        for (const char *at = name; (at = strstr(at, statistics[i])) != NULL; at++) {
+            char behind = at[strlen(statistics[i])];
+            if ((at == name || at[-1] == '_') && (behind == '_' || behind == '\0'))
+                return statistics[i];
+        }
+    return NULL;
+}
+
+static void take_summary(struct report_measures *measures)
+{
+    const struct recording *recording = measures->recording;
+
+    for (size_t i = 0; i < recording->field_count; i++) {
+        const struct recorded_field *field = &recording->fields[i];
+        if (field->source || (field->kind != FIELD_NUMBER && field->kind != FIELD_JSON))
+            continue; /* an alias, or no measure */
+        const struct recorded_key *key = recording_key_of_summary(recording, field->name);
+        if (!key || key->scope != SCOPE_SINGLE)
+            continue;
+        if ((key->type == TYPE_CATEGORICAL) != (field->kind == FIELD_JSON))
+            continue;
+        struct report_measure *measure =
+            measure_add(measures, field->name, key, statistic_of(field->name, key));
+        if (!measure)
+            return;
+        measure->is_tally = field->kind == FIELD_JSON;
+        measure->value = field->number;
+        if (measure->is_tally)
+            report_tally_add(&measure->tally, field->text);
+    }
+}
+
+void report_measures_init(struct report_measures *measures, const struct recording *recording)
+{
+    *measures = (struct report_measures){.recording = recording};
+    if (recording->kind != RECORDING_METRON)
+        return; /* its few fields are shown under their own names */
+    take_summary(measures);
+    if (measures->count)
+        return;
+    measures->from_records = true;
+    measures->means = calloc(recording->key_count + 1, sizeof(*measures->means));
+    /* One for each key, in its place, until report_measures_end. */
+    for (size_t i = 0; i < recording->key_count; i++)
+        (void)measure_add(measures, recording->keys[i].key, &recording->keys[i], NULL);
+    if (!measures->means || measures->failed) {
+        measures->failed = true;
+        measures->count = 0;
+    }
+}
+
+void report_measures_fini(struct report_measures *measures)
+{
+    for (size_t i = 0; i < measures->count; i++)
+        report_tally_fini(&measures->items[i].tally);
+    free(measures->items);
+    free(measures->means);
+    arena_fini(&measures->arena);
+    *measures = (struct report_measures){0};
+}
+
+void report_measures_want(const struct report_measures *measures, bool *wanted)
+{
+    for (size_t i = 0; measures->from_records && i < measures->count; i++)
+        if (measures->items[i].key->scope == SCOPE_SINGLE && measures->items[i].key->type != TYPE_LABEL)
+            wanted[i] = true;
+}
+
+static void measure_take(struct report_measure *measure, struct report_mean *mean, double number,
+                         double seconds)
+{
+    const struct recorded_key *key = measure->key;
+    bool first = !mean->seen;
+
+    mean->seen = true;
+    mean->weighted += number * seconds;
+    mean->seconds += seconds;
+    if (key->statistic)
+        measure->value = mean->seconds > 0 ? mean->weighted / mean->seconds : number;
+    else if (key->reduce == REDUCE_DELTA)
+        measure->value += number;
+    else if (first || key->reduce == REDUCE_LAST || (key->reduce == REDUCE_MAX && number > measure->value) ||
+             (key->reduce == REDUCE_MIN && number < measure->value))
+        measure->value = number;
+}
+
+void report_measures_add(struct report_measures *measures, const struct usage_record *record, double seconds)
+{
+    if (!measures->from_records)
+        return;
+    for (size_t i = 0; i < record->count; i++) {
+        const struct usage_value *value = &record->values[i];
+        if (value->key >= measures->count)
+            continue;
+        struct report_measure *measure = &measures->items[value->key];
+        if (measure->key->scope != SCOPE_SINGLE)
+            continue;
+        if (value->kind == FIELD_NUMBER) {
+            measure_take(measure, &measures->means[value->key], value->number, seconds);
+        } else if (value->kind == FIELD_JSON) {
+            measures->means[value->key].seen = true;
+            measure->is_tally = true;
+            report_tally_add(&measure->tally, value->text);
+        }
+    }
+}
+
+/* "proc_rss_total" -> "proc_peak_rss_total" */
+static void name_statistic(struct report_measures *measures, struct report_measure *measure)
+{
+    const struct recorded_key *key = measure->key;
+    size_t source = strlen(key->source);
+
+    if (key->statistic) {
+        measure->statistic = key->statistic;
+        return;
+    }
+    if (key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN)
+        return;
+    measure->statistic = key->reduce == REDUCE_MAX ? "peak" : "low";
+    if (strncmp(key->key, key->source, source) != 0 || key->key[source] != '_')
+        return;
+    const char *name =
+        arena_printf(&measures->arena, "%s_%s%s", key->source, measure->statistic, key->key + source);
+    if (name)
+        measure->name = name;
+}
+
+void report_measures_end(struct report_measures *measures)
+{
+    size_t kept = 0;
+
+    if (!measures->from_records)
+        return;
+    for (size_t i = 0; i < measures->count; i++) {
+        if (!measures->means[i].seen)
+            continue;
+        measures->items[kept] = measures->items[i];
+        name_statistic(measures, &measures->items[kept++]);
+    }
+    measures->count = kept;
+}
+
+const struct report_measure *report_measure_find(const struct report_measures *measures, const char *name)
+{
+    for (size_t i = 0; i < measures->count; i++)
+        if (strcmp(measures->items[i].name, name) == 0)
+            return &measures->items[i];
+    return NULL;
+}
+
+const struct report_measure *report_measure_part(const struct report_measures *measures, const char *source,
+                                                 const char *part, const char *statistic)
+{
+    for (size_t i = 0; i < measures->count; i++) {
+        const struct report_measure *measure = &measures->items[i];
+        bool same = statistic && measure->statistic ? strcmp(statistic, measure->statistic) == 0
+                                                    : !statistic == !measure->statistic;
+        if (same && !measure->is_tally && strstr(measure->key->key, part) &&
+            (!source || strcmp(measure->key->source, source) == 0))
+            return measure;
+    }
+    return NULL;
+}

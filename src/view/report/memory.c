@@ -1,0 +1,217 @@
+/* Section of a report: memory, by every method. */
+#include <string.h>
+
+#include "base/json_reader.h"
+#include "view/report/choose.h"
+#include "view/report/report.h"
+
+static void add_limit(struct report_section *section, const struct report_evidence *evidence, double peak)
+{
+    const struct recording *recording = evidence->recording;
+    const char *by = recording_text(recording, "system.may_use.memory_by");
+    double limit;
+    char text[UNIT_TEXT_SIZE], share[UNIT_TEXT_SIZE];
+
+    if (!recording_number(recording, "system.may_use.memory", &limit) || !(limit > 0))
+        return;
+    struct report_item *item = report_add_number(section, "may_use", "it may use", UNIT_BYTES, limit);
+    if (!item)
+        return;
+    item->note = by;
+    if (peak > 0)
+        item->say =
+            report_text_of(section->page, "%s; its peak is %s of that", unit_human(UNIT_BYTES, limit, text),
+                           unit_human(UNIT_PERCENT, 100 * peak / limit, share));
+}
+
+struct method {
+    double value;
+    const char *source, *method, *bias;
+};
+
+static void read_method(struct report_page *page, struct json_reader *reader, struct method *out)
+{
+    struct json_text key, text;
+
+    *out = (struct method){.value = -1};
+    while (json_next_key(reader, &key)) {
+        const char **place = json_text_is(&key, "source")   ? &out->source
+                             : json_text_is(&key, "method") ? &out->method
+                             : json_text_is(&key, "bias")   ? &out->bias
+                                                            : NULL;
+        if (place && json_read_text(reader, &text))
+            *place = report_text_of(page, "%.*s", (int)text.length, text.bytes);
+        else if (place || !json_text_is(&key, "value") || !json_read_number(reader, &out->value))
+            json_skip(reader);
+    }
+}
+
+/* The list of info.json, the headline's method first. */
+static void add_methods(struct report_section *section, const struct recording *recording,
+                        const char *headline)
+{
+    enum { METHODS_MAX = 32, COLUMNS = 4 };
+    static const struct report_column columns[COLUMNS] = {
+        {"value", "PEAK", UNIT_BYTES, NULL, REPORT_CUT},
+        {"source", "METHOD", UNIT_NONE, NULL, REPORT_CUT},
+        {.name = "method", .title = "IS THE", .fit = REPORT_LUXURY},
+        {"bias", "BIAS", UNIT_NONE, NULL, REPORT_CLAUSE},
+    };
+    const struct recorded_field *field = recording_field(recording, "peak_memory_methods");
+    struct report_page *page = section->page;
+    struct json_reader reader;
+    struct method methods[METHODS_MAX];
+    size_t count = 0, first = 0;
+
+    if (!field || field->kind != FIELD_JSON)
+        return;
+    json_reader_init(&reader, field->text, strlen(field->text));
+    if (json_enter_array(&reader))
+        while (json_next_item(&reader)) {
+            if (count == METHODS_MAX || !json_enter_object(&reader)) {
+                json_skip(&reader);
+                continue;
+            }
+            read_method(page, &reader, &methods[count]);
+            if (methods[count].source && headline && strcmp(methods[count].source, headline) == 0)
+                first = count;
+            count++;
+        }
+    json_reader_fini(&reader);
+    struct report_item *table = report_add_table(section, "methods", NULL, columns, COLUMNS, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct method *method = &methods[i == 0 ? first : i <= first ? i - 1 : i];
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return;
+        if (method->value >= 0)
+            row[0] = report_number(method->value);
+        row[1] = report_text(method->source);
+        row[2] = report_text(method->method);
+        row[3] = report_text(method->bias);
+    }
+}
+
+/* Swap and major faults: on the screen where there were any. */
+static void add_parts(struct report_section *section, const struct report_measures *measures)
+{
+    const struct report_measure *swap = report_measure_part(measures, NULL, "swap_total", "peak");
+    const struct report_measure *major = report_measure_part(measures, "proc", "major_faults", NULL);
+    const struct report_measure *minor = report_measure_part(measures, "proc", "minor_faults", NULL);
+    struct report_item *item;
+
+    if (swap && (item = report_add_number(section, "swap", "in swap, at most", UNIT_BYTES, swap->value))) {
+        item->source = swap->name;
+        item->for_programs = !(swap->value > 0);
+    }
+    if (minor && (item = report_add_number(section, "minor_faults", "", UNIT_COUNT, minor->value))) {
+        item->source = minor->name;
+        item->for_programs = true;
+    }
+    if (major &&
+        (item = report_add_number(section, "major_faults", "major faults", UNIT_COUNT, major->value))) {
+        item->source = major->name;
+        item->for_programs = !(major->value > 0);
+    }
+}
+
+/* Memory held, the whole of it: no limit, no address space, not one part only. */
+static bool is_whole(const char *key)
+{
+    static const char *const parts[] = {"limit", "vsz", "uss", "swap", "_file", "_current", "_interval"};
+    size_t length = strlen(key);
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strstr(key, parts[i]))
+            return false;
+    return length < 5 || (strcmp(key + length - 5, "_anon") != 0 && !strstr(key, "mem_shmem"));
+}
+
+/* Of a run that has no end, and so no list of methods: the levels so far that stand for the whole. */
+static void say_levels(struct report_section *section, const struct report_measures *measures)
+{
+    static const struct report_column columns[] = {
+        {"", "SO FAR", UNIT_BYTES, NULL, REPORT_CUT},
+        {"", "METHOD", UNIT_NONE, NULL, REPORT_CUT},
+        {"", "READ FROM", UNIT_NONE, NULL, REPORT_CLAUSE},
+    };
+    struct report_item *table = report_add_table(section, "", NULL, columns, 3, measures->count);
+
+    if (!table)
+        return;
+    table->for_people = true;
+    for (size_t i = 0; i < measures->count; i++) {
+        const struct report_measure *measure = &measures->items[i];
+        if (!report_is_memory(measure) || !is_whole(measure->key->key) || !(measure->value > 0))
+            continue;
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return;
+        row[0] = report_number(measure->value);
+        row[1] = report_text(measure->name);
+        row[2] = report_text(measure->key->field[0] ? measure->key->field : NULL);
+    }
+}
+
+static void add_levels(struct report_section *section, const struct report_evidence *evidence)
+{
+    static const struct report_column levels[] = {
+        {"value", "BYTES", UNIT_BYTES, NULL, REPORT_CUT},
+        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
+        {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
+    };
+    static const struct report_column faults[] = {
+        {"value", "FAULTS", UNIT_COUNT, NULL, REPORT_CUT},
+        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
+        {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
+    };
+    struct report_item *item;
+
+    item = report_add_measures(section, &evidence->measures, "levels", levels, report_is_memory);
+    if (item)
+        item->for_programs = true;
+    item = report_add_measures(section, &evidence->measures, "page_faults", faults, report_is_fault);
+    if (item)
+        item->for_programs = true;
+}
+
+void report_memory(struct report_page *page, const struct report_evidence *evidence)
+{
+    const struct recording *recording = evidence->recording;
+    struct report_section *section = report_section_add(page, "memory", "Memory");
+    const struct recorded_field *peak = recording_field(recording, "peak_memory");
+    const char *bound_source = recording_text(recording, "headline.peak_memory_bytes.upper_bound.source");
+    double bound;
+    struct report_item *item;
+
+    if (!section)
+        return;
+    bool has_peak = peak && peak->kind == FIELD_NUMBER;
+    bool has_methods = recording_field(recording, "peak_memory_methods") != NULL;
+    if (has_peak) {
+        item = report_add_number(section, "peak_memory", "peak", UNIT_BYTES, peak->number);
+        if (item) {
+            item->source = peak->source;
+            item->note = peak->note;
+            item->for_programs = recording->kind == RECORDING_DUCT; /* its own word for it follows */
+        }
+    }
+    if (recording_number(recording, "headline.peak_memory_bytes.upper_bound.value", &bound)) {
+        item = report_add_number(section, "upper_bound", "charged at most", UNIT_BYTES, bound);
+        if (item) {
+            item->source = bound_source;
+            item->note = "page cache included";
+            item->for_programs = has_methods; /* it is one of them */
+        }
+    }
+    if (has_peak || evidence->measures.count)
+        add_limit(section, evidence, has_peak ? peak->number : 0);
+    report_add_duct_fields(section, recording, "rss", UNIT_BYTES);
+    report_add_duct_fields(section, recording, "vsz", UNIT_BYTES);
+    report_add_duct_fields(section, recording, "pmem", UNIT_PERCENT);
+    add_parts(section, &evidence->measures);
+    add_methods(section, recording, has_peak ? peak->source : NULL);
+    if (!has_methods)
+        say_levels(section, &evidence->measures);
+    add_levels(section, evidence);
+}

@@ -1,0 +1,155 @@
+#include "view/report/page.h"
+
+#include <stdarg.h>
+
+void report_page_fini(struct report_page *page)
+{
+    arena_fini(&page->arena);
+    *page = (struct report_page){0};
+}
+
+const char *report_text_of(struct report_page *page, const char *format, ...)
+{
+    struct strbuf text = STRBUF_INIT;
+    va_list arguments;
+
+    va_start(arguments, format);
+    strbuf_vaddf(&text, format, arguments);
+    va_end(arguments);
+    const char *kept = text.failed ? NULL : arena_strdup(&page->arena, strbuf_text(&text));
+    strbuf_fini(&text);
+    if (!kept)
+        page->failed = true;
+    return kept;
+}
+
+static void *page_alloc(struct report_page *page, size_t size)
+{
+    void *memory = arena_alloc(&page->arena, size);
+
+    if (!memory)
+        page->failed = true;
+    return memory;
+}
+
+struct report_section *report_section_add(struct report_page *page, const char *name, const char *title)
+{
+    struct report_section *section = page_alloc(page, sizeof(*section));
+
+    if (!section)
+        return NULL;
+    *section = (struct report_section){.page = page, .name = name, .title = title};
+    if (page->last)
+        page->last->next = section;
+    else
+        page->first = section;
+    page->last = section;
+    return section;
+}
+
+static struct report_item *item_add(struct report_section *section, enum report_item_kind kind,
+                                    const char *name, const char *label)
+{
+    struct report_item *item = section ? page_alloc(section->page, sizeof(*item)) : NULL;
+
+    if (!item)
+        return NULL;
+    *item = (struct report_item){.kind = kind, .name = name, .label = label};
+    if (section->last)
+        section->last->next = item;
+    else
+        section->first = item;
+    section->last = item;
+    return item;
+}
+
+struct report_item *report_add_number(struct report_section *section, const char *name, const char *label,
+                                      enum unit unit, double value)
+{
+    struct report_item *item = isfinite(value) ? item_add(section, REPORT_FACT, name, label) : NULL;
+
+    if (item) {
+        item->value = report_number(value);
+        item->unit = unit;
+    }
+    return item;
+}
+
+struct report_item *report_add_text(struct report_section *section, const char *name, const char *label,
+                                    const char *text)
+{
+    struct report_item *item = text ? item_add(section, REPORT_FACT, name, label) : NULL;
+
+    if (item)
+        item->value = report_text(text);
+    return item;
+}
+
+struct report_item *report_add_boolean(struct report_section *section, const char *name, const char *label,
+                                       bool value)
+{
+    struct report_item *item = item_add(section, REPORT_FACT, name, label);
+
+    if (item)
+        item->value = (struct report_value){.kind = REPORT_BOOLEAN, .number = value};
+    return item;
+}
+
+struct report_item *report_say(struct report_section *section, const char *label, const char *text,
+                               const char *source)
+{
+    struct report_item *item = report_add_text(section, "", label, text);
+
+    if (item) {
+        item->for_people = true;
+        item->source = source;
+    }
+    return item;
+}
+
+struct report_item *report_add_remark(struct report_section *section, const char *text)
+{
+    return text ? item_add(section, REPORT_REMARK, "remarks", text) : NULL;
+}
+
+struct report_item *report_add_table(struct report_section *section, const char *name, const char *title,
+                                     const struct report_column *columns, size_t column_count, size_t rows)
+{
+    struct report_item *table = item_add(section, REPORT_TABLE, name, title);
+
+    if (!table)
+        return NULL;
+    table->columns = columns;
+    table->column_count = column_count;
+    table->cells = page_alloc(section->page, (rows * column_count + 1) * sizeof(*table->cells));
+    table->row_capacity = table->cells ? rows : 0;
+    return table;
+}
+
+struct report_value *report_add_row(struct report_item *table)
+{
+    if (!table || table->row_count == table->row_capacity)
+        return NULL;
+    return &table->cells[table->row_count++ * table->column_count];
+}
+
+bool report_item_is_empty(const struct report_item *item)
+{
+    return item->kind == REPORT_TABLE && item->row_count == 0;
+}
+
+bool report_section_is_empty(const struct report_section *section)
+{
+    for (const struct report_item *item = section->first; item; item = item->next)
+        if (!report_item_is_empty(item) && !item->for_people)
+            return false;
+    return true;
+}
+
+bool report_column_is_empty(const struct report_item *table, size_t column)
+{
+    for (size_t row = 0; row < table->row_count; row++)
+        if (table->cells[row * table->column_count + column].kind != REPORT_ABSENT)
+            return false;
+    return true;
+}

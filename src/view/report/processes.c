@@ -1,0 +1,382 @@
+#include "view/report/processes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
+#include <uthash.h>
+
+struct entry {
+    struct report_process process;
+    UT_hash_handle hh;
+    char *command; /* owned, as are the texts of `process` */
+    double window_rate, window_age;
+    uint64_t rate_window, age_window; /* of which record they are; 0: none */
+    bool use_told, rss_told;
+};
+
+struct report_processes {
+    const struct recording *recording;
+    struct report_process_key keys[REPORT_PROCESS_KEYS_MAX];
+    size_t key_count;
+    ptrdiff_t command_key, start_key, age_key, rate_key,
+        counted_key; /* indexes into the recording's; -1: none */
+    int *slots;      /* of each key of the recording: its place in `keys`, or -1; owned */
+    struct entry *map;
+    size_t count;
+    bool more;
+    uint64_t window;
+};
+
+static bool has_part(const struct recorded_key *key, const char *part)
+{
+    return strstr(key->key, part) != NULL;
+}
+
+/* What a key of single processes speaks of; REPORT_USE_COUNT: of nothing that is ranked. */
+static enum report_use use_of(const struct recorded_key *key)
+{
+    if (key->scope != SCOPE_PER_PID || (key->type != TYPE_GAUGE && key->type != TYPE_COUNTER))
+        return REPORT_USE_COUNT;
+    if (has_part(key, "cpu") && (key->unit == UNIT_PERCENT || key->unit == UNIT_SECONDS))
+        return REPORT_USE_CPU;
+    if (key->unit != UNIT_BYTES)
+        return REPORT_USE_COUNT;
+    if (key->type == TYPE_COUNTER)
+        return REPORT_USE_IO;
+    /* Address space is not memory held, and what is unique or swapped out is a part of it. */
+    bool is_held = !has_part(key, "vsz") && !has_part(key, "uss") && !has_part(key, "swap");
+    return is_held ? REPORT_USE_MEMORY : REPORT_USE_COUNT;
+}
+
+/* A rate between two samples. con-duct's pcpu is none: it is an average over the life of the process. */
+static bool is_rate(const struct recorded_key *key)
+{
+    return key->unit == UNIT_PERCENT && (key->type == TYPE_COUNTER || has_part(key, "rate"));
+}
+
+static bool is_counted(const struct recorded_key *key)
+{
+    return key->unit == UNIT_SECONDS && key->type == TYPE_COUNTER && key->reduce == REDUCE_DELTA;
+}
+
+static void choose_keys(struct report_processes *processes)
+{
+    const struct recording *recording = processes->recording;
+
+    for (size_t i = 0; i < recording->key_count; i++) {
+        const struct recorded_key *key = &recording->keys[i];
+        processes->slots[i] = -1;
+        if (key->scope != SCOPE_PER_PID)
+            continue;
+        if (key->type == TYPE_LABEL && has_part(key, "cmd") && processes->command_key < 0)
+            processes->command_key = (ptrdiff_t)i;
+        if (key->type == TYPE_LABEL && has_part(key, "start_time") && processes->start_key < 0)
+            processes->start_key = (ptrdiff_t)i;
+        if (key->unit == UNIT_SECONDS && has_part(key, "etime") && processes->age_key < 0)
+            processes->age_key = (ptrdiff_t)i;
+        enum report_use use = use_of(key);
+        /* What the kernel told at the end of a process is in the events, with its command. */
+        if (recording->events_path && strcmp(key->source, "exit") == 0)
+            continue;
+        if (use == REPORT_USE_COUNT || processes->key_count == REPORT_PROCESS_KEYS_MAX)
+            continue;
+        if (use == REPORT_USE_CPU && is_rate(key) && processes->rate_key < 0)
+            processes->rate_key = (ptrdiff_t)i;
+        if (use == REPORT_USE_CPU && is_counted(key) && processes->counted_key < 0)
+            processes->counted_key = (ptrdiff_t)i;
+        processes->slots[i] = (int)processes->key_count;
+        processes->keys[processes->key_count++] = (struct report_process_key){key, use};
+    }
+}
+
+struct report_processes *report_processes_new(const struct recording *recording)
+{
+    struct report_processes *processes = calloc(1, sizeof(*processes));
+
+    if (!processes)
+        return NULL;
+    processes->recording = recording;
+    processes->command_key = processes->start_key = processes->age_key = processes->rate_key = -1;
+    processes->counted_key = -1;
+    processes->slots = calloc(recording->key_count + 1, sizeof(*processes->slots));
+    if (!processes->slots) {
+        free(processes);
+        return NULL;
+    }
+    choose_keys(processes);
+    return processes;
+}
+
+static void entry_free(struct entry *entry)
+{
+    free((char *)entry->process.subject);
+    free((char *)entry->process.start_time);
+    free(entry->command);
+    free(entry);
+}
+
+void report_processes_free(struct report_processes *processes)
+{
+    struct entry *entry, *next;
+
+    if (!processes)
+        return;
+    HASH_ITER (hh, processes->map, entry, next) {
+        HASH_DEL(processes->map, entry); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
+        entry_free(entry);
+    }
+    free(processes->slots);
+    free(processes);
+}
+
+void report_processes_want(const struct report_processes *processes, bool *wanted)
+{
+    const ptrdiff_t others[] = {processes->command_key, processes->start_key, processes->age_key};
+
+    for (size_t i = 0; i < processes->recording->key_count; i++)
+        wanted[i] |= processes->slots[i] >= 0;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (others[i] >= 0)
+            wanted[others[i]] = true;
+}
+
+static struct entry *find(const struct report_processes *processes, const char *subject)
+{
+    struct entry *entry = NULL;
+
+    HASH_FIND(hh, processes->map, subject, strlen(subject), entry);
+    return entry;
+}
+
+static struct entry *find_or_add(struct report_processes *processes, const char *subject)
+{
+    struct entry *entry = find(processes, subject);
+
+    if (entry)
+        return entry;
+    if (processes->count == REPORT_PROCESSES_MAX) {
+        processes->more = true;
+        return NULL;
+    }
+    entry = calloc(1, sizeof(*entry));
+    char *name = strdup(subject);
+    if (!entry || !name) {
+        free(entry);
+        free(name);
+        return NULL;
+    }
+    entry->process = (struct report_process){.subject = name, .age = -1, .cpu_seconds = -1};
+    HASH_ADD_KEYPTR(hh, processes->map, name, strlen(name), entry);
+    processes->count++;
+    return entry;
+}
+
+/* The last command that a process was seen with, cut between characters. */
+static void take_command(struct entry *entry, const char *command)
+{
+    size_t length = strnlen(command, REPORT_COMMAND_MAX);
+
+    if (length == REPORT_COMMAND_MAX)
+        while (length && ((unsigned char)command[length] & 0xC0) == 0x80)
+            length--;
+    if (entry->command && strlen(entry->command) == length && strncmp(entry->command, command, length) == 0)
+        return;
+    char *copy = strndup(command, length);
+    if (!copy)
+        return;
+    free(entry->command);
+    entry->command = copy;
+    entry->process.command = copy;
+}
+
+/* Rate x time; a process younger than the record was there for its age only. Which of the two numbers comes
+ * first in the record does not matter. */
+static void estimate(struct entry *entry, uint64_t window, double seconds, bool is_rate_now)
+{
+    struct report_process *process = &entry->process;
+    bool both = entry->rate_window == window && entry->age_window == window;
+    double young = both && entry->window_age < seconds ? seconds - entry->window_age : 0;
+
+    if (is_rate_now) {
+        if (process->cpu_seconds < 0)
+            process->cpu_seconds = 0;
+        process->cpu_seconds += entry->window_rate / 100 * seconds;
+    }
+    if (both && young > 0)
+        process->cpu_seconds -= entry->window_rate / 100 * young;
+}
+
+static void take_number(struct report_processes *processes, struct entry *entry, size_t index, double number,
+                        double seconds)
+{
+    struct report_process *process = &entry->process;
+    int slot = processes->slots[index];
+
+    if ((ptrdiff_t)index == processes->age_key) {
+        process->age = number;
+        entry->window_age = number;
+        entry->age_window = processes->window;
+        if (processes->counted_key < 0)
+            estimate(entry, processes->window, seconds, false);
+        return;
+    }
+    if (slot < 0)
+        return;
+    if (processes->keys[slot].key->reduce == REDUCE_DELTA)
+        process->values[slot] += number;
+    else if (!process->has[slot] || number > process->values[slot])
+        process->values[slot] = number;
+    process->has[slot] = true;
+    if ((ptrdiff_t)index == processes->counted_key)
+        process->cpu_seconds = process->values[slot];
+    if ((ptrdiff_t)index == processes->rate_key && processes->counted_key < 0) {
+        entry->window_rate = number;
+        entry->rate_window = processes->window;
+        estimate(entry, processes->window, seconds, true);
+    }
+}
+
+void report_processes_add(struct report_processes *processes, const struct usage_record *record,
+                          double seconds)
+{
+    processes->window++;
+    for (size_t i = 0; i < record->count; i++) {
+        const struct usage_value *value = &record->values[i];
+        if (!value->subject || value->key >= processes->recording->key_count ||
+            processes->recording->keys[value->key].scope != SCOPE_PER_PID)
+            continue;
+        struct entry *entry = find_or_add(processes, value->subject);
+        if (!entry)
+            continue;
+        if (value->kind == FIELD_NUMBER)
+            take_number(processes, entry, value->key, value->number, seconds);
+        else if (value->kind == FIELD_TEXT && (ptrdiff_t)value->key == processes->command_key)
+            take_command(entry, value->text);
+        else if (value->kind == FIELD_TEXT && (ptrdiff_t)value->key == processes->start_key &&
+                 !entry->process.start_time)
+            entry->process.start_time = strdup(value->text);
+    }
+}
+
+void report_processes_told(struct report_processes *processes, int64_t pid, const char *start_time,
+                           bool rss_is_told)
+{
+    enum { USES_OF_A_PID = 1000 };
+    char subject[48];
+
+    (void)snprintf(subject, sizeof(subject), "%lld", (long long)pid);
+    for (int use = 2; use < USES_OF_A_PID; use++) {
+        struct entry *entry = find(processes, subject);
+        if (!entry)
+            return;
+        const char *own = entry->process.start_time;
+        if (!entry->use_told && (!own || !start_time || strcmp(own, start_time) == 0)) {
+            entry->use_told = true;
+            entry->rss_told = rss_is_told;
+            return;
+        }
+        (void)snprintf(subject, sizeof(subject), "%lld#%d", (long long)pid, use);
+    }
+}
+
+size_t report_processes_keys(const struct report_processes *processes, const struct report_process_key **out)
+{
+    *out = processes->keys;
+    return processes->key_count;
+}
+
+const struct recorded_key *report_processes_counted(const struct report_processes *processes)
+{
+    return processes->counted_key < 0 ? NULL : &processes->recording->keys[processes->counted_key];
+}
+
+const struct recorded_key *report_processes_rate_key(const struct report_processes *processes)
+{
+    return processes->rate_key < 0 ? NULL : &processes->recording->keys[processes->rate_key];
+}
+
+size_t report_processes_count(const struct report_processes *processes, bool *more)
+{
+    *more = processes->more;
+    return processes->count;
+}
+
+/* What decides the order, and what decides among equals. */
+struct rank {
+    double first, second;
+};
+
+static struct rank rank_cpu(const struct report_processes *processes, const struct report_process *process)
+{
+    struct rank rank = {process->cpu_seconds > 0 ? process->cpu_seconds : 0, 0};
+
+    for (size_t i = 0; i < processes->key_count; i++) {
+        const struct report_process_key *key = &processes->keys[i];
+        if (key->use == REPORT_USE_CPU && process->has[i] && key->key->unit != UNIT_SECONDS &&
+            process->values[i] > rank.second)
+            rank.second = process->values[i];
+    }
+    return rank;
+}
+
+/* A mark that the kernel keeps before what samples saw. */
+static struct rank rank_memory(const struct report_processes *processes, const struct report_process *process)
+{
+    static const char *const best_first[] = {"hwm", "max_rss", "rss", ""};
+
+    for (size_t part = 0; part < sizeof(best_first) / sizeof(best_first[0]); part++)
+        for (size_t i = 0; i < processes->key_count; i++)
+            if (processes->keys[i].use == REPORT_USE_MEMORY && process->has[i] &&
+                has_part(processes->keys[i].key, best_first[part]))
+                return (struct rank){process->values[i], 0};
+    return (struct rank){0, 0};
+}
+
+/* What reached the storage before what went through the cache. */
+static struct rank rank_io(const struct report_processes *processes, const struct report_process *process)
+{
+    struct rank rank = {0, 0};
+
+    for (size_t i = 0; i < processes->key_count; i++) {
+        if (processes->keys[i].use != REPORT_USE_IO || !process->has[i])
+            continue;
+        if (has_part(processes->keys[i].key, "_bytes"))
+            rank.first += process->values[i];
+        else
+            rank.second += process->values[i];
+    }
+    return rank;
+}
+
+size_t report_processes_top(const struct report_processes *processes, enum report_use use,
+                            struct report_process *out, size_t limit)
+{
+    enum { LIMIT = 64 };
+    struct rank ranks[LIMIT];
+    size_t count = 0;
+
+    limit = limit < LIMIT ? limit : LIMIT;
+    for (const struct entry *entry = processes->map; entry; entry = entry->hh.next) {
+        if (use == REPORT_USE_MEMORY ? entry->rss_told : entry->use_told)
+            continue;
+        struct rank rank = use == REPORT_USE_CPU      ? rank_cpu(processes, &entry->process)
+                           : use == REPORT_USE_MEMORY ? rank_memory(processes, &entry->process)
+                                                      : rank_io(processes, &entry->process);
+        if (!(rank.first > 0) && !(rank.second > 0))
+            continue;
+        size_t at = count;
+        while (at > 0 && (ranks[at - 1].first < rank.first ||
+                          (ranks[at - 1].first == rank.first && ranks[at - 1].second < rank.second)))
+            at--;
+        if (at == limit)
+            continue;
+        count += count < limit;
+        memmove(&out[at + 1], &out[at], (count - at - 1) * sizeof(*out));
+        memmove(&ranks[at + 1], &ranks[at], (count - at - 1) * sizeof(*ranks));
+        out[at] = entry->process;
+        ranks[at] = rank;
+    }
+    return count;
+}

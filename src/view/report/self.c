@@ -1,0 +1,183 @@
+/* Sections of a report: what watching cost, and what was not measured. */
+#include <stdio.h>
+#include <string.h>
+
+#include "view/report/report.h"
+
+static void add_damage(struct report_section *section, const struct report_damage *damage, const char *name,
+                       const char *file)
+{
+    if (!damage->lines)
+        return;
+    struct report_item *item =
+        report_add_number(section, name, "damaged lines", UNIT_COUNT, (double)damage->lines);
+    if (item)
+        item->note =
+            report_text_of(section->page, "of %s, passed over; the first is line %zu", file, damage->first);
+}
+
+/* "135 ms of CPU (3.3 % of a core), 11 MiB; 42 samples, 2 missed" */
+static void say_cost(struct report_section *section, const struct report_measures *measures, double wall)
+{
+    const struct report_measure *cpu = report_measure_part(measures, "self", "cpu_seconds", NULL);
+    const struct report_measure *rss = report_measure_part(measures, "self", "rss", "peak");
+    const struct report_measure *taken = report_measure_part(measures, "self", "samples", NULL);
+    const struct report_measure *missed = report_measure_part(measures, "self", "missed_ticks", NULL);
+    struct report_page *page = section->page;
+    char text[UNIT_TEXT_SIZE], share[UNIT_TEXT_SIZE];
+    const char *say = NULL;
+
+    if (!cpu)
+        return;
+    say = report_text_of(page, "%s of CPU", unit_human(UNIT_SECONDS, cpu->value, text));
+    if (say && wall > 0)
+        say = report_text_of(page, "%s (%s of a core)", say,
+                             unit_human(UNIT_PERCENT, 100 * cpu->value / wall, share));
+    if (say && rss)
+        say = report_text_of(page, "%s, %s", say, unit_human(UNIT_BYTES, rss->value, text));
+    if (say && taken)
+        say = report_text_of(page, "%s; %s sample%s", say, unit_human(UNIT_COUNT, taken->value, text),
+                             taken->value == 1 ? "" : "s");
+    if (say && missed && missed->value > 0)
+        say = report_text_of(page, "%s, %s missed", say, unit_human(UNIT_COUNT, missed->value, text));
+    (void)report_say(section, "metron's cost", say, NULL);
+}
+
+void report_self(struct report_page *page, const struct report_evidence *evidence)
+{
+    const struct report_measures *measures = &evidence->measures;
+    struct report_section *section = report_section_add(page, "metron", NULL);
+    double wall = 0, lost;
+    char text[UNIT_TEXT_SIZE];
+
+    if (!section)
+        return;
+    (void)report_wall(evidence, &wall);
+    say_cost(section, measures, wall);
+    for (size_t i = 0; i < measures->count; i++) {
+        const struct report_measure *measure = &measures->items[i];
+        if (strcmp(measure->key->source, "self") != 0 || measure->is_tally ||
+            (measure->statistic && strcmp(measure->statistic, "ave") == 0))
+            continue;
+        struct report_item *item =
+            report_add_number(section, measure->name, "", measure->key->unit, measure->value);
+        if (item)
+            item->for_programs = true;
+        if (item && measure->key->unit == UNIT_SECONDS && measure->key->type == TYPE_COUNTER && wall > 0)
+            item->note = report_text_of(page, "%s of one core",
+                                        unit_human(UNIT_PERCENT, 100 * measure->value / wall, text));
+    }
+    if (recording_number(evidence->recording, "provenance.events_lost", &lost)) {
+        struct report_item *item = report_add_number(section, "events_lost", "events lost", UNIT_COUNT, lost);
+        if (item) {
+            item->note = "the kernel had no room for them";
+            item->for_programs = !(lost > 0);
+        }
+    }
+    add_damage(section, &evidence->usage_damage, "damaged_usage_lines", "the usage file");
+    add_damage(section, &evidence->events_damage, "damaged_event_lines", "the events file");
+}
+
+/* The field "provenance.collectors.SOURCE.reason": its source, or NULL. */
+static const char *source_of(struct report_page *page, const char *field)
+{
+    static const char before[] = "provenance.collectors.", behind[] = ".reason";
+    size_t length = strlen(field), head = sizeof(before) - 1, tail = sizeof(behind) - 1;
+
+    if (length <= head + tail || strncmp(field, before, head) != 0 ||
+        strcmp(field + length - tail, behind) != 0)
+        return NULL;
+    return report_text_of(page, "%.*s", (int)(length - head - tail), field + head);
+}
+
+/* "provenance.collectors.SOURCE.absent.KEY" -> KEY */
+static const char *absent_key_of(const char *field)
+{
+    static const char before[] = "provenance.collectors.", between[] = ".absent.";
+    const char *at = strncmp(field, before, sizeof(before) - 1) == 0 ? strstr(field, between) : NULL;
+
+    return at ? at + sizeof(between) - 1 : NULL;
+}
+
+/* Why people will look in vain for something they may expect. */
+static void add_expected(struct report_section *section, const struct report_evidence *evidence)
+{
+    const struct recording *recording = evidence->recording;
+    const char *calls = recording_text(recording, "syscalls.reason");
+    bool counted = false;
+
+    if (recording->kind == RECORDING_DUCT) {
+        (void)report_add_text(
+            section, "cpu_seconds", "CPU seconds",
+            "con-duct does not count them; its pcpu is an average over the life of each process");
+        (void)report_add_text(section, "events", "events", "con-duct records none");
+    } else if (!evidence->has_events) {
+        (void)report_add_text(section, "events", "events", "there is no events.jsonl beside its info.json");
+    }
+    if (!evidence->has_usage)
+        (void)report_add_text(section, "records", "records", "there is no usage file beside its info.json");
+    for (size_t i = 0; i < evidence->measures.count; i++)
+        counted |= strcmp(evidence->measures.items[i].key->source, "syscall") == 0;
+    if (!counted && recording->kind == RECORDING_METRON)
+        (void)report_add_text(section, "syscalls", "system calls",
+                              calls ? calls : "not asked for (metron run --syscalls summary)");
+}
+
+/* "every birth and end, all of exit: switched off": what has one reason is one line. */
+static void say_missing(struct report_section *section)
+{
+    const struct report_item *last = section->last;
+    const char *label = "not measured";
+    struct report_item *item = section->first;
+
+    for (bool done = !item; item && !done; item = item->next) {
+        done = item == last;
+        if (item->for_programs)
+            continue;
+        const char *what = item->label;
+        item->for_programs = true;
+        for (struct report_item *other = item->next; other && item != last; other = other->next) {
+            if (!other->for_programs && !other->for_people &&
+                strcmp(other->value.text, item->value.text) == 0) {
+                what = what ? report_text_of(section->page, "%s, %s", what, other->label) : NULL;
+                other->for_programs = true;
+            }
+            if (other == last)
+                break;
+        }
+        if (what)
+            (void)report_say(section, label, report_text_of(section->page, "%s: %s", what, item->value.text),
+                             NULL);
+        label = "";
+    }
+}
+
+void report_missing(struct report_page *page, const struct report_evidence *evidence)
+{
+    const struct recording *recording = evidence->recording;
+    struct report_section *section = report_section_add(page, "not_measured", NULL);
+
+    if (!section)
+        return;
+    add_expected(section, evidence);
+    (void)report_add_text(section, "own_cgroup", "own control group",
+                          recording_text(recording, "provenance.cgroup_reason"));
+    (void)report_add_text(section, "kernel_events", "every birth and end",
+                          recording_text(recording, "provenance.processes_seen_reason"));
+    for (size_t i = 0; i < recording->field_count; i++) {
+        const struct recorded_field *field = &recording->fields[i];
+        const char *name = field->kind == FIELD_TEXT ? absent_key_of(field->name) : NULL;
+        bool is_key = name != NULL;
+        if (!name && field->kind == FIELD_TEXT)
+            name = source_of(page, field->name);
+        /* The reason for system calls was given, if anybody asked for them. */
+        if (!name || (!is_key && strcmp(name, "syscall") == 0))
+            continue;
+        struct report_item *item =
+            report_add_text(section, is_key ? name : report_text_of(page, "source_%s", name),
+                            is_key ? name : report_text_of(page, "all of %s", name), field->text);
+        if (item)
+            item->for_programs = is_key;
+    }
+    say_missing(section);
+}

@@ -1,0 +1,361 @@
+#include "view/suggestion/text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "view/colors.h"
+#include "view/wrap.h"
+
+enum { REASON_COLUMN = 25, WARNING_COLUMN = 11 };
+
+static const struct {
+    const char *one, *many; /* of a run, of several */
+} ends[PAST_END_COUNT] = {
+    [PAST_SUCCEEDED] = {"succeeded", "succeeded"},
+    [PAST_FAILED] = {"failed", "failed"},
+    [PAST_SIGNALLED] = {"was ended by a signal", "were ended by a signal"},
+    [PAST_OUT_OF_MEMORY] = {"was killed for want of memory", "were killed for want of memory"},
+    [PAST_OUT_OF_TIME] = {"ran out of its time", "ran out of their time"},
+    [PAST_RUNNING] = {"still runs", "still run"},
+    [PAST_LOST] = {"is lost", "are lost"},
+    [PAST_UNKNOWN] = {"does not tell how it ended", "do not tell how they ended"},
+    [PAST_NOT_STARTED] = {"was never started", "were never started"},
+};
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* Exactly: a suggestion is what will be requested, "1.125 GiB" and not "1.13 GiB". */
+void suggestion_memory(struct strbuf *out, double bytes)
+{
+    static const double gib = 1073741824.0;
+
+    if (bytes >= gib)
+        strbuf_addf(out, "%.10g GiB", bytes / gib);
+    else
+        strbuf_addf(out, "%.10g MiB", bytes / 1048576);
+}
+
+static void add_human(struct strbuf *out, enum unit unit, double value)
+{
+    char text[UNIT_TEXT_SIZE];
+
+    if (unit == UNIT_NONE) /* CPUs */
+        strbuf_addf(out, "%.2f", value);
+    else
+        strbuf_adds(out, unit_human(unit, value, text));
+}
+
+/* -- How many runs -- */
+
+static void add_runs(struct strbuf *out, const struct suggestion *suggestion, size_t unreadable)
+{
+    const char *separator = ": ";
+    size_t left = 0;
+
+    for (int end = 0; end < PAST_END_COUNT; end++)
+        left += suggestion->ended[end];
+    left -= suggestion->counted;
+    strbuf_addf(out, "What to request, rounded up, from %zu run%s", suggestion->counted,
+                plural(suggestion->counted));
+    if (left + unreadable > 0)
+        strbuf_addf(out, "; %zu left out", left + unreadable);
+    for (int end = 0; end < PAST_END_COUNT; end++) {
+        size_t count = suggestion->ended[end];
+        bool is_left = suggestion->none_succeeded
+                           ? end == PAST_RUNNING || end == PAST_LOST || end == PAST_NOT_STARTED
+                           : end != PAST_SUCCEEDED;
+        if (count == 0 || !is_left)
+            continue;
+        strbuf_addf(out, "%s%zu %s", separator, count, count == 1 ? ends[end].one : ends[end].many);
+        separator = ", ";
+    }
+    if (unreadable)
+        strbuf_addf(out, "%s%zu could not be read", separator, unreadable);
+    strbuf_addc(out, '\n');
+}
+
+/* -- The three numbers -- */
+
+struct resource {
+    const char *label;
+    const struct suggested *suggested;
+    enum unit unit;
+    const char *one, *largest, *all; /* what the values are: "peak", "largest peak", "peaks" */
+    double margin;
+};
+
+static void add_reason_line(struct strbuf *out)
+{
+    strbuf_addf(out, "\n%*s", REASON_COLUMN, "");
+}
+
+static void add_base(struct strbuf *out, const struct resource *resource)
+{
+    const struct suggested *suggested = resource->suggested;
+
+    if (suggested->runs == 1)
+        strbuf_addf(out, "the %s of one run, ", resource->one);
+    else if (suggested->quantile >= 1)
+        strbuf_addf(out, "the %s of %zu runs, ", resource->largest, suggested->runs);
+    else
+        strbuf_addf(out, "the %.0fth percentile of the %s of %zu runs, ", 100 * suggested->quantile,
+                    resource->all, suggested->runs);
+    add_human(out, resource->unit, suggested->base);
+    if (suggested->runs > 1 && suggested->quantile < 1) {
+        strbuf_adds(out, " (");
+        add_human(out, resource->unit, suggested->smallest);
+        strbuf_adds(out, " to ");
+        add_human(out, resource->unit, suggested->largest);
+        strbuf_addc(out, ')');
+    }
+    if (resource->margin > 0)
+        strbuf_addf(out, ", plus %.4g %%", 100 * resource->margin);
+}
+
+static void add_floor(struct strbuf *out, const struct resource *resource)
+{
+    const struct suggested *suggested = resource->suggested;
+
+    strbuf_addf(out, "%.4g times ", suggested->floor / suggested->floor_of);
+    add_human(out, resource->unit, suggested->floor_of);
+    strbuf_adds(out, suggested->floor_by == FLOOR_LIMIT ? ", the limit that ended a run"
+                                                        : ", what a run held when it was killed");
+    if (suggested->floor_source) {
+        strbuf_adds(out, " (by ");
+        text_printable(out, suggested->floor_source, strlen(suggested->floor_source));
+        strbuf_addc(out, ')');
+    }
+    if (!suggested->runs)
+        return;
+    strbuf_adds(out, "; without it ");
+    add_human(out, resource->unit, suggested->base * (1 + resource->margin));
+}
+
+static void add_amount(struct strbuf *out, enum unit unit, double value)
+{
+    if (unit == UNIT_NONE)
+        strbuf_addf(out, "%.10g", value);
+    else
+        add_human(out, unit, value);
+}
+
+static void add_requested(struct strbuf *out, const struct resource *resource)
+{
+    const struct suggestion_requested *requested = &resource->suggested->requested;
+
+    if (!requested->runs)
+        return;
+    add_reason_line(out);
+    if (requested->runs == 1)
+        strbuf_adds(out, "one run had requested ");
+    else
+        strbuf_addf(out, "%zu runs had requested ", requested->runs);
+    add_amount(out, resource->unit, requested->lowest);
+    if (requested->highest > requested->lowest) {
+        strbuf_adds(out, " to ");
+        add_amount(out, resource->unit, requested->highest);
+    }
+    strbuf_addf(out, " and used %.0f %% of it", 100 * requested->used_median);
+    if (requested->runs > 1)
+        strbuf_addf(out, " (%.0f to %.0f %%)", 100 * requested->used_lowest, 100 * requested->used_highest);
+}
+
+/* Exactly, as it will be requested. */
+static void add_time(struct strbuf *out, double seconds)
+{
+    long long minutes = (long long)(seconds / 60), days = minutes / 1440, hours = minutes / 60 % 24;
+
+    if (days)
+        strbuf_addf(out, "%lld d ", days);
+    if (days || hours)
+        strbuf_addf(out, "%lld h ", hours);
+    strbuf_addf(out, days || hours ? "%02lld min" : "%lld min", minutes % 60);
+}
+
+static void add_value(struct strbuf *out, const struct resource *resource)
+{
+    if (resource->unit == UNIT_BYTES)
+        suggestion_memory(out, resource->suggested->value);
+    else if (resource->unit == UNIT_SECONDS)
+        add_time(out, resource->suggested->value);
+    else
+        strbuf_addf(out, "%.0f", resource->suggested->value);
+}
+
+static bool is_same_source(const struct suggestion_source *a, const struct suggestion_source *b)
+{
+    return a->source == b->source || (a->source && b->source && strcmp(a->source, b->source) == 0);
+}
+
+/* Runs with this source, whatever their notes; 0 if an earlier line has them. */
+static size_t runs_of_source(const struct suggestion *suggestion, size_t which)
+{
+    size_t runs = 0;
+
+    for (size_t i = 0; i < suggestion->source_count; i++) {
+        if (!is_same_source(&suggestion->sources[i], &suggestion->sources[which]))
+            continue;
+        if (i < which)
+            return 0;
+        runs += suggestion->sources[i].runs;
+    }
+    return runs;
+}
+
+static void add_source_name(struct strbuf *out, const struct suggestion_source *source)
+{
+    if (source->source)
+        text_printable(out, source->source, strlen(source->source));
+    else
+        strbuf_adds(out, "(not told)");
+}
+
+/* By which keys the peaks were measured, and which of them are no more than bounds or estimates. */
+static void add_sources(struct strbuf *out, const struct suggestion *suggestion)
+{
+    const char *separator = "measured by ";
+    size_t all = suggestion->more_sources;
+
+    if (!suggestion->source_count)
+        return;
+    for (size_t i = 0; i < suggestion->source_count; i++)
+        all += suggestion->sources[i].runs;
+    add_reason_line(out);
+    for (size_t i = 0; i < suggestion->source_count; i++) {
+        size_t runs = runs_of_source(suggestion, i);
+        if (!runs)
+            continue;
+        strbuf_adds(out, separator);
+        add_source_name(out, &suggestion->sources[i]);
+        if (runs < all)
+            strbuf_addf(out, " (%zu run%s)", runs, plural(runs));
+        separator = ", ";
+    }
+    if (suggestion->more_sources)
+        strbuf_addf(out, " and others (%zu)", suggestion->more_sources);
+    for (size_t i = 0; i < suggestion->source_count; i++) {
+        const struct suggestion_source *source = &suggestion->sources[i];
+        if (!source->note || (!strstr(source->note, "bound") && !strstr(source->note, "estimate")))
+            continue;
+        add_reason_line(out);
+        add_source_name(out, source);
+        strbuf_adds(out, " is ");
+        text_printable(out, source->note, strlen(source->note));
+    }
+}
+
+static void add_resource(struct strbuf *out, const struct resource *resource, bool colors)
+{
+    const struct suggested *suggested = resource->suggested;
+    struct strbuf value = STRBUF_INIT;
+
+    strbuf_addf(out, "  %-8s", resource->label);
+    if (!suggested->has) {
+        strbuf_addf(out, "%-*sno run has measured it", REASON_COLUMN - 10, "-");
+        return;
+    }
+    add_value(&value, resource);
+    strbuf_addf(out, "%s%-*s%s", colors ? COLOR_BOLD : "", REASON_COLUMN - 10, strbuf_text(&value),
+                colors ? COLOR_END : "");
+    strbuf_fini(&value);
+    if (suggested->raised)
+        add_floor(out, resource);
+    else
+        add_base(out, resource);
+    if (suggested->fitting < suggested->runs && resource->unit != UNIT_NONE) {
+        add_reason_line(out);
+        strbuf_addf(out, "enough for %zu of %zu runs", suggested->fitting, suggested->runs);
+    }
+    add_requested(out, resource);
+}
+
+static void add_resources(struct strbuf *out, const struct suggestion *suggestion, bool colors)
+{
+    const struct resource memory = {"memory", &suggestion->memory, UNIT_BYTES, "peak", "largest peak",
+                                    "peaks",  suggestion->margin};
+    const struct resource cpus = {"CPUs",
+                                  &suggestion->cpus,
+                                  UNIT_NONE,
+                                  "CPU time / wall time",
+                                  "largest CPU time / wall time",
+                                  "CPU time / wall time",
+                                  0};
+    const struct resource wall = {
+        "time",       &suggestion->wall, UNIT_SECONDS, "wall time", "longest wall time",
+        "wall times", suggestion->margin};
+
+    add_resource(out, &memory, colors);
+    add_sources(out, suggestion);
+    strbuf_addc(out, '\n');
+    add_resource(out, &cpus, colors);
+    strbuf_addc(out, '\n');
+    add_resource(out, &wall, colors);
+    strbuf_addc(out, '\n');
+}
+
+/* -- What to be careful about -- */
+
+static void add_warning_lines(struct strbuf *out, const struct suggestion *suggestion, bool colors)
+{
+    struct strbuf warnings = STRBUF_INIT;
+    const char *line;
+
+    suggestion_warnings(&warnings, suggestion);
+    line = strbuf_text(&warnings);
+    if (*line)
+        strbuf_addc(out, '\n');
+    while (*line) {
+        size_t length = strcspn(line, "\n");
+        strbuf_addf(out, "  %swarning:%s ", colors ? COLOR_YELLOW : "", colors ? COLOR_END : "");
+        strbuf_add(out, line, length);
+        strbuf_addc(out, '\n');
+        line += length + (line[length] == '\n');
+    }
+    strbuf_fini(&warnings);
+}
+
+/* Each line with the consumer's comment before it. */
+static void add_commented(struct strbuf *out, const char *text, const char *comment)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        strbuf_add(out, comment, length ? strlen(comment) : strcspn(comment, " "));
+        strbuf_add(out, text, length);
+        strbuf_addc(out, '\n');
+        text += length + (text[length] == '\n');
+    }
+}
+
+void suggestion_text(struct strbuf *out, const struct suggestion *suggestion, size_t unreadable,
+                     enum suggestion_consumer consumer, size_t width, bool colors)
+{
+    const char *comment = suggestion_comment(consumer);
+    struct strbuf title = STRBUF_INIT, numbers = STRBUF_INIT, warnings = STRBUF_INIT;
+    struct strbuf wrapped = STRBUF_INIT;
+    size_t room = width > strlen(comment) ? width - strlen(comment) : 0;
+
+    colors = colors && consumer == SUGGESTION_FOR_PEOPLE; /* what is pasted is plain */
+    add_runs(&title, suggestion, unreadable);
+    strbuf_addc(&title, '\n');
+    add_resources(&numbers, suggestion, colors);
+    add_warning_lines(&warnings, suggestion, colors);
+    wrap_lines(&wrapped, strbuf_text(&title), 2, room);
+    wrap_lines(&wrapped, strbuf_text(&numbers), REASON_COLUMN, room);
+    wrap_lines(&wrapped, strbuf_text(&warnings), WARNING_COLUMN, room);
+    if (consumer == SUGGESTION_FOR_PEOPLE) {
+        strbuf_adds(out, strbuf_text(&wrapped));
+    } else {
+        add_commented(out, strbuf_text(&wrapped), comment);
+        suggestion_lines(out, suggestion, consumer);
+    }
+    strbuf_fini(&title);
+    strbuf_fini(&numbers);
+    strbuf_fini(&warnings);
+    strbuf_fini(&wrapped);
+}

@@ -1,0 +1,143 @@
+/* What to be careful about in a suggestion. */
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "view/suggestion/text.h"
+
+enum { JOB_SHOWN = 64 }; /* bytes */
+
+static void add_bytes(struct strbuf *out, double bytes)
+{
+    char text[UNIT_TEXT_SIZE];
+
+    strbuf_adds(out, unit_human(UNIT_BYTES, bytes, text));
+}
+
+static void add_warning_of_memory(struct strbuf *out, const struct suggestion *suggestion)
+{
+    size_t killed = suggestion->ended[PAST_OUT_OF_MEMORY];
+
+    if (!killed)
+        return;
+    strbuf_addf(out, "%zu run%s killed for want of memory", killed, killed == 1 ? " was" : "s were");
+    if (suggestion->killed_limit > 0) {
+        strbuf_adds(out, killed == 1 ? " at a limit of " : " at limits of up to ");
+        add_bytes(out, suggestion->killed_limit);
+    }
+    strbuf_addf(out, ": how much more %s would have needed is not known%s\n", killed == 1 ? "it" : "they",
+                suggestion->memory.raised ? "; see how the next run does with what is suggested"
+                                          : ", but the suggestion is well above");
+}
+
+static void add_warning_of_programs(struct strbuf *out, const struct suggestion *suggestion)
+{
+    if (suggestion->program_count < 2)
+        return;
+    strbuf_adds(out, "these are runs of different programs (");
+    for (size_t i = 0; i < suggestion->program_count; i++) {
+        strbuf_adds(out, i ? ", " : "");
+        text_printable(out, suggestion->programs[i], strlen(suggestion->programs[i]));
+    }
+    strbuf_addf(out, "%s): what suits the largest is too much for the others\n",
+                suggestion->more_programs ? " and more" : "");
+}
+
+/* What the peaks do not have in them. The margin stays as it was asked for: nothing tells how much it is. */
+static void add_warnings_of_peaks(struct strbuf *out, const struct suggestion *suggestion)
+{
+    size_t sampled = suggestion->memory_sampled, of_one = suggestion->memory_of_one;
+
+    if (suggestion->memory.raised) /* they did not decide */
+        return;
+    if (sampled)
+        strbuf_addf(out,
+                    "%zu peak%s sampled: what was held only between two samples is not in %s, nor in the "
+                    "suggestion\n",
+                    sampled, sampled == 1 ? " was" : "s were", sampled == 1 ? "it" : "them");
+    if (of_one)
+        strbuf_addf(out,
+                    "%zu peak%s of the largest single process: together they may have held more, and the "
+                    "margin is not meant for that\n",
+                    of_one, of_one == 1 ? " is that" : "s are those");
+}
+
+static void add_warning_of_waiting(struct strbuf *out, const struct suggestion *suggestion)
+{
+    size_t waiting = suggestion->waiting;
+    double lowest = round(100 * suggestion->wait_lowest), highest = round(100 * suggestion->wait_highest);
+
+    if (!waiting)
+        return;
+    strbuf_addf(out, "%zu of %zu run%s had to wait for a CPU for ", waiting, suggestion->cpus.runs,
+                suggestion->cpus.runs == 1 ? "" : "s");
+    if (lowest < highest)
+        strbuf_addf(out, "%.0f to ", lowest);
+    strbuf_addf(out, "%.0f %% of %s time: with CPUs to spare %s would have used more than what is counted\n",
+                highest, waiting == 1 ? "its" : "their", waiting == 1 ? "it" : "they");
+}
+
+/* Ranks: a request is for the job, a recording of one of them. */
+static void add_warning_of_ranks(struct strbuf *out, const struct suggestion *suggestion)
+{
+    const struct together *together = &suggestion->together;
+    double runs = (double)together->runs;
+    const char *separator = " need ";
+
+    if (together->runs < 2)
+        return;
+    strbuf_addf(out, "%zu runs of job '", together->runs);
+    text_printable(out, together->job, text_cut(together->job, JOB_SHOWN));
+    strbuf_addf(out, "' ran at the same time: these are the numbers of one of them; all %zu together",
+                together->runs);
+    if (suggestion->memory.has) {
+        strbuf_adds(out, separator);
+        suggestion_memory(out, runs * suggestion->memory.value);
+        separator = ", ";
+    }
+    if (suggestion->cpus.has)
+        strbuf_addf(out, "%s%.0f CPUs", separator, runs * suggestion->cpus.value);
+    if (together->memory_bytes > 0) {
+        strbuf_adds(out, " (they held up to ");
+        add_bytes(out, together->memory_bytes);
+        strbuf_addf(out, " and used %.2f CPUs)", together->cpus);
+    }
+    strbuf_addc(out, '\n');
+}
+
+void suggestion_warnings(struct strbuf *out, const struct suggestion *suggestion)
+{
+    size_t lost = suggestion->ended[PAST_LOST], timed_out = suggestion->ended[PAST_OUT_OF_TIME];
+    size_t signalled = suggestion->ended[PAST_SIGNALLED];
+
+    if (suggestion->counted == 1)
+        strbuf_adds(out, "this rests on one run only: others may need more\n");
+    if (suggestion->none_succeeded && suggestion->counted)
+        strbuf_adds(out, "no run has succeeded: those that ended otherwise were counted, and all numbers are "
+                         "lower bounds\n");
+    add_warning_of_ranks(out, suggestion);
+    add_warning_of_memory(out, suggestion);
+    add_warnings_of_peaks(out, suggestion);
+    add_warning_of_waiting(out, suggestion);
+    if (timed_out)
+        strbuf_addf(out, "%zu run%s out of the time requested: how long %s would have taken is not known\n",
+                    timed_out, timed_out == 1 ? " ran" : "s ran", timed_out == 1 ? "it" : "they");
+    if (signalled)
+        strbuf_addf(out,
+                    "%zu run%s ended by a signal, and why is not told: if it was a limit, %s peak%s only "
+                    "a lower bound\n",
+                    signalled, signalled == 1 ? " was" : "s were", signalled == 1 ? "its" : "their",
+                    signalled == 1 ? " is" : "s are");
+    if (lost)
+        strbuf_addf(out,
+                    "%zu run%s lost: whoever killed %s killed metron as well, as schedulers do at a limit "
+                    "of memory or time\n",
+                    lost, lost == 1 ? " is" : "s are", lost == 1 ? "it" : "them");
+    if (suggestion->failed_peak > 0) {
+        strbuf_adds(out, "a failed run held more than is suggested: ");
+        add_bytes(out, suggestion->failed_peak);
+        strbuf_addc(out, '\n');
+    }
+    add_warning_of_programs(out, suggestion);
+}

@@ -45,8 +45,8 @@ int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_e
 void strace_free(struct strace_run *run);
 
 /* To be called with 1 to many processes, all their threads included; the first is the one that must succeed.
- * -ESRCH, -EBUSY, -EINVAL: one of them is gone (the first), traced already, or a thread (probe/strace/target.h):
- * strace does not attach to any. */
+ * -ESRCH, -EBUSY, -EINVAL: one of them is gone (the first), traced already, or a thread
+ * (probe/strace/target.h): strace does not attach to any. */
 int strace_release(struct strace_run *run, const pid_t *pids, size_t count, struct metron_error *error);
 /* Waits until strace has attached to all that are still there. From the moment this returns 0, no call of the
  * first is missed. -ETIME; -EPERM: not permitted, with the reason; -ESRCH, -EBUSY; -EIO: strace failed, with

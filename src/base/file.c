@@ -144,7 +144,7 @@ int file_read_all(int dir_fd, const char *path, size_t limit, struct strbuf *out
 }
 
 /* "folder/name" -> "folder/.name.PID.tmp" */
-static int temporary_name(const char *path, struct strbuf *out)
+int file_temporary_name(const char *path, struct strbuf *out)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -161,7 +161,7 @@ int file_replace(const char *path, const void *bytes, size_t length, mode_t mode
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     struct strbuf temporary = STRBUF_INIT;
     int fd = -1;
-    int result = temporary_name(path, &temporary);
+    int result = file_temporary_name(path, &temporary);
 
     if (result < 0)
         goto out;

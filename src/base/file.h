@@ -26,6 +26,9 @@ int file_read_all_fd(int fd, size_t limit, struct strbuf *out);
 /* Replaces `path` atomically: a temporary file beside it with `mode`, then rename. The old file stays on
  * failure. */
 int file_replace(const char *path, const void *bytes, size_t length, mode_t mode);
+/* Appends the name of such a temporary file: beside `path`, so that it can be renamed to it. -EISDIR: the
+ * path ends in a folder. */
+int file_temporary_name(const char *path, struct strbuf *out);
 /* Whether both paths (NULL: none) are there and lead to one file, be it by links. */
 bool file_is_same(const char *a, const char *b);
 /* Makes every missing folder on the way to `path`'s last '/', mode 0700. What follows the last '/' is not

@@ -476,21 +476,28 @@ bool json_read_raw(struct json_reader *reader, struct json_text *out)
 
 /* -- The end -- */
 
-/* Lines and characters count from one, as editors show them. */
-static int complain(const struct json_reader *reader, struct metron_error *error)
+void json_reader_place(const struct json_reader *reader, size_t *line, size_t *column)
 {
-    size_t line = 1, column = 1;
-
+    *line = *column = 1;
     for (const char *at = reader->begin; at < reader->failed_at; at++) {
         if (*at == '\n') {
-            line++;
-            column = 1;
+            ++*line;
+            *column = 1;
         } else if (((unsigned char)*at & 0xC0) != 0x80) {
-            column++;
+            ++*column;
         }
     }
-    return error_set(error, reader->scratch.failed ? -ENOMEM : -EBADMSG, "line %zu, column %zu: %s", line,
-                     column, reader->complaint);
+}
+
+static int complain(const struct json_reader *reader, struct metron_error *error)
+{
+    int code = reader->scratch.failed ? -ENOMEM : -EBADMSG;
+    size_t line, column;
+
+    if (!error)
+        return code; /* nobody asks where */
+    json_reader_place(reader, &line, &column);
+    return error_set(error, code, "line %zu, column %zu: %s", line, column, reader->complaint);
 }
 
 int json_reader_end(struct json_reader *reader, struct metron_error *error)

@@ -88,6 +88,9 @@ bool json_read_raw(struct json_reader *reader, struct json_text *out);
  * line and column; -ENOMEM. */
 int json_reader_end(struct json_reader *reader, struct metron_error *error);
 
+/* Where the failure is, once there is one: line and character from one, as editors show them. */
+void json_reader_place(const struct json_reader *reader, size_t *line, size_t *column);
+
 bool json_text_is(const struct json_text *text, const char *word);
 
 #endif

@@ -142,6 +142,23 @@ void text_shell_quote(struct strbuf *out, const char *argument)
     strbuf_addc(out, '\'');
 }
 
+void text_csv(struct strbuf *out, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (!strpbrk(text, "\",\r\n") && (length == 0 || (text[0] != ' ' && text[length - 1] != ' '))) {
+        strbuf_add(out, text, length);
+        return;
+    }
+    strbuf_addc(out, '"');
+    for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
+        strbuf_add(out, text, (size_t)(quote - text) + 1);
+        strbuf_addc(out, '"');
+    }
+    strbuf_adds(out, text);
+    strbuf_addc(out, '"');
+}
+
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -22,6 +22,9 @@ bool text_ends_with(const char *text, const char *end);
 void text_printable(struct strbuf *out, const char *bytes, size_t length);
 /* Appends an argument quoted for a POSIX shell, only where needed. */
 void text_shell_quote(struct strbuf *out, const char *argument);
+/* Appends a cell of CSV as RFC 4180 has it: quoted only where needed, also where blanks at its ends would be
+ * lost on some readers. */
+void text_csv(struct strbuf *out, const char *text);
 /* The number of edits between two names (Levenshtein, at most 64 bytes each), for "did you mean". */
 size_t text_distance(const char *a, const char *b);
 /* Shell-style match with * and ? only (no brackets), whole text. */

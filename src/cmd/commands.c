@@ -18,16 +18,16 @@
 
 bool command_colors(const struct settings *settings, int fd)
 {
-    const char *no_color = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
+    const char *variable = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    bool no_color = variable && variable[0];
     size_t wanted = settings_choice(settings, SETTING_COLORS);
 
     /* NO_COLOR is about this user's screen: only a word on this very command line is stronger. */
-    if (no_color && no_color[0] && settings_origin(settings, SETTING_COLORS) != SETTING_ORIGIN_COMMAND_LINE)
+    if (no_color && settings_origin(settings, SETTING_COLORS) != SETTING_ORIGIN_COMMAND_LINE)
         return false;
     if (wanted != CHOICE_COLORS_AUTO)
         return wanted == CHOICE_COLORS_ALWAYS;
-    return isatty(fd) && !(no_color && no_color[0]) && !(terminal && strcmp(terminal, "dumb") == 0);
+    return isatty(fd) && !no_color && !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
 size_t command_width(int fd)

@@ -1,5 +1,5 @@
 /*
- * The commands of metron: one file each, one entry each in commands.c.
+ * The commands of metron: one file each, one line each in main.c.
  */
 #ifndef METRON_CMD_COMMANDS_H
 #define METRON_CMD_COMMANDS_H

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,26 +22,19 @@ static const struct command_description description = {
     .usage = "[OPTION...] RUN RUN | --against GLOB RUN",
     .description =
         "Compares a run with the one before it, or with many earlier ones, and tells what changed beyond "
-        "their "
-        "noise. RUN is a recording of metron or of con-duct: a file of it, or its prefix; the earlier one "
-        "comes "
-        "first.\n\n"
-        "With --against and three earlier runs or more, the noise of every number is known: changed is what "
-        "lies "
-        "outside all of them and farther from their median than their robust deviations allow. Of these only "
-        "runs that succeeded count, unless none did. Two runs tell nothing of noise: changed is then what "
-        "differs "
-        "by more than 5 % and by more than 10 ms, 1 MiB, 64 KiB/s, 1 point of percent or a count of 5. "
-        "Numbers that were "
-        "measured in different ways are not compared, but named; peaks of memory are then compared by the "
-        "largest sum of resident memory that a sample saw, if both sides have it. What is of the whole "
-        "machine stands in a table of its own.\n\n"
-        "--fail-if makes the command exit with 1 if a limit is passed, for use in tests. A limit is a field, "
-        "one "
-        "of > >= < <= == != and an amount; an amount with + or - is relative to the run before, or to the "
-        "median "
-        "of the earlier ones. A limit that cannot be judged, because the field is absent or was measured "
-        "in another way, fails as well; a field that none of the runs has is wrong usage.",
+        "their noise. RUN is a recording of metron or of con-duct: a file of it, or its prefix; the "
+        "earlier one comes first.\n\n"
+        "With --against and three earlier runs or more, the noise of every number is known: changed is "
+        "what lies outside all of them and farther from their median than their robust deviations allow. "
+        "Of these only runs that succeeded count, unless none did. Two runs tell nothing of noise: changed "
+        "is then what differs by more than 5 % and by more than 10 ms, 1 MiB, 64 KiB/s, 1 point of percent "
+        "or a count of 5. Numbers that were measured in different ways are not compared, but named; peaks "
+        "of memory are then compared by the largest sum of resident memory that a sample saw, if both "
+        "sides have it. What is of the whole machine stands in a table of its own.\n\n"
+        "--fail-if makes the command exit with 1 if a limit is passed, for use in tests. A limit is a "
+        "field, one of > >= < <= == != and an amount; an amount with + or - is relative to the run before, "
+        "or to the median of the earlier ones. A limit that cannot be judged, because the field is absent "
+        "or was measured in another way, fails as well; a field that none of the runs has is wrong usage.",
     .examples = "  metron diff .metron/logs/2026.11.14T07.42.53-812_ .metron/logs/2026.11.15T07.42.51-977_\n"
                 "  metron diff --against 'logs/nightly-*' logs/today_\n"
                 "  metron diff OLD NEW --fail-if 'peak_memory > +10%, wall > +30s, exit_code != 0'\n"
@@ -97,10 +89,10 @@ static int read_arguments(struct diff *diff, char **operands, int count)
     return EXIT_OK;
 }
 
-static int read_run(const char *path, const char *const *fields, struct recording *out)
+static int read_run(const char *path, struct recording *out)
 {
     const struct recording_wish wish = {
-        .fields = fields, .keys = fields == NULL, .lives = recorder_is_alive, .now = clock_wall_seconds()};
+        .keys = true, .info_only = true, .lives = recorder_is_alive, .now = clock_wall_seconds()};
     struct metron_error error = {0};
     int code = recording_read(path, &wish, out, &error);
 
@@ -119,52 +111,55 @@ static void warn_if_not_ended(const char *path, const struct recording *recordin
 
 /* -- Earlier runs -- */
 
-enum worth { WORTH_NOTHING, WORTH_LITTLE, WORTH_COUNTING };
-
-/* What an earlier run is worth: one that did not succeed says little of what is usual. */
-static enum worth worth_of(const char *path, const struct stat *now, bool *trouble)
-{
-    static const char *const fields[] = {"status", "exit_code", NULL};
-    struct recording recording = {0};
-    struct stat file;
-    double exit_code;
-
-    if (now->st_ino && stat(path, &file) == 0 && file.st_dev == now->st_dev && file.st_ino == now->st_ino)
-        return WORTH_NOTHING; /* the glob matches the run itself */
-    if (read_run(path, fields, &recording) < 0) {
-        *trouble = true;
-        return WORTH_NOTHING;
-    }
-    enum worth worth = WORTH_LITTLE;
-    if (recording.status != RECORDING_ENDED)
-        worth = WORTH_NOTHING;
-    else if (recording_number(&recording, "exit_code", &exit_code) && exit_code == 0)
-        worth = WORTH_COUNTING;
-    recording_fini(&recording);
-    return worth;
-}
-
-static int add_earlier(struct diff *diff, const char *path)
+/* The one that diff.before_path names. */
+static int add_before(struct diff *diff)
 {
     struct recording earlier = {0};
-    int code = read_run(path, NULL, &earlier);
+    int code = read_run(diff->before_path, &earlier);
 
-    if (code == 0 && !diff->history)
-        warn_if_not_ended(path, &earlier);
-    if (code == 0)
+    if (code == 0) {
+        warn_if_not_ended(diff->before_path, &earlier);
         comparison_add(&diff->comparison, &earlier);
-    else
-        diff->trouble = true;
+    }
     recording_fini(&earlier);
     return code;
+}
+
+/* One of many. Those that did not succeed say little of what is usual: they count until the first is met that
+ * did, and then no more. */
+static void add_of_history(struct diff *diff, const char *path, bool *any_succeeded)
+{
+    struct recording earlier = {0};
+    double exit_code;
+
+    if (read_run(path, &earlier) < 0) {
+        diff->trouble = true;
+        return;
+    }
+
+    bool succeeded = recording_number(&earlier, "exit_code", &exit_code) && exit_code == 0;
+
+    if (earlier.status != RECORDING_ENDED) {
+        ; /* what it used is not told */
+    } else if (*any_succeeded && !succeeded) {
+        diff->left_out++;
+    } else {
+        if (succeeded && !*any_succeeded) {
+            *any_succeeded = true;
+            diff->left_out = diff->comparison.earlier;
+            comparison_fini(&diff->comparison);
+            comparison_init(&diff->comparison, &diff->now);
+        }
+        comparison_add(&diff->comparison, &earlier);
+    }
+    recording_fini(&earlier);
 }
 
 static int add_history(struct diff *diff)
 {
     struct run_list list = {0};
     struct metron_error error = {0};
-    struct stat now = {0};
-    enum worth wanted = WORTH_LITTLE;
+    bool any_succeeded = false;
 
     if (run_list_add(&list, diff->before_path, NULL, &error) < 0) {
         log_error("--against: %s", error.message);
@@ -173,20 +168,9 @@ static int add_history(struct diff *diff)
             return -ENOENT;
     }
     run_list_sort(&list);
-    (void)stat(diff->now.path, &now);
-    enum worth *worths = calloc(list.count + 1, sizeof(*worths));
-    for (size_t i = 0; worths && i < list.count; i++) {
-        worths[i] = worth_of(list.paths[i], &now, &diff->trouble);
-        if (worths[i] == WORTH_COUNTING)
-            wanted = WORTH_COUNTING;
-    }
-    for (size_t i = 0; worths && i < list.count; i++) {
-        if (worths[i] == wanted)
-            (void)add_earlier(diff, list.paths[i]);
-        else
-            diff->left_out += worths[i] == WORTH_LITTLE;
-    }
-    free(worths);
+    for (size_t i = 0; i < list.count; i++)
+        if (!file_is_same(list.paths[i], diff->now.path)) /* the glob may match the run itself */
+            add_of_history(diff, list.paths[i], &any_succeeded);
     run_list_fini(&list);
     if (diff->comparison.earlier > 0)
         return 0;
@@ -302,11 +286,11 @@ static int compare(struct diff *diff)
     struct diff_limit *limits;
     int code;
 
-    if (read_run(diff->now_path, NULL, &diff->now) < 0)
+    if (read_run(diff->now_path, &diff->now) < 0)
         return EXIT_TROUBLE;
     warn_if_not_ended(diff->now_path, &diff->now);
     comparison_init(&diff->comparison, &diff->now);
-    code = diff->history ? add_history(diff) : add_earlier(diff, diff->before_path);
+    code = diff->history ? add_history(diff) : add_before(diff);
     if (code < 0)
         return EXIT_TROUBLE;
     limits = calloc(diff->limits.count + 1, sizeof(*limits));

@@ -15,6 +15,7 @@
 #include "cmd/recorder.h"
 #include "publish/exporter.h"
 #include "store/recording/event_reader.h"
+#include "store/recording/line_reader.h"
 #include "store/recording/reader.h"
 #include "store/recording/usage_reader.h"
 
@@ -24,37 +25,25 @@ static const struct command_description description = {
     .usage = "[OPTION...] [RUN]",
     .description =
         "Writes a recorded run, of metron or of con-duct, as another tool has it. RUN is a run's info.json, "
-        "another "
-        "of its files, or their common prefix (without it: the newest run that was recorded here). What was "
-        "not measured is that format's mark for it, or is "
-        "left "
-        "out; it is never 0. Of a damaged recording what can be read is written, and the exit code is 1. A "
-        "file that -o names is written aside and renamed, so that nobody sees half of "
-        "it.\n"
-        "\n"
+        "another of its files, or their common prefix (without it: the newest run that was recorded here). "
+        "What was not measured is that format's mark for it, or is left out; it is never 0. Of a damaged "
+        "recording what can be read is written, and the exit code is 1. A file that -o names is written "
+        "aside and renamed, so that nobody sees half of it.\n\n"
         "csv: a row per record; elapsed (seconds), timestamp, num_samples, then every single key, under its "
-        "own "
-        "name. An empty cell was not measured; a tally is JSON. Values of single processes are left out.\n"
-        "\n"
+        "own name. An empty cell was not measured; a tally is JSON. Values of single processes are left "
+        "out.\n\n"
         "prometheus: a textfile (*.prom) for node_exporter, what the run used: metron_run_* under the names "
-        "of "
-        "process-exporter, and every number of the summary. Labels: run (the last part of its prefix), "
-        "metron_job, host and command; source is the key it "
-        "was taken from; statistic says peak, average, low or last.\n"
-        "\n"
+        "of process-exporter, and every number of the summary. Labels: run (the last part of its prefix), "
+        "metron_job, host and command; source is the key it was taken from; statistic says peak, average, "
+        "low or last.\n\n"
         "nextflow: a header and a row of a raw trace (bytes, milliseconds, percent; - is missing). rss and "
-        "vmem are "
-        "the largest sums over the tree; peak_rss is at least the highest mark of a single process.\n"
-        "\n"
-        "snakemake: a benchmark file (MiB and seconds; NA is missing).\n"
-        "\n"
+        "vmem are the largest sums over the tree; peak_rss is at least the highest mark of a single "
+        "process.\n\n"
+        "snakemake: a benchmark file (MiB and seconds; NA is missing).\n\n"
         "perfetto: a trace for ui.perfetto.dev and chrome://tracing: lifetimes of processes, numbers as "
-        "counters, "
-        "signals and kills as instants.\n"
-        "\n"
+        "counters, signals and kills as instants.\n\n"
         "duct: a recording as con-duct 0.2.2 has it, for its ls, pp and plot. -o is the prefix of its "
-        "usage.jsonl "
-        "and info.json. pcpu is, as there, an average over the life of a process.",
+        "usage.jsonl and info.json. pcpu is, as there, an average over the life of a process.",
     .examples = "  metron export .metron/logs/2026.11.15T07.42.53-4711_ > run.csv\n"
                 "  metron export --format prometheus -o /var/lib/node_exporter/align.prom RUN\n"
                 "  metron export --format perfetto -o trace.json RUN\n"
@@ -70,7 +59,7 @@ struct job {
     struct export export;
     struct export_file out, second;
     bool *wanted;
-    bool had_usage, had_events;
+    bool had_usage;
     bool damaged; /* some of it could not be read, and was named */
 };
 
@@ -85,17 +74,18 @@ static int write_away(struct job *job, size_t from, struct metron_error *error)
     return code;
 }
 
-static void tell_damage(struct job *job, const char *path, size_t count, size_t first_line, const char *what)
+static void tell_damage(struct job *job, const char *path, size_t count, size_t first_line)
 {
-    job->damaged = job->damaged || count > 0;
-    if (count == 1)
-        log_warning("%s: line %zu is no %s and was passed over", path, first_line, what);
-    else if (count > 1)
-        log_warning("%s: %zu lines are no %ss and were passed over, the first is line %zu", path, count, what,
-                    first_line);
+    struct metron_error damage;
+
+    if (!line_reader_tell_damage(path, count, first_line, &damage))
+        return;
+    log_warning("%s", damage.message);
+    job->damaged = true;
 }
 
-static int no_memory(int code, struct metron_error *error)
+/* The code, with a reason for a person if nobody has given one. */
+static int with_reason(int code, struct metron_error *error)
 {
     return error && !error->message[0] ? error_set(error, code, "cannot export the run: %s", strerror(-code))
                                        : code;
@@ -120,9 +110,9 @@ static int export_records(struct job *job, struct metron_error *error)
             code = write_away(job, WRITE_SIZE, error);
     }
     size_t damaged = usage_reader_damaged(reader, &first_line);
-    tell_damage(job, job->recording.usage_path, damaged, first_line, "record");
+    tell_damage(job, job->recording.usage_path, damaged, first_line);
     usage_reader_free(reader);
-    return code < 0 ? no_memory(code, error) : 0;
+    return code < 0 ? with_reason(code, error) : 0;
 }
 
 static int export_events(struct job *job, struct metron_error *error)
@@ -136,28 +126,23 @@ static int export_events(struct job *job, struct metron_error *error)
     int code = event_reader_open(&job->recording, &reader, error);
     if (code < 0)
         return code;
-    job->had_events = true;
     while (code == 0 && (code = event_reader_next(reader, &event)) == 1) {
         code = export_event(&job->export, event);
         if (code == 0)
             code = write_away(job, WRITE_SIZE, error);
     }
     size_t damaged = event_reader_damaged(reader, &first_line);
-    tell_damage(job, job->recording.events_path, damaged, first_line, "event");
+    tell_damage(job, job->recording.events_path, damaged, first_line);
     event_reader_free(reader);
-    return code < 0 ? no_memory(code, error) : 0;
+    return code < 0 ? with_reason(code, error) : 0;
 }
 
 /* Records and events; a file that the run does not have is no trouble for a format that can do without. */
 static int export_all(struct job *job, struct metron_error *error)
 {
-    bool needs_records = job->export.exporter == &exporter_csv;
-    int code = export_begin(&job->export, error);
+    int code = export_records(job, error);
 
-    if (code < 0)
-        return code;
-    code = export_records(job, error);
-    if (code == -ENOENT && !needs_records) {
+    if (code == -ENOENT && !job->export.exporter->needs_records) {
         *error = (struct metron_error){0};
         log_debug("%s: the run has no usage file", job->recording.path);
         code = 0;
@@ -165,7 +150,7 @@ static int export_all(struct job *job, struct metron_error *error)
     if (code < 0)
         return code;
     code = export_events(job, error);
-    if (code == -ENOENT && (job->had_usage || !job->export.exporter->event)) {
+    if (code == -ENOENT && job->had_usage) {
         *error = (struct metron_error){0};
         code = 0;
     }
@@ -173,11 +158,10 @@ static int export_all(struct job *job, struct metron_error *error)
         code = export_end(&job->export);
     if (code == 0)
         code = write_away(job, 0, error);
-    if (job->export.left_out > 0)
-        log_warning(
-            "more than 100,000 processes: what came after them has no name in the trace, and no lifetime "
-            "unless an event told of it");
-    return code < 0 ? no_memory(code, error) : 0;
+    if (job->export.processes_left_out)
+        log_warning("too many processes: some have no name in the trace, and no lifetime unless an event "
+                    "told of it");
+    return code < 0 ? with_reason(code, error) : 0;
 }
 
 /* "PREFIX" + "usage.jsonl" */
@@ -189,7 +173,7 @@ static int open_one(struct export_file *file, const char *prefix, const char *su
     strbuf_addf(&path, "%s%s", prefix, suffix);
     int code = path.failed ? -ENOMEM : export_file_open(file, strbuf_text(&path), true, error);
     strbuf_fini(&path);
-    return code < 0 ? no_memory(code, error) : 0;
+    return code < 0 ? with_reason(code, error) : 0;
 }
 
 /* What the command wrote lies beside the rest, and is nowhere else. */
@@ -244,10 +228,10 @@ static int export_run(struct job *job, const char *path, const struct exporter *
     job->wanted = calloc(job->recording.key_count + 1, sizeof(*job->wanted));
     if (!job->wanted)
         return error_set(error, -ENOMEM, "no memory to export the run");
-    /* What cannot be is said before a file is made. */
-    if (exporter == &exporter_duct && job->recording.kind == RECORDING_DUCT)
-        return export_begin(&job->export, error);
-    code = open_output(job, exporter, output, error);
+    /* Before a file is made: this is where a format says that it cannot be had. */
+    code = export_begin(&job->export, error);
+    if (code == 0)
+        code = open_output(job, exporter, output, error);
     if (code == 0)
         code = export_all(job, error);
     if (code == 0)

@@ -9,22 +9,10 @@
 
 #include "base/file.h"
 
-#define NAME_IN_TEMPORARY 200 /* bytes of the name: file systems take 255 */
-
 static int complain(const struct export_file *file, int code, struct metron_error *error)
 {
     return error_set(error, code, "cannot write %s: %s",
                      file->path.length ? strbuf_text(&file->path) : "to stdout", strerror(-code));
-}
-
-/* "folder/name" -> "folder/.name.PID.tmp" */
-static void name_temporary(struct export_file *file)
-{
-    const char *path = strbuf_text(&file->path), *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-
-    strbuf_add(&file->temporary, path, (size_t)(name - path));
-    strbuf_addf(&file->temporary, ".%.*s.%ld.tmp", NAME_IN_TEMPORARY, name, (long)getpid());
 }
 
 /* A file without a name, where the file system has such: in the folder of the later one. */
@@ -43,9 +31,10 @@ static int open_temporary(struct export_file *file, const struct stat *old, stru
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
 
-    name_temporary(file);
-    if (file->path.failed || file->temporary.failed)
-        return error_set(error, -ENOMEM, "no memory to export the run");
+    int code = file->path.failed ? -ENOMEM : file_temporary_name(strbuf_text(&file->path), &file->temporary);
+
+    if (code < 0)
+        return complain(file, code, error);
     file->fd = open_nameless(file);
     file->nameless = file->fd >= 0;
     if (file->fd < 0)
@@ -56,8 +45,7 @@ static int open_temporary(struct export_file *file, const struct stat *old, stru
         file->fd = open(strbuf_text(&file->temporary), flags, 0666);
     }
     if (file->fd < 0) {
-        int code = -errno;
-
+        code = -errno;
         strbuf_reset(&file->temporary);
         return complain(file, code, error);
     }

@@ -21,9 +21,9 @@
 #include "store/runs.h"
 #include "view/list/columns.h"
 #include "view/list/listing.h"
-#include "view/list/recorded_summary.h"
 #include "view/list/table.h"
 #include "view/list/text.h"
+#include "view/run_summary.h"
 
 #define FIELDS_MAX 256
 
@@ -34,7 +34,8 @@ static const struct command_description description = {
     .description =
         "Lists recorded runs, of metron and of con-duct: those at PATH (a folder with all below it, a "
         "prefix, a file of a run, or a glob of these), or those in the folder of the standard prefix. "
-        "A run whose metron was killed is shown as lost. A file that cannot be read, is damaged or is "
+        "A run whose metron was killed is shown as lost; one that still runs with what it has used up to its "
+        "newest record. A file that cannot be read, is damaged or is "
         "no recording is named and passed over; the exit code is then 1.\n\n"
         "Fields are those of a run's info.json: of its top level and its execution_summary by their "
         "names (command, job, exit_code, proc_peak_rss_total), deeper ones by their path "
@@ -124,6 +125,14 @@ static int want(struct ls *ls, const char *field, bool named, bool units)
     return 0;
 }
 
+static bool has_column(const struct ls *ls, const char *name)
+{
+    for (size_t i = 0; i < ls->listing.column_count; i++)
+        if (strcmp(ls->listing.columns[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static int add_named_columns(struct ls *ls, const char *list, bool grouped)
 {
     const char *item;
@@ -132,9 +141,12 @@ static int add_named_columns(struct ls *ls, const char *list, bool grouped)
 
     while (code == 0 && (item = settings_list_next(&list, &length)) != NULL) {
         char *name = arena_printf(&ls->arena, "%.*s", (int)length, item);
-        code = name ? run_columns_add_named(&ls->listing, name, grouped, is_table(ls), false) : -ENOMEM;
+        if (!name)
+            return -ENOMEM;
+        if (!has_column(ls, name)) /* no object has a name twice */
+            code = run_columns_add_named(&ls->listing, name, grouped, is_table(ls), false);
     }
-    return code;
+    return code == 0 && ls->listing.column_count == 0 ? -EINVAL : code;
 }
 
 /* A column to sort or group by, hidden if it is not shown anyway. */
@@ -227,6 +239,8 @@ static int choose(struct ls *ls)
     if (ls->filter_text && filter_parse(ls->filter_text, &ls->filter, &place, &error) < 0)
         return filter_trouble(ls, "", &error, place);
     int code = choose_columns(ls);
+    if (code == -EINVAL)
+        return wrong_usage("--fields names no field");
     if (code == -E2BIG)
         return wrong_usage("too many fields: at most 255");
     if (code < 0)
@@ -301,8 +315,11 @@ static int take_run(struct ls *ls, const struct recording *recording)
         strbuf_fini(&text);
         return holds;
     }
-    if (ls->format == CHOICE_LIST_FORMAT_SUMMARIES)
-        recorded_summary_write(&text, recording, ls->width, ls->colors);
+    if (ls->format == CHOICE_LIST_FORMAT_SUMMARIES) {
+        struct run_summary summary;
+        run_summary_of_recording(&summary, recording);
+        run_summary_write(&text, &summary, ls->width, ls->colors);
+    }
     int code = text.failed
                    ? -ENOMEM
                    : run_listing_add(&ls->listing, recording, text.length > 0 ? strbuf_text(&text) : NULL);
@@ -316,6 +333,8 @@ static int read_runs(struct ls *ls)
         .fields = ls->format == CHOICE_LIST_FORMAT_SUMMARIES ? NULL : ls->fields,
         .parts = true,
         .keys = ls->registry,
+        .info_only = true,
+        .so_far = true,
         .lives = recorder_is_alive,
         .now = clock_wall_seconds(),
     };
@@ -324,6 +343,7 @@ static int read_runs(struct ls *ls)
     for (size_t i = 0; i < ls->runs.count && code == 0; i++) {
         struct recording recording;
         struct metron_error error = {0};
+        run_list_prefetch(&ls->runs, i);
         if (recording_read(ls->runs.paths[i], &wish, &recording, &error) < 0) {
             log_error("%s", error.message);
             ls->trouble = true;
@@ -459,8 +479,8 @@ static int list(struct ls *ls, char **paths, int count)
         log_error("no memory for the listing");
         return EXIT_TROUBLE;
     }
-    if (ls->listing.count == 0 && ls->filter && ls->runs.count > 0)
-        log_info("--filter holds for none of %zu run%s", ls->runs.count, ls->runs.count == 1 ? "" : "s");
+    if (ls->listing.count == 0 && ls->filter && ls->read_count > 0)
+        log_info("--filter holds for none of %zu run%s", ls->read_count, ls->read_count == 1 ? "" : "s");
     look_for_slips(ls);
     run_listing_sort(&ls->listing, ls->sort, settings_flag(ls->settings, SETTING_REVERSE));
     code = show(ls);

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "base/text.h"
+#include "base/suggest.h"
 #include "cmd/commands.h"
 #include "launch/descriptor.h"
 #include "launch/signals.h"
@@ -67,6 +67,23 @@ static int print_version(void)
     return code;
 }
 
+static int unknown_command(const char *name)
+{
+    struct suggest suggest;
+    char nearest[SUGGEST_TEXT_SIZE];
+
+    suggest_init(&suggest, name);
+    for (size_t i = 0; i < command_count; i++)
+        suggest_offer(&suggest, commands[i]->description->name);
+    if (suggest.count > 0)
+        log_error("no command is called '%s'%s; 'metron --help' lists them", name,
+                  suggest_text(&suggest, "", nearest));
+    else
+        log_error("no command is called '%s'; 'metron --help' lists them; to run it: metron run -- %s", name,
+                  name);
+    return EXIT_WRONG_USAGE;
+}
+
 /* `metron help [--man] [COMMAND]`; with --man the page in roff, which the build installs. */
 static int help_main(int argc, char **argv)
 {
@@ -77,10 +94,8 @@ static int help_main(int argc, char **argv)
     if (!name)
         return print_overview(STDOUT_FILENO);
     const struct metron_command *command = find_command(name);
-    if (!command) {
-        log_error("no command is called '%s'; 'metron --help' lists them", name);
-        return EXIT_WRONG_USAGE;
-    }
+    if (!command)
+        return unknown_command(name);
     if (man)
         options_man(command->description, "metron " METRON_VERSION, &text);
     else
@@ -88,30 +103,6 @@ static int help_main(int argc, char **argv)
     int code = command_print(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return code;
-}
-
-static int unknown_command(const char *name)
-{
-    struct strbuf shown = STRBUF_INIT;
-    const char *nearest = NULL;
-    size_t best = 3; /* edits; more is another word */
-
-    for (size_t i = 0; i < command_count; i++) {
-        size_t distance = text_distance(name, commands[i]->description->name);
-        if (distance < best) {
-            best = distance;
-            nearest = commands[i]->description->name;
-        }
-    }
-    text_printable(&shown, name, strlen(name));
-    if (nearest)
-        log_error("no command is called '%s'; did you mean '%s'? 'metron --help' lists them",
-                  strbuf_text(&shown), nearest);
-    else
-        log_error("no command is called '%s'; 'metron --help' lists them; to run it: metron run -- %s",
-                  strbuf_text(&shown), strbuf_text(&shown));
-    strbuf_fini(&shown);
-    return EXIT_WRONG_USAGE;
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "store/recording/reader.h"
+#include "store/run_files.h"
 #include "store/runs.h"
 
 char *standard_folder(const struct settings *settings)
@@ -24,7 +25,7 @@ char *standard_folder(const struct settings *settings)
 static ptrdiff_t find_last(const struct run_list *runs, size_t *unread)
 {
     static const char *const fields[] = {"start_time", NULL};
-    const struct recording_wish wish = {.fields = fields};
+    const struct recording_wish wish = {.fields = fields, .info_only = true};
     ptrdiff_t last = -1;
     double last_start = -1;
 
@@ -46,7 +47,6 @@ static ptrdiff_t find_last(const struct run_list *runs, size_t *unread)
 
 static int choose(const struct run_list *runs, const char *folder, char **path, struct metron_error *error)
 {
-    static const char suffix[] = "info.json";
     size_t unread;
     ptrdiff_t last = find_last(runs, &unread);
 
@@ -60,13 +60,7 @@ static int choose(const struct run_list *runs, const char *folder, char **path, 
     if (unread > 0)
         log_warning("%zu of %zu runs in '%s' cannot be read; metron ls tells why", unread, runs->count,
                     folder);
-    *path = strndup(runs->paths[last], strlen(runs->paths[last]) - (sizeof(suffix) - 1));
-    if (!*path)
-        return error_set(error, -ENOMEM, "no memory for the list of runs");
-    if ((*path)[0] == '\0') { /* it lies right here */
-        free(*path);
-        *path = strdup(runs->paths[last]);
-    }
+    *path = strndup(runs->paths[last], (size_t)run_prefix_length(runs->paths[last]));
     if (!*path)
         return error_set(error, -ENOMEM, "no memory for the list of runs");
     log_info("the newest run is taken: %s", *path);

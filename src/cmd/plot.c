@@ -25,11 +25,11 @@ static const struct command_description description = {
     .summary = "draw a recorded run",
     .usage = "[OPTION...] [RUN]",
     .description =
-        "Draws what a run used over the time since its start. RUN is an info.json, another file of the run, "
-        "or its prefix (without it: the newest run that was recorded here); recordings of con-duct (schema "
-        "0.2) are read as well. With --output a picture is "
-        "made (svg, png or pdf by the end of its name); else it is drawn on the terminal.\n"
-        "\n"
+        "Draws what a run used over the time since its start. RUN is an info.json, another file of the "
+        "run, or its prefix (without it: the newest run that was recorded here); recordings of con-duct "
+        "(schema 0.2) are read as well. With --output a picture is made (svg, png or pdf by the end of its "
+        "name); else it is drawn on the terminal. The start is told in your time zone (TZ), which stands "
+        "beside it.\n\n"
         "By default there are two panels: CPU (100 % = one core, with what the run may use) and memory (by "
         "the method that answers for the peak, or where that is known only at the end by the first other "
         "method; beside the sum of all RSS; with the limit and what the host has). The bold line is the "
@@ -38,8 +38,7 @@ static const struct command_description description = {
         "to the highest value; --report-interval of metron run records more often. The faint lines are the "
         "largest processes, each at its own peak in the window: one may lie above the whole run, which is "
         "read at other instants. A limit far above all that was used is told in words. Spawns, signals, "
-        "kills, OOM kills and anomalies stand below.\n"
-        "\n"
+        "kills, OOM kills and anomalies stand below.\n\n"
         "--cpu and --memory choose another method: any key of the recording in percent or in bytes; CPU "
         "seconds are drawn as the mean of each window. --keys draws any keys, those of one unit in one "
         "panel. Runs of any length are thinned to the width of the picture so that no peak is lost.",

@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "cmd/commands.h"
 #include "store/recording/json_pieces.h"
+#include "store/recording/reader.h"
+#include "store/run_files.h"
 #include "view/colors.h"
 #include "view/pretty/pretty.h"
 #include "view/pretty/units.h"
@@ -22,21 +24,20 @@
 static const struct command_description description = {
     .name = "pp",
     .summary = "pretty-print a file of a recorded run",
-    .usage = "[OPTION...] [FILE...]",
+    .usage = "[OPTION...] [FILE|RUN...]",
     .description =
         "Prints files of recorded runs so that people can read them: info.json, usage.jsonl and events.jsonl "
         "of metron, info.json, usage.json and usage.jsonl of con-duct, or any other JSON, as a document or "
-        "as a "
-        "value a line. Each value has a line of its own, with an indent; numbers and strings are exactly as "
-        "they stand in the file. Without FILE, or with -, it reads stdin.\n\n"
+        "as a value a line. A RUN, named by its prefix or its folder, is its info.json. Each value has a "
+        "line of its own, with an indent; numbers and strings are exactly as they stand in the file. Without "
+        "FILE, or with -, it reads stdin.\n\n"
         "With --humanize numbers are as people write them (1.5 GiB, 2 h 05 min, 98.2 %), by the units that "
-        "the "
-        "recording tells of itself: an info.json has them, for the other files the info.json beside them is "
-        "read. What has no unit (pids, exit codes) stays as it is. The output is then no JSON any more.\n\n"
+        "the recording tells of itself: an info.json has them, for the other files the info.json beside them "
+        "is read. What has no unit (pids, exit codes) stays as it is. The output is then no JSON any more."
+        "\n\n"
         "A damaged line is named on stderr and passed over, the others are shown, and the exit code is 1; so "
-        "it "
-        "is for a file that is no JSON or cannot be read. A line, or a document, may have 64 MiB.",
-    .examples = "  metron pp .metron/logs/*_info.json\n"
+        "it is for a file that is no JSON or cannot be read. A line, or a document, may have 64 MiB.",
+    .examples = "  metron pp .metron/logs/2026.11.15T07.42.53-4711_\n"
                 "  metron pp -H .metron/logs/2026.11.15T07.42.53-4711_usage.jsonl | less\n"
                 "  tail -f .metron/logs/2026.11.15T07.42.53-4711_events.jsonl | metron pp\n",
     .command = COMMAND_PP,
@@ -49,6 +50,7 @@ struct pp {
     bool colors;
     bool trouble; /* something could not be shown */
     bool broken;  /* stdout takes no more */
+    bool any_head;
     struct strbuf out;
 };
 
@@ -122,6 +124,18 @@ static void print_pieces(struct pp *pp, struct json_pieces *pieces, const char *
     pretty_units_fini(&units);
 }
 
+static void print_head(struct pp *pp, const char *path)
+{
+    strbuf_adds(&pp->out, pp->any_head ? "\n" : "");
+    pp->any_head = true;
+    strbuf_adds(&pp->out, pp->colors ? COLOR_BOLD "==> " : "==> ");
+    if (strcmp(path, "-") == 0)
+        path = "stdin";
+    text_printable(&pp->out, path, strlen(path));
+    strbuf_adds(&pp->out, pp->colors ? " <==" COLOR_END "\n" : " <==\n");
+    (void)flush(pp, &pp->out);
+}
+
 static void print_file(struct pp *pp, const char *path)
 {
     struct json_pieces pieces;
@@ -136,15 +150,42 @@ static void print_file(struct pp *pp, const char *path)
     json_pieces_fini(&pieces);
 }
 
-static void print_head(struct pp *pp, const char *path, bool first)
+/* -- What was named -- */
+
+/* A file, or a run by its prefix or its folder, of which the info.json is meant. One that is called as the
+ * files of a run are and is not there is not looked for beside it: somebody wants that very file. */
+static int find_file(const char *named, struct strbuf *path, struct metron_error *error)
 {
-    strbuf_adds(&pp->out, first ? "" : "\n");
-    strbuf_adds(&pp->out, pp->colors ? COLOR_BOLD "==> " : "==> ");
-    if (strcmp(path, "-") == 0)
-        path = "stdin";
-    text_printable(&pp->out, path, strlen(path));
-    strbuf_adds(&pp->out, pp->colors ? " <==" COLOR_END "\n" : " <==\n");
-    (void)flush(pp, &pp->out);
+    struct stat status = {0};
+    int code = strcmp(named, "-") == 0 || stat(named, &status) == 0 ? 0 : -errno;
+
+    if (named[0] == '\0')
+        return error_set(error, -ENOENT, "an empty path names no file and no run");
+    if (S_ISDIR(status.st_mode))
+        return recording_find(named, path, error);
+    if (code == -ENOENT && run_prefix_length(named) < 0) {
+        if (recording_find(named, path, error) == 0)
+            return 0;
+        return error_set(error, code, "%s: there is no such file, and no run with this prefix", named);
+    }
+    strbuf_adds(path, named);
+    return path->failed ? error_set(error, -ENOMEM, "%s: no memory to read it", named) : 0;
+}
+
+static void print_named(struct pp *pp, const char *named, bool with_head)
+{
+    struct strbuf path = STRBUF_INIT;
+    struct metron_error error = {0};
+
+    if (find_file(named, &path, &error) < 0) {
+        log_error("%s", error.message);
+        pp->trouble = true;
+    } else {
+        if (with_head)
+            print_head(pp, strbuf_text(&path));
+        print_file(pp, strbuf_text(&path));
+    }
+    strbuf_fini(&path);
 }
 
 static int pp_main(int argc, char **argv)
@@ -156,7 +197,7 @@ static int pp_main(int argc, char **argv)
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
         goto out;
     if (first == argc && isatty(STDIN_FILENO)) {
-        log_error("pp: which file? Name one, or - to type it; see 'metron pp --help'");
+        log_error("pp: which file or run? Name one, or - to type it; see 'metron pp --help'");
         exit_code = EXIT_WRONG_USAGE;
         goto out;
     }
@@ -164,11 +205,8 @@ static int pp_main(int argc, char **argv)
     pp.colors = command_colors(&settings, STDOUT_FILENO);
     if (first == argc)
         print_file(&pp, "-");
-    for (int i = first; i < argc && !pp.broken; i++) {
-        if (argc - first > 1)
-            print_head(&pp, argv[i], i == first);
-        print_file(&pp, argv[i]);
-    }
+    for (int i = first; i < argc && !pp.broken; i++)
+        print_named(&pp, argv[i], argc - first > 1);
     exit_code = pp.trouble || pp.broken ? EXIT_TROUBLE : EXIT_OK;
 out:
     strbuf_fini(&pp.out);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "probe/pid/stat.h"
+#include "store/recorder_sign.h"
 
 static bool same_boot(const char *boot_id)
 {
@@ -43,11 +44,14 @@ static bool is_another_machine(const char *hostname)
 bool recorder_is_alive(void *context, const struct recorder *recorder)
 {
     static const double patience = 600, gaps = 3;
+    struct recorder_sign sign = {0};
 
     (void)context;
     if (recorder->boot_id && same_boot(recorder->boot_id))
         return lives_here(recorder);
-    if (!is_another_machine(recorder->hostname) || recorder->last_sign <= 0)
-        return false; /* it did not outlive the restart, or nothing is known of it */
-    return clock_wall_seconds() - recorder->last_sign < fmax(patience, gaps * recorder->record_gap);
+    if (!is_another_machine(recorder->hostname))
+        return false; /* it did not outlive the restart */
+    if (!recorder->usage_path || !recorder_sign_read(recorder->usage_path, &sign))
+        sign.newest = recorder->start_wall; /* it may not have come to its first record */
+    return sign.newest > 0 && clock_wall_seconds() - sign.newest < fmax(patience, gaps * sign.gap);
 }

@@ -10,6 +10,7 @@
 #include "cmd/commands.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
+#include "store/recording/line_reader.h"
 #include "store/recording/reader.h"
 #include "view/report/report.h"
 
@@ -66,14 +67,12 @@ static int report_run(const char *path, const struct settings *settings, struct 
         exit_code = command_print(strbuf_text(&text), text.length);
     else
         log_error("%s", error->message[0] ? error->message : strerror(-code));
-    if (evidence.usage_damage.lines)
-        log_warning("%s: %zu damaged line%s passed over, the first is line %zu", recording.usage_path,
-                    evidence.usage_damage.lines, evidence.usage_damage.lines == 1 ? "" : "s",
-                    evidence.usage_damage.first);
-    if (evidence.events_damage.lines)
-        log_warning("%s: %zu damaged line%s passed over, the first is line %zu", recording.events_path,
-                    evidence.events_damage.lines, evidence.events_damage.lines == 1 ? "" : "s",
-                    evidence.events_damage.first);
+    if (line_reader_tell_damage(recording.usage_path, evidence.usage_damage.lines,
+                                evidence.usage_damage.first, error))
+        log_warning("%s", error->message);
+    if (line_reader_tell_damage(recording.events_path, evidence.events_damage.lines,
+                                evidence.events_damage.first, error))
+        log_warning("%s", error->message);
     strbuf_fini(&text);
     report_page_fini(&page);
     report_evidence_fini(&evidence);

@@ -11,7 +11,7 @@
 #include "cmd/commands.h"
 #include "loop/run.h"
 #include "view/run_summary.h"
-#include "view/wrap.h"
+#include "view/summary_format.h"
 
 static const struct command_description description = {
     .name = "run",
@@ -123,19 +123,19 @@ static void print_summary(const struct run *run, const struct settings *settings
     const struct run_info *info = run_get_info(run);
     const char *format = settings_text(settings, SETTING_SUMMARY_FORMAT);
     bool colors = command_colors(settings, STDERR_FILENO);
-    struct strbuf text = STRBUF_INIT, lines = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT;
+    struct run_summary summary;
 
     if (!log_enabled(LOG_LEVEL_INFO))
         return;
-    if (format)
-        run_summary_format(&text, format, info, colors);
-    else
-        run_summary_write(&text, info, run_was_discarded(run), colors);
-    /* A format of the user's own is his to break. */
-    wrap_lines(&lines, strbuf_text(&text), RUN_SUMMARY_INDENT, format ? 0 : command_width(STDERR_FILENO));
-    (void)file_write_all(STDERR_FILENO, strbuf_text(&lines), lines.length);
+    if (format) {
+        summary_format_write(&text, format, info, colors); /* its lines are the user's to break */
+    } else {
+        run_summary_of_info(&summary, info, run_was_discarded(run));
+        run_summary_write(&text, &summary, command_width(STDERR_FILENO), colors);
+    }
+    (void)file_write_all(STDERR_FILENO, strbuf_text(&text), text.length);
     strbuf_fini(&text);
-    strbuf_fini(&lines);
 }
 
 static int run_command(const struct settings *settings, char **argv, struct availability *availability,
@@ -154,7 +154,7 @@ static int run_command(const struct settings *settings, char **argv, struct avai
         return EXIT_TROUBLE;
     if (availability_select(availability, settings_text(settings, SETTING_MEASUREMENTS), error) < 0)
         return EXIT_WRONG_USAGE;
-    if (format && run_summary_check(format, &availability->registry, error) < 0)
+    if (format && summary_format_check(format, &availability->registry, error) < 0)
         return EXIT_WRONG_USAGE;
     if (getauxval(AT_SECURE))
         log_info(

@@ -22,15 +22,15 @@ static const struct command_description description = {
         "recording of metron or of con-duct: a file of it, its prefix, a glob, or a folder with many.\n\n"
         "Memory is the largest peak of the runs (of 20 runs or more the 99th percentile) plus the margin; "
         "time the same of their wall times; CPUs the 90th percentile of CPU time / wall time. All are "
-        "rounded "
-        "up. Only runs that succeeded count, unless none did. A run that was killed by a limit shows only "
-        "that it needed more: it raises the suggestion to 1.5 times that limit. What the numbers do not have "
-        "in them is warned of: peaks that were sampled, or of one process only, and CPUs that were waited "
-        "for. Where runs of one job ran at the same time (ranks), each number is that of one of them.\n\n"
+        "rounded up. Only runs that succeeded count, unless none did. A run that was killed by a limit "
+        "shows only that it needed more: it raises the suggestion to 1.5 times that limit. What the "
+        "numbers do not have in them is warned of: peaks that were sampled, or of one process only, and "
+        "CPUs that were waited for. Where runs of one job ran at the same time (ranks), each number is "
+        "that of one of them.\n\n"
         "Beside each number stands how much of what was requested was used, where the environment of the "
-        "runs "
-        "tells (SLURM_*), and by which measurement the memory was found. With --for, the lines for that "
-        "scheduler or workflow follow, and all else is in its comments: the whole can be pasted.",
+        "runs tells (that of Slurm all of it; of Torque CPUs and time, of LSF CPUs, of jobs on one node), "
+        "and by which measurement the memory was found. With --for, the lines for that scheduler or "
+        "workflow follow, and all else is in its comments: the whole can be pasted.",
     .examples = "  metron suggest .metron/logs/\n"
                 "  metron suggest --for slurm 'logs/align-*'\n"
                 "  metron suggest --margin 50 --json logs/ | jq .memory_bytes.value\n",

@@ -41,22 +41,21 @@ bool comparison_leaves_out(const char *name)
     return false;
 }
 
+/* What no counter of 64 bits can hold is damage. */
+static bool is_sound(double number)
+{
+    return fabs(number) < 1e20;
+}
+
 static bool is_left_out(const struct recorded_field *field)
 {
-    if (field->kind == FIELD_JSON || comparison_leaves_out(field->name))
-        return true;
-    /* What no counter of 64 bits can hold is damage. */
-    return field->kind == FIELD_NUMBER && !(fabs(field->number) < 1e20);
+    return field->kind == FIELD_JSON || comparison_leaves_out(field->name) ||
+           (field->kind == FIELD_NUMBER && !is_sound(field->number));
 }
 
 bool comparison_is_headline(const char *name)
 {
-    static const char *const names[] = {"wall", "cpu_seconds", "peak_memory", "processes", "exit_code"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return recorded_alias_named(name) || strcmp(name, "exit_code") == 0;
 }
 
 static enum comparison_kind kind_of(const struct recorded_field *field, const struct recorded_key *key)
@@ -74,12 +73,29 @@ static bool is_of_machine(const struct recorded_key *key)
     return key && (strcmp(key->source, "sys") == 0 || strcmp(key->source, "psi") == 0);
 }
 
-static struct comparison_field *field_named(struct comparison *comparison, const char *name)
+/* -1: there is none. */
+static ptrdiff_t place_of(const struct comparison *comparison, const char *name)
 {
-    struct name_entry *names = comparison->index, *entry;
+    const struct name_entry *names = comparison->index, *entry;
 
     HASH_FIND_STR(names, name, entry);
-    return entry ? &comparison->fields[entry->place] : NULL;
+    return entry ? (ptrdiff_t)entry->place : -1;
+}
+
+static struct comparison_field *field_named(struct comparison *comparison, const char *name)
+{
+    ptrdiff_t place = place_of(comparison, name);
+
+    return place < 0 ? NULL : &comparison->fields[place];
+}
+
+/* A copy in the arena; NULL of NULL, and for want of memory, which is remembered. */
+static const char *kept(struct comparison *comparison, const char *text)
+{
+    const char *copy = text ? arena_strdup(&comparison->arena, text) : NULL;
+
+    comparison->no_memory |= text && !copy;
+    return copy;
 }
 
 static bool grow(struct comparison *comparison)
@@ -122,11 +138,11 @@ static struct comparison_field *column(struct comparison *comparison, const stru
     *found = (struct comparison_field){
         .name = name,
         .kind = kind_of(field, key),
-        .family = key ? arena_strdup(&comparison->arena, key->source) : NULL,
+        .family = kept(comparison, key ? key->source : NULL),
         .machine = is_of_machine(key),
         .is_number = field->kind == FIELD_NUMBER,
         .unit = field->unit,
-        .note = field->note ? arena_strdup(&comparison->arena, field->note) : NULL,
+        .note = kept(comparison, field->note),
     };
     return found;
 }
@@ -135,26 +151,22 @@ static struct comparison_field *column(struct comparison *comparison, const stru
 static const char *fact_text(struct comparison *comparison, const struct recorded_field *field)
 {
     char amount[UNIT_TEXT_SIZE];
-    const char *text = NULL;
+    const char *text;
 
     switch (field->kind) {
     case FIELD_NUMBER:
         if (field->unit != UNIT_NONE)
-            text = arena_strdup(&comparison->arena, unit_human(field->unit, field->number, amount));
-        else
-            text = arena_printf(&comparison->arena, "%.10g", field->number);
-        break;
+            return kept(comparison, unit_human(field->unit, field->number, amount));
+        text = arena_printf(&comparison->arena, "%.10g", field->number);
+        comparison->no_memory |= !text;
+        return text;
     case FIELD_BOOLEAN:
-        text = field->number != 0 ? "yes" : "no";
-        break;
+        return field->number != 0 ? "yes" : "no";
     case FIELD_TEXT:
     case FIELD_JSON:
-        text = arena_strdup(&comparison->arena, field->text ? field->text : "");
         break;
     }
-    if (!text)
-        comparison->no_memory = true;
-    return text;
+    return kept(comparison, field->text ? field->text : "");
 }
 
 void comparison_init(struct comparison *comparison, const struct recording *now)
@@ -168,7 +180,7 @@ void comparison_init(struct comparison *comparison, const struct recording *now)
             continue;
         into->has_now = true;
         into->now = field->number;
-        into->source_now = field->source ? arena_strdup(&comparison->arena, field->source) : NULL;
+        into->source_now = kept(comparison, field->source);
         if (into->kind == COMPARISON_FACT)
             into->text_now = fact_text(comparison, field);
     }
@@ -196,11 +208,10 @@ static void add_other_method(struct comparison *comparison, struct comparison_fi
     double number;
 
     if (!into->source_before) {
-        into->source_before = arena_strdup(&comparison->arena, field->source);
+        into->source_before = kept(comparison, field->source);
         into->alias_before = field->number;
-        comparison->no_memory |= !into->source_before;
     }
-    if (recording_number(earlier, into->source_now, &number) && fabs(number) < 1e20) {
+    if (recording_number(earlier, into->source_now, &number) && is_sound(number)) {
         into->by_key++;
         keep_number(comparison, into, number);
     } else {
@@ -353,10 +364,9 @@ void comparison_fini(struct comparison *comparison)
 
 const struct comparison_field *comparison_find(const struct comparison *comparison, const char *name)
 {
-    struct name_entry *names = comparison->index, *entry;
+    ptrdiff_t place = place_of(comparison, name);
 
-    HASH_FIND_STR(names, name, entry);
-    return entry ? &comparison->fields[entry->place] : NULL;
+    return place < 0 ? NULL : &comparison->fields[place];
 }
 
 enum limit_result comparison_judge(const struct comparison *comparison, const struct limit *limit,

@@ -4,19 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/recording.h"
+
 struct scan {
     const char *text, *at, *end; /* `end`: of this limit */
     size_t *place;
     struct metron_error *error;
-};
-
-static const struct {
-    const char *word;
-    enum limit_relation relation;
-} operators[] = {
-    /* the longer ones first */
-    {">=", LIMIT_AT_LEAST}, {"<=", LIMIT_AT_MOST}, {"==", LIMIT_EQUAL}, {"!=", LIMIT_DIFFERENT},
-    {">", LIMIT_ABOVE},     {"<", LIMIT_BELOW},    {"=", LIMIT_EQUAL},
 };
 
 static bool is_blank(char c)
@@ -59,37 +52,25 @@ static int scan_field(struct scan *scan, struct limit *limit)
     return 0;
 }
 
-static int scan_operator(struct scan *scan, struct limit *limit)
+static int scan_relation(struct scan *scan, struct limit *limit)
 {
     skip_blanks(scan);
-    for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
-        size_t length = strlen(operators[i].word);
-        if ((size_t)(scan->end - scan->at) < length || memcmp(scan->at, operators[i].word, length) != 0)
-            continue;
-        limit->relation = operators[i].relation;
-        scan->at += length;
-        return 0;
-    }
-    return fail(scan, scan->at, "a field is followed by one of > >= < <= == !=");
+
+    const char *behind = relation_scan(scan->at, scan->end, &limit->relation);
+
+    if (!behind)
+        return fail(scan, scan->at, "a field is followed by one of > >= < <= == !=");
+    scan->at = behind;
+    return 0;
 }
 
 /* The units of the names that every recording has. */
 static bool known_unit(const char *field, enum unit *unit)
 {
-    static const struct {
-        const char *field;
-        enum unit unit;
-    } known[] = {
-        {"peak_memory", UNIT_BYTES}, {"cpu_seconds", UNIT_SECONDS}, {"wall", UNIT_SECONDS},
-        {"processes", UNIT_COUNT},   {"exit_code", UNIT_NONE},
-    };
+    const struct recorded_alias *alias = recorded_alias_named(field);
 
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(known[i].field, field) == 0) {
-            *unit = known[i].unit;
-            return true;
-        }
-    return false;
+    *unit = alias ? alias->unit : UNIT_NONE;
+    return alias || strcmp(field, "exit_code") == 0;
 }
 
 /* Why an amount does not suit a field of this unit; NULL: it does. */
@@ -127,7 +108,7 @@ static int scan_limit(struct scan *scan, struct limit *limit)
     int code = scan_field(scan, limit);
 
     if (code == 0)
-        code = scan_operator(scan, limit);
+        code = scan_relation(scan, limit);
     if (code == 0)
         code = scan_amount(scan, limit);
     while (end > begin && is_blank(end[-1]))
@@ -159,25 +140,6 @@ int limits_parse(const char *text, struct limits *out, size_t *place, struct met
     }
 }
 
-static bool holds(enum limit_relation relation, double value, double bound)
-{
-    switch (relation) {
-    case LIMIT_ABOVE:
-        return value > bound;
-    case LIMIT_AT_LEAST:
-        return value >= bound;
-    case LIMIT_BELOW:
-        return value < bound;
-    case LIMIT_AT_MOST:
-        return value <= bound;
-    case LIMIT_EQUAL:
-        return value == bound;
-    case LIMIT_DIFFERENT:
-        return value != bound;
-    }
-    return false;
-}
-
 enum limit_result limit_judge(const struct limit *limit, const struct limit_numbers *numbers,
                               struct metron_error *reason)
 {
@@ -201,5 +163,8 @@ enum limit_result limit_judge(const struct limit *limit, const struct limit_numb
         bound = numbers->before * (1 + bound / 100);
     else if (limit->relative)
         bound += numbers->before;
-    return holds(limit->relation, numbers->now, bound) ? LIMIT_PASSED : LIMIT_KEPT;
+
+    int order = (numbers->now > bound) - (numbers->now < bound);
+
+    return relation_holds(limit->relation, order) ? LIMIT_PASSED : LIMIT_KEPT;
 }

@@ -14,22 +14,14 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "store/quantity.h"
+#include "store/relation.h"
 
 enum { LIMIT_FIELD_SIZE = 128, LIMIT_TEXT_SIZE = 192, LIMITS_MAX = 64, LIMITS_LENGTH_MAX = 8192 };
-
-enum limit_relation {
-    LIMIT_ABOVE,
-    LIMIT_AT_LEAST,
-    LIMIT_BELOW,
-    LIMIT_AT_MOST,
-    LIMIT_EQUAL,
-    LIMIT_DIFFERENT,
-};
 
 struct limit {
     char text[LIMIT_TEXT_SIZE]; /* as it was written, blanks around it aside */
     char field[LIMIT_FIELD_SIZE];
-    enum limit_relation relation;
+    enum relation relation;
     bool relative;
     struct quantity amount; /* of a relative one with its sign; a share is in percent */
 };

@@ -1,16 +1,9 @@
-/*
- * What is requested is told by Slurm's variables. In a step (srun) each run is one task; in the batch script
- * itself it has all that the job has on its node:
- *
- *   memory  SLURM_MEM_PER_NODE, shared by the tasks of a step; or SLURM_MEM_PER_CPU for each CPU
- *   CPUs    SLURM_CPUS_PER_TASK in a step, SLURM_CPUS_ON_NODE outside
- *   time    SLURM_JOB_END_TIME less SLURM_JOB_START_TIME (Slurm 22.05 and later), or SLURM_TIMELIMIT
- */
 #include "learn/past_run.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "learn/requested.h"
 
 const char *const past_run_fields[] = {
     "status",
@@ -25,8 +18,8 @@ const char *const past_run_fields[] = {
     "stall.cpu.share",
     "stall.cpu.note",
     "job",
-    "env.SLURM_JOB_ID",
     "system.may_use.memory",
+    "env.SLURM_JOB_ID",
     "env.SLURM_MEM_PER_NODE",
     "env.SLURM_MEM_PER_CPU",
     "env.SLURM_CPUS_PER_TASK",
@@ -36,114 +29,22 @@ const char *const past_run_fields[] = {
     "env.SLURM_JOB_START_TIME",
     "env.SLURM_JOB_END_TIME",
     "env.SLURM_TIMELIMIT",
+    "env.PBS_JOBID",
+    "env.PBS_NUM_NODES",
+    "env.PBS_NUM_PPN",
+    "env.PBS_NP",
+    "env.PBS_WALLTIME",
+    "env.LSB_JOBID",
+    "env.LSB_JOBINDEX",
+    "env.LSB_MCPU_HOSTS",
     NULL,
 };
 
-/* No machine has that much of anything. */
-static const double too_much = 1e15;
-
-/* Digits and nothing else: no sign, no exponent. *end is behind them. */
-static double whole_number(const char *text, const char **end)
-{
-    double value = 0;
-
-    for (; *text >= '0' && *text <= '9'; text++)
-        value = value * 10 + (*text - '0');
-    *end = text;
-    return value < too_much ? value : 0;
-}
-
-/* A whole number at the start of an environment variable ("4", "4(x2)"); 0: none. */
-static double leading_number(const struct recording *recording, const char *name)
-{
-    const char *text = recording_text(recording, name), *end;
-    double value;
-
-    if (text)
-        return whole_number(text, &end);
-    /* con-duct writes texts, but who knows */
-    return recording_number(recording, name, &value) && value >= 1 && value < too_much ? value : 0;
-}
-
-double past_run_slurm_memory(const char *text)
-{
-    static const char letters[] = "KMGT";
-    const char *end;
-
-    if (!text)
-        return 0;
-    double value = whole_number(text, &end), unit = 1048576;
-    const char *letter = *end ? strchr(letters, *end) : NULL;
-    if (letter) {
-        unit = 1024;
-        for (const char *at = letters; at < letter; at++)
-            unit *= 1024;
-        end++;
-    }
-    return *end == '\0' ? value * unit : 0;
-}
-
-double past_run_slurm_time(const char *text)
-{
-    double parts[3] = {0}, days = 0;
-    int count = 0;
-    const char *end, *dash = text ? strchr(text, '-') : NULL;
-
-    if (!text || *text < '0' || *text > '9')
-        return 0;
-    if (dash) {
-        days = whole_number(text, &end);
-        if (end != dash)
-            return 0;
-        text = dash + 1;
-    }
-    for (;;) {
-        if (*text < '0' || *text > '9' || count == 3)
-            return 0;
-        parts[count++] = whole_number(text, &end);
-        if (*end == '\0')
-            break;
-        if (*end != ':')
-            return 0;
-        text = end + 1;
-    }
-    double seconds = parts[0] * 3600 + parts[1] * 60 + parts[2]; /* after days, or all three */
-    if (!dash && count < 3)
-        seconds = parts[0] * 60 + parts[1];
-    seconds += days * 86400;
-    return seconds < 1e12 ? seconds : 0;
-}
-
-static void read_requests(const struct recording *recording, struct past_run *out)
-{
-    double start = leading_number(recording, "env.SLURM_JOB_START_TIME");
-    double end = leading_number(recording, "env.SLURM_JOB_END_TIME");
-    double per_task = leading_number(recording, "env.SLURM_CPUS_PER_TASK");
-    double on_node = leading_number(recording, "env.SLURM_CPUS_ON_NODE");
-    double tasks = leading_number(recording, "env.SLURM_STEP_TASKS_PER_NODE");
-    bool in_step = recording_field(recording, "env.SLURM_STEP_ID") != NULL;
-
-    if (in_step)
-        out->requested_cpus = per_task > 0 ? per_task : (tasks == 1 ? on_node : 0);
-    else
-        out->requested_cpus = on_node > 0 ? on_node : per_task;
-    out->requested_bytes = past_run_slurm_memory(recording_text(recording, "env.SLURM_MEM_PER_NODE"));
-    if (in_step && tasks > 1)
-        out->requested_bytes /= tasks;
-    if (out->requested_bytes == 0) /* 0 is "all of the node" */
-        out->requested_bytes =
-            past_run_slurm_memory(recording_text(recording, "env.SLURM_MEM_PER_CPU")) * out->requested_cpus;
-    out->requested_seconds = start > 0 && end > start
-                                 ? end - start
-                                 : past_run_slurm_time(recording_text(recording, "env.SLURM_TIMELIMIT"));
-}
-
 /* Whether the time that was requested had passed when it ended, give or take the grace that schedulers leave
  * between their first signal and the last. */
-static bool time_was_up(const struct recording *recording, const struct past_run *run)
+static bool time_was_up(const struct recording *recording, const struct past_run *run, double job_end)
 {
     static const double grace_seconds = 90, nearly = 0.95;
-    double job_end = leading_number(recording, "env.SLURM_JOB_END_TIME");
 
     if (run->requested_seconds <= 0 || run->wall_seconds < 0)
         return false;
@@ -173,7 +74,8 @@ static bool is_not_started(const struct recording *recording, double exit_code)
            !(recording_number(recording, "num_samples", &samples) && samples > 0);
 }
 
-static enum past_end how_it_ended(const struct recording *recording, const struct past_run *run)
+static enum past_end how_it_ended(const struct recording *recording, const struct past_run *run,
+                                  double job_end)
 {
     const char *cause = recording_text(recording, "cause");
     double exit_code, signal;
@@ -193,7 +95,7 @@ static enum past_end how_it_ended(const struct recording *recording, const struc
     /* con-duct has a signal as a negative exit code; a shell as 128 more. */
     bool by_signal = recording_number(recording, "signal", &signal) || exit_code < 0 ||
                      (exit_code > 128 && exit_code <= 128 + 64);
-    if ((by_signal || mentions(cause, "ended through metron")) && time_was_up(recording, run))
+    if ((by_signal || mentions(cause, "ended through metron")) && time_was_up(recording, run, job_end))
         return PAST_OUT_OF_TIME;
     return by_signal ? PAST_SIGNALLED : PAST_FAILED;
 }
@@ -250,7 +152,9 @@ static double cpu_wait_of(const struct recording *recording)
 void past_run_read(const struct recording *recording, struct arena *arena, struct past_run *out)
 {
     const struct recorded_field *memory = recording_field(recording, "peak_memory");
+    struct requested requested;
 
+    requested_read(recording, arena, &requested);
     *out = (struct past_run){
         .memory_bytes = measured(recording, "peak_memory"),
         .cpu_seconds = measured(recording, "cpu_seconds"),
@@ -258,7 +162,10 @@ void past_run_read(const struct recording *recording, struct arena *arena, struc
         .cpu_wait = cpu_wait_of(recording),
         .start_wall = recording->start_wall,
         .job = kept(arena, recording_text(recording, "job")),
-        .batch = kept(arena, recording_text(recording, "env.SLURM_JOB_ID")),
+        .batch = requested.job,
+        .requested_bytes = requested.bytes,
+        .requested_cpus = requested.cpus,
+        .requested_seconds = requested.seconds,
     };
     if (memory) {
         out->memory_source = kept(arena, memory->source);
@@ -267,8 +174,7 @@ void past_run_read(const struct recording *recording, struct arena *arena, struc
         out->memory_of_one = mentions(memory->note, "several may have held more");
     }
     out->program = program_of(arena, recording_text(recording, "command"));
-    read_requests(recording, out);
-    out->end = how_it_ended(recording, out);
+    out->end = how_it_ended(recording, out, requested.end_wall);
     /* Where the host itself had none left, the run's own limit was not what it met. */
     if (out->end == PAST_OUT_OF_MEMORY && mentions(recording_text(recording, "cause"), "limit") &&
         !mentions(recording_text(recording, "cause"), "cannot be seen"))

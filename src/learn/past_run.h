@@ -49,9 +49,4 @@ extern const char *const past_run_fields[];
 /* Texts go to the arena, so that the recording need not be kept; for want of memory they are NULL. */
 void past_run_read(const struct recording *recording, struct arena *arena, struct past_run *out);
 
-/* "4096", "4G" (MiB without a letter) as bytes; 0: it tells nothing. */
-double past_run_slurm_memory(const char *text);
-/* "90", "90:00", "1:30:00", "1-12", "1-12:00", "1-12:00:00" as seconds; 0: it tells nothing. */
-double past_run_slurm_time(const char *text);
-
 #endif

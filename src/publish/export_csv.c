@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "publish/export_values.h"
 
 struct csv_state {
@@ -20,22 +21,6 @@ static bool csv_wants(const struct recording *recording, const struct recorded_k
 {
     (void)recording;
     return key->scope == SCOPE_SINGLE;
-}
-
-static void add_cell(struct strbuf *out, const char *text)
-{
-    strbuf_addc(out, ',');
-    if (!strpbrk(text, ",\"\r\n")) {
-        strbuf_adds(out, text);
-        return;
-    }
-    strbuf_addc(out, '"');
-    for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
-        strbuf_add(out, text, (size_t)(quote - text) + 1);
-        strbuf_addc(out, '"');
-    }
-    strbuf_adds(out, text);
-    strbuf_addc(out, '"');
 }
 
 static int csv_begin(struct export *export, struct metron_error *error)
@@ -51,9 +36,12 @@ static int csv_begin(struct export *export, struct metron_error *error)
     if (!state->cells)
         return -ENOMEM;
     strbuf_adds(&export->out, "elapsed,timestamp,num_samples");
-    for (size_t i = 0; i < recording->key_count; i++)
-        if (csv_wants(recording, &recording->keys[i]))
-            add_cell(&export->out, recording->keys[i].key);
+    for (size_t i = 0; i < recording->key_count; i++) {
+        if (!csv_wants(recording, &recording->keys[i]))
+            continue;
+        strbuf_addc(&export->out, ',');
+        text_csv(&export->out, recording->keys[i].key);
+    }
     strbuf_addc(&export->out, '\n');
     return 0;
 }
@@ -77,13 +65,11 @@ static int csv_record(struct export *export, const struct usage_record *record)
 
         if (!csv_wants(recording, &recording->keys[i]))
             continue;
-        if (cell && cell->kind != FIELD_NUMBER && cell->text) {
-            add_cell(out, cell->text);
-        } else {
-            strbuf_addc(out, ',');
-            if (cell && cell->kind == FIELD_NUMBER)
-                (void)export_number(out, cell->number);
-        }
+        strbuf_addc(out, ',');
+        if (cell && cell->kind == FIELD_NUMBER)
+            (void)export_number(out, cell->number);
+        else if (cell && cell->text)
+            text_csv(out, cell->text);
     }
     strbuf_addc(out, '\n');
     return 0;
@@ -100,6 +86,7 @@ static void csv_fini(struct export *export)
 
 const struct exporter exporter_csv = {
     .name = "csv",
+    .needs_records = true,
     .wants = csv_wants,
     .begin = csv_begin,
     .record = csv_record,

@@ -6,13 +6,13 @@
  *   or, where the run has none of these, from the window in which it was first seen to the last.
  * - Every single number of the records is a counter of the track "run", every number of a process one of that
  *   process. What was reduced over a window (a largest, a smallest, a mean) stands from the window's
- * beginning, since a step is drawn to the right; what grows is added up, and stands, as the last of a window
- * does, at its end. A process that is gone has no memory and no CPU: its levels fall to 0 then.
+ *   beginning, since a step is drawn to the right; what grows is added up, and stands, as the last of a
+ * window does, at its end. A process that is gone has no memory and no CPU: its levels fall to 0 then.
  * - Signals, kills, OOM kills and whatever else happened are instants.
  *
  * Order does not matter to the readers, so nothing is held back. Remembered is one small entry per process,
- * for its name and its lifetime; past PROCESS_MAX of them processes have no name, and are counted in left_out
- * where that costs them their slice.
+ * for its name and its lifetime. Past PERFETTO_PROCESS_MAX of them a process has no name, and no lifetime
+ * unless an event tells of it; its levels are still counters.
  */
 #include "publish/export_perfetto.h"
 
@@ -119,7 +119,7 @@ static struct perfetto_process *process_of(struct export *export, const char *su
     if (process)
         return process;
     if (state->process_count == PERFETTO_PROCESS_MAX) {
-        export->left_out++;
+        export->processes_left_out = true;
         return NULL;
     }
     process = perfetto_new(state, subject);
@@ -144,6 +144,7 @@ static void add_counter(struct export *export, const struct recorded_key *key, l
 
         strbuf_addf(&name, "%s %s", key->key, counter);
         export_json_text(&export->out, strbuf_text(&name));
+        export->out.failed = export->out.failed || name.failed;
         strbuf_fini(&name);
     } else {
         export_json_text(&export->out, key->key);

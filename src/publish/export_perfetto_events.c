@@ -183,7 +183,8 @@ int perfetto_event(struct export *export, const struct recorded_event *event)
     at = at > 0 ? at : 0;
     if (!event->type)
         return 0;
-    if (strcmp(event->type, "spawn") == 0) {
+    /* Without its pid it is of no process's track. */
+    if (event->pid > 0 && strcmp(event->type, "spawn") == 0) {
         struct perfetto_process *process = find_started(state, event);
 
         if (process)
@@ -195,7 +196,7 @@ int perfetto_event(struct export *export, const struct recorded_event *event)
                               : event->command               ? event->command
                                                              : "process");
         add_details(&export->out, event);
-    } else if (strcmp(event->type, "exit") == 0) {
+    } else if (event->pid > 0 && strcmp(event->type, "exit") == 0) {
         perfetto_open(export, 'E', event->pid, at);
         add_details(&export->out, event);
     } else {

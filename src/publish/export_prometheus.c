@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "publish/export_values.h"
 
-#define COMMAND_MAX 200 /* bytes of the label; the whole one is in info.json */
+#define LABEL_MAX 200 /* bytes of a label; the whole text is in info.json */
 
 void prometheus_escape(struct strbuf *out, const char *text, size_t length, bool quotes)
 {
@@ -44,7 +44,7 @@ void prometheus_escape(struct strbuf *out, const char *text, size_t length, bool
 
 void prometheus_label(struct strbuf *out, const char *name, const char *text)
 {
-    size_t length = text_cut(text, COMMAND_MAX);
+    size_t length = text_cut(text, LABEL_MAX);
 
     strbuf_addf(out, "%s%s=\"", out->length ? "," : "", name);
     prometheus_escape(out, text, length, true);

@@ -25,12 +25,14 @@ bool export_mean_cpu(const struct export *export, double *percent);
 
 /* Names of the same quantity, best first: conserved totals, sums over the tree, and what con-duct calls them.
  */
-extern const char *const export_peak_rss[],
-    *const export_peak_vsz[], *const export_read_bytes[], *const export_write_bytes[],
-                                                              *const export_ctx_voluntary[],
-                                                                  *const export_ctx_involuntary[],
-                                                                      *const export_minor_faults[],
-                                                                          *const export_major_faults[];
+extern const char *const export_peak_rss[];
+extern const char *const export_peak_vsz[];
+extern const char *const export_read_bytes[];
+extern const char *const export_write_bytes[];
+extern const char *const export_ctx_voluntary[];
+extern const char *const export_ctx_involuntary[];
+extern const char *const export_minor_faults[];
+extern const char *const export_major_faults[];
 
 /* As short as it can be and still be read back as the very same number. Not finite: nothing, and false. */
 bool export_number(struct strbuf *out, double value);

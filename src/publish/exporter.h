@@ -43,7 +43,7 @@ struct export
     size_t record_count, sample_count;   /* so far */
     double elapsed;                      /* of the newest record; 0: there was none */
     double window;                       /* how long the newest record's window was */
-    size_t left_out;                     /* processes that were too many to remember */
+    bool processes_left_out;             /* there were too many to remember */
     void *state;                         /* the exporter's own */
 };
 
@@ -51,6 +51,7 @@ struct exporter {
     const char *name;
     const char *suffix;        /* "usage.jsonl": the format has two files, and these are their names after */
     const char *second_suffix; /* the prefix; NULL: it has one */
+    bool needs_records;        /* nothing can be written of a run without a usage file */
     bool reduces;              /* wants the single numbers of a run that has no summary */
     /* Whether it looks at this key of the records; NULL: at none. */
     bool (*wants)(const struct recording *recording, const struct recorded_key *key);

@@ -2,6 +2,45 @@
 
 #include <string.h>
 
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+const struct recorded_alias recorded_aliases[ALIAS_COUNT] = {
+    [ALIAS_WALL] = {"wall", UNIT_SECONDS, NULL},
+    [ALIAS_CPU_SECONDS] = {"cpu_seconds", UNIT_SECONDS, "cpu_seconds"},
+    [ALIAS_PEAK_MEMORY] = {"peak_memory", UNIT_BYTES, "peak_memory_bytes"},
+    [ALIAS_PROCESSES] = {"processes", UNIT_COUNT, "processes"},
+};
+
+/* What follows `prefix` in `text`; NULL if it does not begin so. */
+static const char *behind(const char *text, const char *prefix)
+{
+    size_t length = strlen(prefix);
+
+    return strncmp(text, prefix, length) == 0 ? text + length : NULL;
+}
+
+const struct recorded_alias *recorded_alias_named(const char *name)
+{
+    for (size_t i = 0; i < ALIAS_COUNT; i++)
+        if (strcmp(recorded_aliases[i].name, name) == 0)
+            return &recorded_aliases[i];
+    return NULL;
+}
+
+const char *recorded_alias_part(const char *name)
+{
+    static const char *const parts[] = {"source", "note", "bound"};
+
+    for (size_t i = 0; i < ALIAS_COUNT; i++) {
+        const char *rest = behind(name, recorded_aliases[i].name);
+
+        for (size_t j = 0; rest && *rest == '_' && j < COUNT(parts); j++)
+            if (strcmp(rest + 1, parts[j]) == 0)
+                return parts[j];
+    }
+    return NULL;
+}
+
 void recording_fini(struct recording *recording)
 {
     arena_fini(&recording->arena);
@@ -48,7 +87,7 @@ enum bound recording_bound(const char *note)
         {"an estimate", BOUND_ABOUT},
     };
 
-    for (size_t i = 0; note && i < sizeof(said) / sizeof(said[0]); i++)
+    for (size_t i = 0; note && i < COUNT(said); i++)
         if (strstr(note, said[i].words))
             return said[i].bound;
     return BOUND_NONE;
@@ -69,56 +108,65 @@ ptrdiff_t recording_key_index(const struct recording *recording, const char *key
     return -1;
 }
 
-/* What follows `prefix` in `text`; NULL if it does not begin so. */
-static const char *behind(const char *text, const char *prefix)
-{
-    size_t length = strlen(prefix);
-
-    return strncmp(text, prefix, length) == 0 ? text + length : NULL;
-}
-
-/* Whether the summary key is one of the statistics of the key: they stand behind the source. */
-static bool is_statistic_of(const char *summary_key, const struct recorded_key *key)
+/* What follows the statistic that stands behind the source: "_peak_rss_total" -> "_rss_total"; NULL: there
+ * is none. */
+static const char *behind_statistic(const char *rest)
 {
     static const char *const statistics[] = {"_peak", "_ave", "_low"};
-    const char *rest = behind(summary_key, key->source);
-    const char *quantity = behind(key->key, key->source);
+    const char *quantity = NULL;
 
-    if (!rest || !quantity)
-        return false;
-    for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]); i++) {
-        const char *end = behind(rest, statistics[i]);
-
-        if (end && strcmp(end, quantity) == 0)
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i < COUNT(statistics) && !quantity; i++)
+        quantity = behind(rest, statistics[i]);
+    return quantity;
 }
 
-/* con-duct: peak_rss and average_rss are the largest and the mean of totals.rss. */
-static bool is_statistic_of_total(const char *summary_key, const struct recorded_key *key)
+/* Asked for every field of every run, so it looks at little: keys of one source follow each other, and most
+ * begin with another letter. */
+static const struct recorded_key *key_of_metron(const struct recording *recording, const char *summary_key)
 {
-    const char *quantity = behind(summary_key, "peak_");
-    const char *total = behind(key->key, "total_");
+    const char *source = NULL, *quantity = NULL;
 
-    if (!quantity)
-        quantity = behind(summary_key, "average_");
-    return quantity && total && strcmp(quantity, total) == 0;
-}
-
-/* A key stands before its own mean, so that one is never found. */
-const struct recorded_key *recording_key_of_summary(const struct recording *recording,
-                                                    const char *summary_key)
-{
     for (size_t i = 0; i < recording->key_count; i++) {
         const struct recorded_key *key = &recording->keys[i];
 
-        if (recording->kind == RECORDING_METRON && key->key[0] != summary_key[0])
-            continue; /* most: this is asked for every field of every run */
-        if (recording->kind == RECORDING_DUCT
-                ? is_statistic_of_total(summary_key, key)
-                : strcmp(key->key, summary_key) == 0 || is_statistic_of(summary_key, key))
+        if (key->key[0] != summary_key[0] || key->statistic)
+            continue; /* a mean is of the key before it */
+        if (strcmp(key->key, summary_key) == 0)
+            return key;
+        if (key->source != source) {
+            const char *rest = behind(summary_key, key->source);
+
+            source = key->source;
+            quantity = rest ? behind_statistic(rest) : NULL;
+        }
+
+        const char *own = quantity ? behind(key->key, source) : NULL;
+
+        if (own && strcmp(own, quantity) == 0)
             return key;
     }
     return NULL;
+}
+
+/* con-duct: peak_rss and average_rss are the largest and the mean of totals.rss. */
+static const struct recorded_key *key_of_duct(const struct recording *recording, const char *summary_key)
+{
+    const char *quantity = behind(summary_key, "peak_");
+
+    if (!quantity)
+        quantity = behind(summary_key, "average_");
+    for (size_t i = 0; quantity && i < recording->key_count; i++) {
+        const char *total = behind(recording->keys[i].key, "total_");
+
+        if (total && strcmp(total, quantity) == 0)
+            return &recording->keys[i];
+    }
+    return NULL;
+}
+
+const struct recorded_key *recording_key_of_summary(const struct recording *recording,
+                                                    const char *summary_key)
+{
+    return recording->kind == RECORDING_DUCT ? key_of_duct(recording, summary_key)
+                                             : key_of_metron(recording, summary_key);
 }

@@ -38,6 +38,8 @@ enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
  *   peak_memory  headline.peak_memory_bytes; for con-duct peak_rss, an estimate
  *   processes    headline.processes
  *
+ * (cpu_seconds and peak_memory of a running one are what it has used so far, and only if that is wished for.)
+ *
  * Where they are wished for, what goes with the last four is a text of its own: wall_source, wall_note and
  * wall_bound ("lower", "upper", "estimate"; absent where it is none), cpu_seconds_source, …
  *
@@ -53,6 +55,20 @@ struct recorded_field {
     const char *source; /* of an alias: the key it was taken from; else NULL */
     const char *note;   /* what to know about it; NULL: nothing */
 };
+
+/* An alias that is a number: a question that is asked of every run, whoever recorded it. */
+struct recorded_alias {
+    const char *name;
+    enum unit unit;
+    const char *headline; /* what metron's info.json calls it in `headline`; NULL: it is not there */
+};
+
+enum { ALIAS_WALL, ALIAS_CPU_SECONDS, ALIAS_PEAK_MEMORY, ALIAS_PROCESSES, ALIAS_COUNT };
+extern const struct recorded_alias recorded_aliases[ALIAS_COUNT];
+/* NULL: it is none. */
+const struct recorded_alias *recorded_alias_named(const char *name);
+/* Which of "source", "note" and "bound" a field like "peak_memory_bound" is of an alias; NULL: none. */
+const char *recorded_alias_part(const char *name);
 
 /* One key of usage.jsonl. Where metron writes a time-weighted mean beside a key ("proc_ave_rss_total" beside
  * "proc_rss_total"), it is a key of its own here. */

@@ -10,11 +10,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-static const char *const file_names[RUN_FILE_COUNT] = {
-    [RUN_STDOUT] = "stdout",       [RUN_STDERR] = "stderr",  [RUN_USAGE] = "usage.jsonl",
-    [RUN_EVENTS] = "events.jsonl", [RUN_INFO] = "info.json",
-};
-
 #define EVENTS_BUFFER_BYTES ((size_t)64 * 1024)
 
 static void add_value(struct strbuf *out, const char *value)
@@ -102,7 +97,7 @@ int run_folder_open(struct run_folder *folder, const char *prefix, const bool wa
 
     for (size_t i = 0; i < RUN_FILE_COUNT && code == 0; i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s%s", prefix, file_names[i]) < 0) {
+        if (asprintf(&path, "%s%s", prefix, run_file_names[i]) < 0) {
             code = -ENOMEM;
             break;
         }

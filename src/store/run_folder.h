@@ -17,8 +17,7 @@
 #include "schema/event.h"
 #include "schema/record.h"
 #include "schema/run_info.h"
-
-enum run_file { RUN_STDOUT, RUN_STDERR, RUN_USAGE, RUN_EVENTS, RUN_INFO, RUN_FILE_COUNT };
+#include "store/run_files.h"
 
 struct run_folder {
     char *prefix;                  /* owned */
@@ -39,14 +38,12 @@ struct prefix_values {
 };
 
 /* Fills the placeholders {datetime} {pid} {host} {job} {env:NAME}; `{{` and `}}` are braces. A '/' inside a
- * value becomes
- * '_'. -EINVAL with the position or name that is wrong. */
+ * value becomes '_'. -EINVAL with the position or name that is wrong. */
 int run_folder_expand(const char *pattern, const struct prefix_values *values, struct strbuf *out,
                       struct metron_error *error);
 /* Makes the leading folders and the files that `wanted` names (indexed by enum run_file). An existing one is
- * an error
- * (-EEXIST) unless `clobber`, which also removes the older run's files that are not part of this one. On
- * failure nothing that was made here is left but folders. */
+ * an error (-EEXIST) unless `clobber`, which also removes the older run's files that are not part of this
+ * one. On failure nothing that was made here is left but leading folders. */
 int run_folder_open(struct run_folder *folder, const char *prefix, const bool wanted[RUN_FILE_COUNT],
                     bool clobber, struct metron_error *error);
 /* Each writes one thing if its file is part of the run: 0 or a negative errno. */

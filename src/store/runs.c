@@ -17,12 +17,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "store/run_files.h"
 
 #define DEPTH_MAX 64
-#define INFO_NAME "info.json"
-
-/* What the files of a run are called behind its prefix; the last is con-duct's older name. */
-static const char *const other_names[] = {"stdout", "stderr", "usage.jsonl", "events.jsonl", "usage.json"};
 
 /* Takes `path` over, also when it fails. */
 static int add_path(struct run_list *list, char *path)
@@ -101,7 +98,7 @@ enum entry { ENTRY_OTHER, ENTRY_FOLDER, ENTRY_RUN };
 static enum entry kind_of(int fd, const struct dirent *entry)
 {
     struct stat status;
-    bool named = text_ends_with(entry->d_name, INFO_NAME), link = entry->d_type == DT_LNK;
+    bool named = text_ends_with(entry->d_name, RUN_INFO_NAME), link = entry->d_type == DT_LNK;
 
     if (entry->d_type == DT_UNKNOWN && fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         link = S_ISLNK(status.st_mode);
@@ -185,15 +182,12 @@ static int add_folder(struct run_list *list, const char *path, struct metron_err
  * the reader's to say. */
 static int add_file(struct run_list *list, const char *path)
 {
+    ptrdiff_t length = run_prefix_length(path);
     char *info = NULL;
 
-    for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++) {
-        if (!text_ends_with(path, other_names[i]))
-            continue;
-        int length = (int)(strlen(path) - strlen(other_names[i]));
-        return add_path(list, asprintf(&info, "%.*s" INFO_NAME, length, path) < 0 ? NULL : info);
-    }
-    return add_path(list, strdup(path));
+    if (length < 0)
+        return add_path(list, strdup(path));
+    return add_path(list, asprintf(&info, "%.*s" RUN_INFO_NAME, (int)length, path) < 0 ? NULL : info);
 }
 
 /* A path that is no glob, or one that a glob has found. */
@@ -210,7 +204,7 @@ static int add_plain(struct run_list *list, const char *path, struct metron_erro
         return add_file(list, path) < 0 ? error_set(error, -ENOMEM, "no memory for the list of runs") : 0;
     }
     int code = -errno;
-    if (asprintf(&info, "%s" INFO_NAME, path) < 0)
+    if (asprintf(&info, "%s" RUN_INFO_NAME, path) < 0)
         return error_set(error, -ENOMEM, "no memory for the list of runs");
     if (code == -ENOENT && stat(info, &status) == 0 && S_ISREG(status.st_mode))
         return add_path(list, info) < 0 ? error_set(error, -ENOMEM, "no memory for the list of runs") : 0;
@@ -273,6 +267,19 @@ void run_list_sort(struct run_list *list)
             list->paths[++kept] = list->paths[i];
     }
     list->count = kept + 1;
+}
+
+void run_list_prefetch(const struct run_list *list, size_t index)
+{
+    static const size_t ahead = 32;
+
+    for (size_t i = index == 0 ? 1 : index + ahead; i <= index + ahead && i < list->count; i++) {
+        int fd = open(list->paths[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+            continue;
+        (void)posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
+        (void)close(fd);
+    }
 }
 
 void run_list_fini(struct run_list *list)

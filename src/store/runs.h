@@ -20,6 +20,9 @@ struct run_list {
 int run_list_add(struct run_list *list, const char *path, size_t *added, struct metron_error *error);
 /* By name; a path that was found twice stays once. */
 void run_list_sort(struct run_list *list);
+/* For a walk over the list, before each is read: has the kernel fetch those that come soon. Else thousands of
+ * runs that are not in memory are thousands of waits for the disk. */
+void run_list_prefetch(const struct run_list *list, size_t index);
 void run_list_fini(struct run_list *list);
 
 #endif

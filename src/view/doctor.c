@@ -4,10 +4,11 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "view/colors.h"
 
 static const char *const verdict_text[] = {[DOCTOR_FACT] = "", [DOCTOR_WORKS] = "yes", [DOCTOR_FAILS] = "no"};
 static const char *const verdict_color[] = {
-    [DOCTOR_FACT] = "", [DOCTOR_WORKS] = "\033[32m", [DOCTOR_FAILS] = "\033[33m"};
+    [DOCTOR_FACT] = "", [DOCTOR_WORKS] = COLOR_GREEN, [DOCTOR_FAILS] = COLOR_YELLOW};
 
 /* More about what the finding before was about. */
 static bool is_same(const struct doctor_finding *finding, const struct doctor_finding *before)
@@ -27,7 +28,7 @@ void doctor_text(struct strbuf *out, const struct doctor_finding *findings, size
             group = finding->group;
         }
         strbuf_addf(out, "  %s%-3s%s %-22s ", colors ? verdict_color[finding->verdict] : "",
-                    verdict_text[finding->verdict], colors ? "\033[0m" : "",
+                    verdict_text[finding->verdict], colors ? COLOR_END : "",
                     finding->verdict == DOCTOR_FAILS && is_same(finding, before) ? "  but not"
                                                                                  : finding->name);
         before = finding;

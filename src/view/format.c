@@ -16,6 +16,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "view/colors.h"
 
 #define KEY_SIZE       128
 #define WIDTH_MAX      500
@@ -23,9 +24,6 @@
 #define DEFAULT_DIGITS 6
 #define EXACT_MAX      9007199254740992.0 /* 2^53 */
 #define FILL_BYTES_MAX 4
-#define GREEN          "\033[32m"
-#define RED            "\033[31m"
-#define COLOR_END      "\033[0m"
 
 struct spec {
     char fill[FILL_BYTES_MAX];
@@ -336,7 +334,7 @@ static const char *color_of(char conversion, const struct format_value *value)
     default:
         return NULL;
     }
-    return good ? GREEN : RED;
+    return good ? COLOR_GREEN : COLOR_RED;
 }
 
 static void add_fill(struct strbuf *out, const struct spec *spec, size_t count)

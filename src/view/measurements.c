@@ -4,28 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-
-/* Words of `text` from column `indent` on, broken before column `width`. The first line is already begun. */
-static void add_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
-{
-    size_t column = indent;
-
-    while (*text) {
-        size_t length = strcspn(text, " ");
-        if (column > indent && column + 1 + length > width) {
-            strbuf_addf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (column > indent) {
-            strbuf_addc(out, ' ');
-            column++;
-        }
-        strbuf_add(out, text, length);
-        column += length;
-        text += length;
-        text += strspn(text, " ");
-    }
-    strbuf_addc(out, '\n');
-}
+#include "view/wrap.h"
 
 static const char *how(const struct measurement *measurement)
 {
@@ -57,47 +36,72 @@ static struct widths measure_columns(const struct registry *registry)
     return widths;
 }
 
+enum { INDENT = 2, NARROW_INDENT = 6, SCOPE_WIDTH = 8, TYPE_WIDTH = 12, HOW_WIDTH = 14 };
+
+/* One line of the table; with `wide` the cost and the meaning go on behind it. */
+static void add_columns(struct strbuf *out, const struct widths *widths, bool wide,
+                        const char *const cells[6])
+{
+    strbuf_addf(out, "%*s%-*s%-*s%-*s%-*s", INDENT, "", widths->key, cells[0], SCOPE_WIDTH, cells[1],
+                TYPE_WIDTH, cells[2], widths->unit, cells[3]);
+    if (wide)
+        strbuf_addf(out, "%-*s%-*s", HOW_WIDTH, cells[4], widths->cost, cells[5]);
+    else
+        strbuf_addf(out, "%s\n", cells[4]);
+}
+
+static void add_source_heading(struct strbuf *out, const struct source *source, const char *reason,
+                               const struct widths *widths, bool wide, size_t width)
+{
+    static const char *const titles[] = {"KEY", "SCOPE", "TYPE", "UNIT", "REDUCED BY", "READS"};
+    struct strbuf line = STRBUF_INIT;
+
+    strbuf_addf(&line, "%s: %s", source->name, source->title);
+    if (reason)
+        strbuf_addf(&line, " (not available: %s)", reason);
+    strbuf_addc(&line, '\n');
+    wrap_lines(out, strbuf_text(&line), INDENT, width);
+    add_columns(out, widths, wide, titles);
+    strbuf_adds(out, wide ? "MEANING\n" : "");
+    out->failed = out->failed || line.failed;
+    strbuf_fini(&line);
+}
+
 void measurements_table(struct strbuf *out, const struct registry *registry,
                         const struct run_collector *sources, size_t width)
 {
     const struct widths widths = measure_columns(registry);
-    const int key_width = widths.key, unit_width = widths.unit, cost_width = widths.cost;
-    enum { SCOPE_WIDTH = 8, TYPE_WIDTH = 12, HOW_WIDTH = 14 };
-    const int all_columns = 2 + key_width + SCOPE_WIDTH + TYPE_WIDTH + unit_width + HOW_WIDTH + cost_width;
-    const size_t columns = (size_t)all_columns;
-    const bool wide = width >= columns + 30;
+    const int columns =
+        INDENT + widths.key + SCOPE_WIDTH + TYPE_WIDTH + widths.unit + HOW_WIDTH + widths.cost;
+    const bool wide = width >= (size_t)columns + 30;
+    const int indent = wide ? columns : NARROW_INDENT;
     const struct source *source = NULL;
+    struct strbuf lines = STRBUF_INIT;
     char cost[COST_TEXT_SIZE];
 
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
         const struct measurement *m = entry->measurement;
-        if (i == 0 || entry->source != source) {
-            const char *reason = sources[entry->source_index].reason;
+        const char *source_reason = sources[entry->source_index].reason;
+        if (entry->source != source) {
             source = entry->source;
-            strbuf_addf(out, "%s%s: %s", i ? "\n" : "", source->name, source->title);
-            strbuf_addf(out, reason ? " (not available: %s)\n" : "\n", reason ? reason : "");
-            strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s%-*s%s\n", key_width, "KEY", SCOPE_WIDTH, "SCOPE",
-                        TYPE_WIDTH, "TYPE", unit_width, "UNIT", HOW_WIDTH, "REDUCED BY",
-                        wide ? cost_width : 0, wide ? "READS" : "", wide ? "MEANING" : "");
+            strbuf_adds(out, i ? "\n" : "");
+            add_source_heading(out, source, source_reason, &widths, wide, width);
         }
-        strbuf_addf(out, "  %-*s%-*s%-*s%-*s%-*s", key_width, m->key, SCOPE_WIDTH, scope_name(m->scope),
-                    TYPE_WIDTH, type_name(m->type), unit_width, unit_name(m->unit), HOW_WIDTH, how(m));
-        (void)cost_text(m->cost, cost);
-        if (wide)
-            strbuf_addf(out, "%-*s", cost_width, cost);
-        else
-            strbuf_addf(out, "\n%6s", "");
-        add_wrapped(out, m->meaning, wide ? columns : 6, width);
-        if (entry->reason && !sources[entry->source_index].reason) {
-            strbuf_addf(out, "%*s", (int)(wide ? columns : 6), "");
-            strbuf_adds(out, "(not available: ");
-            strbuf_adds(out, entry->reason);
-            strbuf_adds(out, ")\n");
-        }
+        const char *const cells[] = {m->key, scope_name(m->scope),    type_name(m->type), unit_name(m->unit),
+                                     how(m), cost_text(m->cost, cost)};
+        /* Where it is narrow the meaning has lines of its own, and only those are broken. */
+        strbuf_reset(&lines);
+        add_columns(wide ? &lines : out, &widths, wide, cells);
+        strbuf_addf(&lines, "%*s%s\n", wide ? 0 : indent, "", m->meaning);
+        if (entry->reason && !source_reason)
+            strbuf_addf(&lines, "%*s(not available: %s)\n", indent, "", entry->reason);
         if (!wide && m->cost)
-            strbuf_addf(out, "%6s(reads %s)\n", "", cost);
+            strbuf_addf(&lines, "%*s(reads %s)\n", indent, "", cost);
+        wrap_lines(out, strbuf_text(&lines), (size_t)indent, width);
     }
+    out->failed = out->failed || lines.failed;
+    strbuf_fini(&lines);
 }
 
 void measurements_json(struct strbuf *out, const struct registry *registry)

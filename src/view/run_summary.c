@@ -1,363 +1,363 @@
 #include "view/run_summary.h"
 
-#include <errno.h>
 #include <string.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "schema/syscall_summary.h"
-#include "view/format.h"
+#include "view/colors.h"
+#include "view/command_line.h"
+#include "view/wrap.h"
 
-#define LABEL_WIDTH 10
+enum { INDENT = 2, LABEL_WIDTH = 10, DUCT_LABEL_WIDTH = 14, SURVIVOR_WIDTH = 40 };
 
-static void add_label(struct strbuf *out, const char *label)
+#define TEXT_BYTES 500 /* of a text from outside that are shown */
+
+/* con-duct's names are longer than ours. */
+static int label_width(const struct run_summary *summary)
 {
-    strbuf_addf(out, "  %-*s", LABEL_WIDTH, label);
+    return summary->kind == RECORDING_DUCT ? DUCT_LABEL_WIDTH : LABEL_WIDTH;
 }
 
-static void add_outcome(struct strbuf *out, const struct run_info *info, bool colors)
+static void add_label(struct strbuf *out, const struct run_summary *summary, const char *label)
 {
-    const char *color = info->exit_code == 0 ? "\033[32m" : "\033[31m";
-    char wall[UNIT_TEXT_SIZE];
+    strbuf_addf(out, "%*s%-*s", INDENT, "", label_width(summary), label);
+}
 
-    strbuf_addf(out, "metron: %s%s%s, wall time %s", colors ? color : "",
-                info->cause ? info->cause : "did not start", colors ? "\033[0m" : "",
-                unit_human(UNIT_SECONDS, info->wall_seconds, wall));
+static void add_text(struct strbuf *out, const char *text)
+{
+    size_t length = text_cut(text, TEXT_BYTES);
+
+    text_one_line(out, text, length);
+    if (text[length])
+        strbuf_adds(out, "…");
+}
+
+static void add_human(struct strbuf *out, enum unit unit, double value)
+{
+    char text[UNIT_TEXT_SIZE];
+
+    strbuf_adds(out, unit_human(unit, value, text));
+}
+
+static void add_counted(struct strbuf *out, double count, const char *one, const char *several)
+{
+    add_human(out, UNIT_COUNT, count);
+    strbuf_addf(out, " %s", count == 1 ? one : several);
+}
+
+/* " (source; note)", and the end of the line. */
+static void add_method(struct strbuf *out, const char *source, const char *note)
+{
+    if (source || note) {
+        strbuf_adds(out, " (");
+        if (source)
+            add_text(out, source);
+        if (source && note)
+            strbuf_adds(out, "; ");
+        if (note)
+            add_text(out, note);
+        strbuf_addc(out, ')');
+    }
     strbuf_addc(out, '\n');
 }
 
-static void add_cpu(struct strbuf *out, const struct run_info *info)
+/* Who recorded, how it ended, how long it took. */
+static void add_outcome(struct strbuf *out, const struct run_summary *summary, bool colors)
 {
-    const struct headline_answer *cpu = &info->headline.cpu_seconds;
-    char text[UNIT_TEXT_SIZE];
+    const char *color = COLOR_MAGENTA;
+
+    if (summary->has_exit_code)
+        color = summary->exit_code == 0 ? COLOR_GREEN : COLOR_RED;
+    else if (summary->status == RECORDING_RUNNING)
+        color = COLOR_CYAN;
+    strbuf_adds(out, summary->kind == RECORDING_METRON ? "metron: " : "con-duct: ");
+    strbuf_adds(out, colors ? color : "");
+    if (summary->status == RECORDING_LOST)
+        strbuf_adds(out, "lost: its metron is gone, and how the command ended is not known");
+    else if (summary->status == RECORDING_RUNNING)
+        strbuf_adds(out, "still running");
+    else if (summary->cause)
+        add_text(out, summary->cause);
+    else if (summary->has_exit_code)
+        strbuf_addf(out, "exited with code %d", summary->exit_code);
+    else
+        strbuf_adds(out, "no exit code was recorded");
+    strbuf_adds(out, colors ? COLOR_END : "");
+    if (summary->wall_seconds >= 0) {
+        strbuf_adds(out, ", wall time ");
+        add_human(out, UNIT_SECONDS, summary->wall_seconds);
+        strbuf_adds(out, summary->status == RECORDING_RUNNING ? " so far" : "");
+    }
+    strbuf_addc(out, '\n');
+}
+
+static void add_named_text(struct strbuf *out, const struct run_summary *summary, const char *label,
+                           const char *text)
+{
+    if (!text || !text[0])
+        return;
+    add_label(out, summary, label);
+    add_text(out, text);
+    strbuf_addc(out, '\n');
+}
+
+static void add_start(struct strbuf *out, const struct run_summary *summary)
+{
+    time_t seconds = (time_t)summary->start_wall;
+    struct tm tm;
+    char text[64];
+
+    if (summary->start_wall > 0 && localtime_r(&seconds, &tm) &&
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) > 0)
+        add_named_text(out, summary, "started", text);
+}
+
+static void add_cpu(struct strbuf *out, const struct run_summary *summary)
+{
+    const struct headline_answer *cpu = &summary->cpu;
 
     if (!cpu->has)
         return;
-    add_label(out, "cpu");
-    strbuf_adds(out, unit_human(UNIT_SECONDS, cpu->value, text));
-    if (info->wall_seconds > 0)
-        strbuf_addf(out, ", %s of one core",
-                    unit_human(UNIT_PERCENT, 100 * cpu->value / info->wall_seconds, text));
-    if (info->wall_seconds > 0 && info->may_use.cpus > 0 && info->may_use.cpus != 1)
-        strbuf_addf(
-            out, ", %s of the %.4g it may use",
-            unit_human(UNIT_PERCENT, 100 * cpu->value / info->wall_seconds / info->may_use.cpus, text),
-            info->may_use.cpus);
-    strbuf_addf(out, " (%s%s%s)\n", cpu->source, cpu->note ? "; " : "", cpu->note ? cpu->note : "");
+    add_label(out, summary, "cpu");
+    add_human(out, UNIT_SECONDS, cpu->value);
+    /* Of one that runs it is up to its newest record, and the wall time until now: no share is made of both.
+     */
+    if (summary->wall_seconds > 0 && summary->status == RECORDING_ENDED) {
+        double cores = cpu->value / summary->wall_seconds;
+        strbuf_adds(out, ", ");
+        add_human(out, UNIT_PERCENT, 100 * cores);
+        strbuf_adds(out, " of one core");
+        if (summary->cpus > 0 && summary->cpus != 1) {
+            strbuf_adds(out, ", ");
+            add_human(out, UNIT_PERCENT, 100 * cores / summary->cpus);
+            strbuf_addf(out, " of the %.4g it may use", summary->cpus);
+        }
+    }
+    add_method(out, cpu->source, cpu->note);
 }
 
-static void add_memory(struct strbuf *out, const struct run_info *info)
+static void add_memory(struct strbuf *out, const struct run_summary *summary)
 {
-    static const double worth_telling = 0.01;
-    const struct headline_answer *memory = &info->headline.peak_memory_bytes;
-    char text[UNIT_TEXT_SIZE];
+    static const double worth_telling = 0.01, nearly_all = 0.995;
+    const struct headline_answer *memory = &summary->memory;
 
     if (!memory->has)
         return;
-    add_label(out, "memory");
-    strbuf_addf(out, "peak %s", unit_human(UNIT_BYTES, memory->value, text));
-    double share = info->may_use.memory_bytes ? memory->value / (double)info->may_use.memory_bytes : 0;
+    add_label(out, summary, "memory");
+    strbuf_adds(out, "peak ");
+    add_human(out, UNIT_BYTES, memory->value);
+    double share = summary->memory_bytes > 0 ? memory->value / summary->memory_bytes : 0;
     if (share >= worth_telling) {
-        if (share < 0.995)
-            strbuf_addf(out, ", %s of", unit_human(UNIT_PERCENT, 100 * share, text));
+        strbuf_adds(out, ", ");
+        /* The charge stops at the limit; what others are charged with does not. */
+        if (share < nearly_all)
+            add_human(out, UNIT_PERCENT, 100 * share);
         else
-            strbuf_adds(
-                out, ", all of"); /* the charge stops at the limit; what others are charged with does not */
-        strbuf_addf(out, " the %s it may use",
-                    unit_human(UNIT_BYTES, (double)info->may_use.memory_bytes, text));
+            strbuf_adds(out, "all");
+        strbuf_adds(out, " of the ");
+        add_human(out, UNIT_BYTES, summary->memory_bytes);
+        strbuf_adds(out, " it may use");
     }
-    strbuf_addf(out, " (%s%s%s)\n", memory->source, memory->note ? "; " : "",
-                memory->note ? memory->note : "");
-    if (info->headline.memory_upper_bound.has) {
-        add_label(out, "");
-        strbuf_addf(out, "charged up to %s, page cache included (%s)\n",
-                    unit_human(UNIT_BYTES, info->headline.memory_upper_bound.value, text),
-                    info->headline.memory_upper_bound.source);
-    }
+    add_method(out, memory->source, memory->note);
+    if (!summary->charge.has)
+        return;
+    add_label(out, summary, "");
+    strbuf_adds(out, "charged up to ");
+    add_human(out, UNIT_BYTES, summary->charge.value);
+    strbuf_adds(out, ", page cache included");
+    add_method(out, summary->charge.source, NULL);
 }
 
-static void add_processes(struct strbuf *out, const struct run_info *info)
+static void add_processes(struct strbuf *out, const struct run_summary *summary)
 {
-    const struct headline_answer *processes = &info->headline.processes;
-    double at_once;
-    char text[UNIT_TEXT_SIZE];
+    const struct headline_answer *processes = &summary->processes;
 
     if (!processes->has)
         return;
-    add_label(out, "processes");
-    strbuf_addf(out, "%s%s", info->spawned_is_exact ? "" : "at least ",
-                unit_human(UNIT_COUNT, processes->value, text));
-    if (info->summary && record_number(info->summary, "proc_peak_processes", &at_once))
-        strbuf_addf(out, ", up to %s in a sample", unit_human(UNIT_COUNT, at_once, text));
-    strbuf_addf(out, " (%s)\n", processes->source);
-}
-
-static void add_io(struct strbuf *out, const struct run_info *info)
-{
-    static const char *const keys[][2] = {{"io_read_bytes_total", "io_write_bytes_total"},
-                                          {"rusage_in_bytes", "rusage_out_bytes"}};
-    double in, written;
-    char text[UNIT_TEXT_SIZE];
-
-    for (size_t i = 0; info->summary && i < sizeof(keys) / sizeof(keys[0]); i++) {
-        if (!record_number(info->summary, keys[i][0], &in) ||
-            !record_number(info->summary, keys[i][1], &written))
-            continue;
-        add_label(out, "storage");
-        strbuf_addf(out, "%s read", unit_human(UNIT_BYTES, in, text));
-        strbuf_addf(out, ", %s written (%s, %s)\n", unit_human(UNIT_BYTES, written, text), keys[i][0],
-                    keys[i][1]);
-        return;
+    add_label(out, summary, "processes");
+    bool is_bound = recording_bound(processes->note) == BOUND_LOWER;
+    strbuf_adds(out, is_bound ? "at least " : "");
+    add_human(out, UNIT_COUNT, processes->value);
+    if (summary->processes_at_once >= 0) {
+        strbuf_adds(out, ", up to ");
+        add_human(out, UNIT_COUNT, summary->processes_at_once);
+        strbuf_adds(out, " in a sample");
     }
+    add_method(out, processes->source, is_bound ? NULL : processes->note);
 }
 
-/* How many, and where their time went. That they could not be counted is a warning, and was given. */
-static void add_syscalls(struct strbuf *out, const struct run_info *info)
+static void add_io(struct strbuf *out, const struct run_summary *summary)
 {
-    const struct run_syscalls *syscalls = &info->syscalls;
-    struct syscall_sums sums = {-1, -1, -1};
-    const char *name = NULL;
-    double share = 0;
-    char text[UNIT_TEXT_SIZE];
-
-    if (!syscalls->method || !info->summary || !syscall_sums(info->summary, &sums))
+    if (!summary->read_key)
         return;
-    add_label(out, "syscalls");
-    if (sums.count >= 0)
-        strbuf_addf(out, "%s call%s", unit_human(UNIT_COUNT, sums.count, text), sums.count == 1 ? "" : "s");
-    if (sums.errors >= 0)
-        strbuf_addf(out, "%s%s error%s", sums.count >= 0 ? ", " : "",
-                    unit_human(UNIT_COUNT, sums.errors, text), sums.errors == 1 ? "" : "s");
-    if (syscall_hotspot(info->summary, &name, &share))
-        strbuf_addf(out, "%smost of their time in %s (%.0f %%)",
-                    sums.count >= 0 || sums.errors >= 0 ? "; " : "", name, 100 * share);
-    if (syscalls->lost)
-        strbuf_addf(out, "; %s lost", unit_human(UNIT_COUNT, (double)syscalls->lost, text));
-    strbuf_addf(out, " (by %s)\n", syscalls->method);
+    add_label(out, summary, "storage");
+    add_human(out, UNIT_BYTES, summary->read_bytes);
+    strbuf_adds(out, " read, ");
+    add_human(out, UNIT_BYTES, summary->written_bytes);
+    strbuf_addf(out, " written (%s, %s)\n", summary->read_key, summary->written_key);
 }
 
 /* The share of the wall time lost to waiting, if there was any to speak of. */
-static void add_stalls(struct strbuf *out, const struct run_info *info)
+static void add_stalls(struct strbuf *out, const struct run_summary *summary)
 {
     static const double worth_telling = 0.005;
-    static const char *const resources[] = {"CPU", "memory", "I/O"};
-    const struct headline_answer *stalls = info->headline.stalls;
-    char text[UNIT_TEXT_SIZE];
+    static const char *const resources[STALL_COUNT] = {"CPU", "memory", "I/O"};
     const struct headline_answer *first = NULL;
 
     for (int i = 0; i < STALL_COUNT; i++) {
-        if (!stalls[i].has || stalls[i].value < worth_telling)
+        const struct headline_answer *stall = &summary->stalls[i];
+        if (!stall->has || stall->value < worth_telling)
             continue;
         if (first)
             strbuf_adds(out, ", ");
         else
-            add_label(out, "stalled");
-        first = first ? first : &stalls[i];
-        strbuf_addf(out, "%s of the time for %s", unit_human(UNIT_PERCENT, 100 * stalls[i].value, text),
-                    resources[i]);
+            add_label(out, summary, "stalled");
+        first = first ? first : stall;
+        add_human(out, UNIT_PERCENT, 100 * stall->value);
+        strbuf_addf(out, " of the time for %s", resources[i]);
     }
-    if (first)
-        strbuf_addf(out, " (%s%s%s)\n",
-                    strncmp(first->source, "cgroup_", 7) == 0 ? "cgroup_ave_psi_*_some_pct"
-                                                              : "psi_ave_*_some_pct",
-                    first->note ? "; " : "", first->note ? first->note : "");
+    if (!first)
+        return;
+    /* One name for the three: "cgroup_ave_psi_cpu_some_pct" as "cgroup_ave_psi_*_some_pct". */
+    bool is_group = first->source && strncmp(first->source, "cgroup_", 7) == 0;
+    add_method(out, is_group ? "cgroup_ave_psi_*_some_pct" : "psi_ave_*_some_pct", first->note);
 }
 
-static void add_own_cost(struct strbuf *out, const struct run_info *info)
+/* How many, and where their time went. That they could not be counted is a warning, and was given. */
+static void add_syscalls(struct strbuf *out, const struct run_summary *summary)
 {
-    double cpu, rss, missed;
-    char text[UNIT_TEXT_SIZE];
+    const char *between = "";
 
-    if (!info->summary || !record_number(info->summary, "self_cpu_seconds", &cpu))
+    if (!summary->syscall_method ||
+        (summary->syscalls < 0 && summary->syscall_errors < 0 && !summary->hotspot))
         return;
-    add_label(out, "metron");
-    strbuf_addf(out, "%s CPU", unit_human(UNIT_SECONDS, cpu, text));
-    if (info->wall_seconds > 0)
-        strbuf_addf(out, " (%s)", unit_human(UNIT_PERCENT, 100 * cpu / info->wall_seconds, text));
-    if (record_number(info->summary, "self_peak_rss", &rss))
-        strbuf_addf(out, ", %s", unit_human(UNIT_BYTES, rss, text));
-    strbuf_addf(out, ", %u sample%s", info->num_samples, info->num_samples == 1 ? "" : "s");
-    if (record_number(info->summary, "self_missed_ticks", &missed) && missed > 0)
-        strbuf_addf(out, ", %s missed", unit_human(UNIT_COUNT, missed, text));
+    add_label(out, summary, "syscalls");
+    if (summary->syscalls >= 0) {
+        add_counted(out, summary->syscalls, "call", "calls");
+        between = ", ";
+    }
+    if (summary->syscall_errors >= 0) {
+        strbuf_adds(out, between);
+        add_counted(out, summary->syscall_errors, "error", "errors");
+        between = "; ";
+    }
+    if (summary->hotspot) {
+        strbuf_addf(out, "%s%.0f %% of their time in ", between[0] ? "; " : "", 100 * summary->hotspot_share);
+        add_text(out, summary->hotspot);
+    }
+    if (summary->syscalls_lost > 0) {
+        strbuf_adds(out, "; ");
+        add_human(out, UNIT_COUNT, summary->syscalls_lost);
+        strbuf_adds(out, " lost");
+    }
+    strbuf_adds(out, " (by ");
+    add_text(out, summary->syscall_method);
+    strbuf_adds(out, ")\n");
+}
+
+static void add_own_cost(struct strbuf *out, const struct run_summary *summary)
+{
+    if (summary->own_cpu_seconds < 0)
+        return;
+    add_label(out, summary, "metron");
+    add_human(out, UNIT_SECONDS, summary->own_cpu_seconds);
+    strbuf_adds(out, " CPU");
+    if (summary->wall_seconds > 0) {
+        strbuf_adds(out, " (");
+        add_human(out, UNIT_PERCENT, 100 * summary->own_cpu_seconds / summary->wall_seconds);
+        strbuf_addc(out, ')');
+    }
+    if (summary->own_rss_bytes >= 0) {
+        strbuf_adds(out, ", ");
+        add_human(out, UNIT_BYTES, summary->own_rss_bytes);
+    }
+    if (summary->samples >= 0) {
+        strbuf_adds(out, ", ");
+        add_counted(out, summary->samples, "sample", "samples");
+    }
+    if (summary->missed_ticks > 0) {
+        strbuf_adds(out, ", ");
+        add_human(out, UNIT_COUNT, summary->missed_ticks);
+        strbuf_adds(out, " missed");
+    }
     strbuf_addc(out, '\n');
 }
 
-static void add_survivors(struct strbuf *out, const struct run_info *info)
+static void add_survivors(struct strbuf *out, const struct run_summary *summary)
 {
-    if (!info->survivors_in_all)
+    struct strbuf line = STRBUF_INIT;
+
+    if (!summary->survivors_in_all)
         return;
-    add_label(out, "outlived");
-    strbuf_addf(out, "by %zu process%s:", info->survivors_in_all, info->survivors_in_all == 1 ? "" : "es");
-    for (size_t i = 0; i < info->survivor_count; i++) {
-        const char *command = info->survivors[i].command;
-        strbuf_addf(out, "%s %d ", i ? "," : "", (int)info->survivors[i].pid);
-        if (command)
-            text_printable(out, command, strnlen(command, 40));
-        if (command && strlen(command) > 40)
-            strbuf_adds(out, "…");
+    add_label(out, summary, "outlived");
+    strbuf_adds(out, "by ");
+    add_counted(out, (double)summary->survivors_in_all, "process", "processes");
+    for (size_t i = 0; i < summary->survivor_count; i++) {
+        strbuf_addf(out, "%s %lld ", i ? "," : ":", summary->survivors[i].pid);
+        strbuf_reset(&line);
+        text_one_line(&line, summary->survivors[i].command, strlen(summary->survivors[i].command));
+        (void)command_fit(out, strbuf_text(&line), line.length, SURVIVOR_WIDTH, false);
     }
-    if (info->survivor_count < info->survivors_in_all)
-        strbuf_adds(out, ", …");
-    strbuf_addc(out, '\n');
+    strbuf_adds(out, summary->survivor_count < summary->survivors_in_all ? ", …\n" : "\n");
+    strbuf_fini(&line);
 }
 
-void run_summary_write(struct strbuf *out, const struct run_info *info, bool discarded, bool colors)
+/* con-duct's summary: its peaks and averages as they are called there, with what they really are. */
+static void add_duct(struct strbuf *out, const struct run_summary *summary)
 {
-    add_outcome(out, info, colors);
-    add_cpu(out, info);
-    add_memory(out, info);
-    add_processes(out, info);
-    add_io(out, info);
-    add_stalls(out, info);
-    add_syscalls(out, info);
-    add_own_cost(out, info);
-    add_survivors(out, info);
-    add_label(out, "record");
-    if (discarded) {
-        strbuf_adds(out, "removed, because the command failed so soon (--fail-time 0 keeps it)");
+    const struct recording *recording = summary->recording;
+
+    for (size_t i = 0; i < recording->field_count; i++) {
+        const struct recorded_field *field = &recording->fields[i];
+        bool is_named = strncmp(field->name, "peak_", 5) == 0 || strncmp(field->name, "average_", 8) == 0;
+        if (!is_named || field->source || field->kind != FIELD_NUMBER)
+            continue;
+        strbuf_addf(out, "%*s", INDENT, "");
+        add_text(out, field->name);
+        for (size_t length = strlen(field->name); length < DUCT_LABEL_WIDTH; length++)
+            strbuf_addc(out, ' ');
+        add_human(out, field->unit, field->number);
+        add_method(out, NULL, field->note);
+    }
+}
+
+static void add_record(struct strbuf *out, const struct run_summary *summary)
+{
+    const char *record = summary->prefix ? summary->prefix : summary->path;
+
+    add_label(out, summary, "record");
+    if (summary->discarded) {
+        strbuf_adds(out, "removed, because the command failed so soon (--fail-time 0 keeps it)\n");
+        return;
+    }
+    text_printable(out, record, strlen(record));
+    strbuf_adds(out, summary->prefix ? "*\n" : "\n");
+}
+
+void run_summary_write(struct strbuf *out, const struct run_summary *summary, size_t width, bool colors)
+{
+    struct strbuf lines = STRBUF_INIT;
+
+    add_outcome(&lines, summary, colors);
+    add_named_text(&lines, summary, "command", summary->command);
+    add_named_text(&lines, summary, "job", summary->job);
+    add_named_text(&lines, summary, "message", summary->message);
+    add_start(&lines, summary);
+    if (summary->kind == RECORDING_DUCT) {
+        add_duct(&lines, summary);
     } else {
-        text_printable(out, info->prefix, strlen(info->prefix));
-        strbuf_adds(out, "*");
+        add_cpu(&lines, summary);
+        add_memory(&lines, summary);
+        add_processes(&lines, summary);
+        add_io(&lines, summary);
+        add_stalls(&lines, summary);
+        add_syscalls(&lines, summary);
+        add_own_cost(&lines, summary);
+        add_survivors(&lines, summary);
     }
-    strbuf_addc(out, '\n');
-}
-
-/* A field of the run that is not a measurement. */
-struct run_field {
-    const char *name;
-    struct format_value (*get)(const struct run_info *info);
-};
-
-static struct format_value number(double value)
-{
-    return (struct format_value){.kind = FORMAT_NUMBER, .number = value};
-}
-
-static struct format_value text(const char *value)
-{
-    return value ? (struct format_value){.kind = FORMAT_TEXT, .text = value}
-                 : (struct format_value){.kind = FORMAT_ABSENT};
-}
-
-static struct format_value answer(const struct headline_answer *answer)
-{
-    return answer->has ? number(answer->value) : (struct format_value){.kind = FORMAT_ABSENT};
-}
-
-static struct format_value wall(struct timespec time)
-{
-    static char stamp[CLOCK_ISO_SIZE]; /* used before the next call: one value is rendered at a time */
-    return text(clock_iso8601(time, 6, stamp));
-}
-
-#define FIELD(NAME, VALUE)                                                                                   \
-    static struct format_value get_##NAME(const struct run_info *info) {                                     \
-        return VALUE;                                                                                        \
-    }
-
-FIELD(exit_code, number(info->exit_code))
-FIELD(signal, info->signal ? number(info->signal) : (struct format_value){.kind = FORMAT_ABSENT})
-FIELD(cause, text(info->cause))
-FIELD(command, text(info->command))
-FIELD(logs_prefix, text(info->prefix))
-FIELD(wall_clock_time, number(info->wall_seconds))
-FIELD(start_time, wall(info->start_wall))
-FIELD(end_time, wall(info->end_wall))
-FIELD(num_samples, number(info->num_samples))
-FIELD(num_reports, number(info->num_reports))
-FIELD(working_directory, text(info->working_directory))
-FIELD(message, text(info->message))
-FIELD(job, text(info->job))
-FIELD(hostname, text(info->hostname))
-FIELD(user, text(info->user))
-FIELD(cpu_seconds, answer(&info->headline.cpu_seconds))
-FIELD(peak_memory_bytes, answer(&info->headline.peak_memory_bytes))
-FIELD(peak_memory_source, text(info->headline.peak_memory_bytes.source))
-FIELD(processes, answer(&info->headline.processes))
-FIELD(survivors, number((double)info->survivors_in_all))
-
-#define ROW(NAME)                                                                                            \
-    {                                                                                                        \
-#NAME, get_##NAME                                                                                    \
-    }
-
-static const struct run_field run_fields[] = {
-    ROW(exit_code),   ROW(signal),
-    ROW(cause),       ROW(command),
-    ROW(logs_prefix), ROW(wall_clock_time),
-    ROW(start_time),  ROW(end_time),
-    ROW(num_samples), ROW(num_reports),
-    ROW(message),     ROW(working_directory),
-    ROW(job),         ROW(hostname),
-    ROW(user),        ROW(cpu_seconds),
-    ROW(processes),   ROW(peak_memory_bytes),
-    ROW(survivors),   ROW(peak_memory_source),
-};
-
-#define RUN_FIELD_COUNT (sizeof(run_fields) / sizeof(run_fields[0]))
-
-/* Walks the keys of a format: the run's own fields, then what every measurement may be called in a summary.
- */
-struct key_walk {
-    const struct registry *registry;
-    char key[MEASUREMENT_KEY_SIZE];
-};
-
-static const char *known_key(void *context, size_t index)
-{
-    struct key_walk *walk = context;
-
-    if (index < RUN_FIELD_COUNT)
-        return run_fields[index].name;
-    index -= RUN_FIELD_COUNT;
-    for (size_t i = 0; i < walk->registry->count; i++) {
-        const struct registry_entry *entry = &walk->registry->entries[i];
-        const struct measurement *m = entry->measurement;
-        if (m->scope != SCOPE_SINGLE || m->type == TYPE_LABEL || m->type == TYPE_CATEGORICAL)
-            continue;
-        size_t names = m->reduce == REDUCE_MAX ? 2 : 1;
-        if (index >= names) {
-            index -= names;
-            continue;
-        }
-        if (m->reduce == REDUCE_MAX)
-            return measurement_statistic_key(entry->source, m, index == 0 ? "peak" : "ave", walk->key);
-        return m->reduce == REDUCE_MIN ? measurement_statistic_key(entry->source, m, "low", walk->key)
-                                       : m->key;
-    }
-    return NULL;
-}
-
-int run_summary_check(const char *format, const struct registry *registry, struct metron_error *error)
-{
-    struct key_walk walk = {.registry = registry};
-    return format_check(format, known_key, &walk, error);
-}
-
-static bool look_up(void *context, const char *key, struct format_value *out)
-{
-    const struct run_info *info = context;
-
-    *out = (struct format_value){.kind = FORMAT_ABSENT};
-    for (size_t i = 0; i < RUN_FIELD_COUNT; i++)
-        if (strcmp(run_fields[i].name, key) == 0) {
-            *out = run_fields[i].get(info);
-            return true;
-        }
-    if (info->summary && record_number(info->summary, key, &out->number))
-        out->kind = FORMAT_NUMBER;
-    return true;
-}
-
-void run_summary_format(struct strbuf *out, const char *format, const struct run_info *info, bool colors)
-{
-    if (!format[0])
-        return;
-    union {
-        const struct run_info *info;
-        void *context;
-    } given = {.info = info};
-    (void)format_render(out, format, look_up, given.context, colors);
-    strbuf_addc(out, '\n');
+    add_record(&lines, summary);
+    wrap_lines(out, strbuf_text(&lines), INDENT + (size_t)label_width(summary), width);
+    out->failed = out->failed || lines.failed;
+    strbuf_fini(&lines);
 }

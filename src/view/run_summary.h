@@ -1,22 +1,58 @@
 /*
- * The end of a run for a person: short, aligned, each number with the name of its method.
+ * The end of a run for a person: short, aligned, each number with the name of its method. `metron run` prints
+ * it of what it has just measured, `metron ls -f summaries` of a recording: the facts are taken from either,
+ * and written by one function, so that both say the same.
  */
 #ifndef METRON_VIEW_RUN_SUMMARY_H
 #define METRON_VIEW_RUN_SUMMARY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "base/error.h"
 #include "base/strbuf.h"
+#include "schema/recording.h"
 #include "schema/run_info.h"
 
-#define RUN_SUMMARY_INDENT 12 /* the column behind the labels */
+enum { RUN_SUMMARY_SURVIVORS_MAX = 8 };
 
-/* The built-in summary. `discarded`: the files were removed again. */
-void run_summary_write(struct strbuf *out, const struct run_info *info, bool discarded, bool colors);
-/* By a format of the user's (view/format.h), ended by a newline. */
-void run_summary_format(struct strbuf *out, const char *format, const struct run_info *info, bool colors);
-/* Whether every key of `format` is one that a run may have: 0, or -EINVAL and why. */
-int run_summary_check(const char *format, const struct registry *registry, struct metron_error *error);
+/* Texts are borrowed from where they were taken, NULL is absent; a negative number was not measured. */
+struct run_summary {
+    enum recording_kind kind;
+    enum recording_status status;
+    bool has_exit_code;
+    int exit_code;
+    const char *cause;
+    double wall_seconds;
+    /* Of a recording only: who has just typed the command knows. */
+    const char *command, *job, *message;
+    double start_wall; /* unix seconds; 0: not told */
+
+    struct headline_answer cpu, memory, charge, processes, stalls[STALL_COUNT];
+    double cpus, memory_bytes; /* that it may use; 0: unknown */
+    double processes_at_once;
+    double read_bytes, written_bytes;
+    const char *read_key, *written_key;
+    const char *syscall_method, *hotspot;
+    double syscalls, syscall_errors, syscalls_lost, hotspot_share;
+    double own_cpu_seconds, own_rss_bytes, samples, missed_ticks;
+
+    size_t survivors_in_all, survivor_count;
+    struct {
+        long long pid;
+        char command[200]; /* "" if not told */
+    } survivors[RUN_SUMMARY_SURVIVORS_MAX];
+
+    const char *prefix; /* of its files; NULL: only info.json is known, `path` */
+    const char *path;
+    bool discarded;                    /* the files were removed again */
+    const struct recording *recording; /* con-duct's own fields are told as they are; NULL: of a live run */
+};
+
+/* What is taken must outlive the summary. */
+void run_summary_of_info(struct run_summary *summary, const struct run_info *info, bool discarded);
+/* The recording must have been read with all its fields. */
+void run_summary_of_recording(struct run_summary *summary, const struct recording *recording);
+/* Lines are broken at `width` columns; 0: not at all. */
+void run_summary_write(struct strbuf *out, const struct run_summary *summary, size_t width, bool colors);
 
 #endif

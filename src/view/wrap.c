@@ -2,18 +2,22 @@
 
 #include <string.h>
 
-/* Columns of the first `length` bytes: continuation bytes of UTF-8 and colours take none. */
+#include "view/text_width.h"
+
+/* Columns of the first `length` bytes: colours take none. */
 static size_t columns_of(const char *text, size_t length)
 {
     size_t columns = 0;
 
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\033') {
-            while (i < length && text[i] != 'm')
-                i++;
-        } else if (((unsigned char)text[i] & 0xC0) != 0x80) {
-            columns++;
-        }
+    while (length > 0) {
+        const char *color = memchr(text, '\033', length);
+        size_t plain = color ? (size_t)(color - text) : length;
+
+        columns += text_width(text, plain);
+        while (plain < length && text[plain++] != 'm')
+            ;
+        text += plain;
+        length -= plain;
     }
     return columns;
 }

@@ -79,6 +79,14 @@ def test_records_hold_only_listed_keys(run_metron):
             assert key in entries or plain in entries, key
 
 
+def test_measurements_fit_a_narrow_screen(run_metron):
+    done = subprocess.run([run_metron.binary, "measurements"], check=True, capture_output=True, text=True,
+                          cwd=run_metron.cwd, env=run_metron.environment({"COLUMNS": "80"}))
+    lines = done.stdout.splitlines()
+    assert all(line == line.rstrip() for line in lines)
+    assert [line for line in lines if line.startswith("      ") and len(line) > 80] == []
+
+
 def test_measurements_table_is_for_people(run_metron):
     run = run_metron.metron("measurements")
     assert run.returncode == 0

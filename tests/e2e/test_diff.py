@@ -297,13 +297,23 @@ def test_the_run_itself_is_not_its_own_past(numbers, tmp_path):
     assert numbers.all["runs_before"] == 4
 
 
-def test_failed_runs_are_no_measure(diff, numbers, tmp_path):
+@pytest.mark.parametrize("failed", ["failed_", "zzz_failed_"])  # met before those that succeeded, and after
+def test_failed_runs_are_no_measure(diff, numbers, tmp_path, failed):
     make_history(tmp_path / "past", 4)
-    make_run(tmp_path / "past" / "failed_", memory=MIB, wall=0.1, exit_code=1)
+    make_run(tmp_path / "past" / failed, memory=MIB, wall=0.1, exit_code=1)
     make_run(tmp_path / "now_", memory=100 * MIB, wall=10)
     numbers("--against", tmp_path / "past", tmp_path / "now_")
     assert (numbers.all["runs_before"], numbers.all["runs_left_out"]) == (4, 1)
     assert "1 more did not succeed" in diff("--against", tmp_path / "past", tmp_path / "now_", width=300)
+
+
+def test_where_none_succeeded_the_failed_ones_count(numbers, tmp_path):
+    for i in range(3):
+        make_run(tmp_path / "past" / f"failed{i}_", memory=MIB, wall=10 + i, exit_code=1)
+    make_run(tmp_path / "now_", memory=MIB, wall=10)
+    told = numbers("--against", tmp_path / "past", tmp_path / "now_")
+    assert (numbers.all["runs_before"], numbers.all["runs_left_out"]) == (3, 0)
+    assert told["wall"]["before"] == 11
 
 
 def test_two_runs_before_do_not_tell_the_noise(diff, tmp_path):

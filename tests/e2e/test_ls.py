@@ -357,6 +357,9 @@ def test_a_field_that_no_run_has_is_an_error_that_names_the_nearest(run_metron, 
 def test_a_field_of_the_schema_that_no_run_here_has_is_no_slip(run_metron, recordings):
     run = ls(run_metron, "--filter", "job == train", "runs/metron-ended")
     assert run.returncode == 0 and "no run here has the field 'job'" in run.message
+    assert ls(run_metron, "-F", "wall_bound", "runs/metron-ended").returncode == 0
+    # Only the numbers of the headline have such parts.
+    assert ls(run_metron, "-F", "job_bound", "runs/metron-ended").returncode == 1
 
 
 def test_what_goes_with_a_number_is_a_field(run_metron, recordings):
@@ -378,6 +381,11 @@ def test_what_goes_with_a_number_is_a_field(run_metron, recordings):
     both = strict_json(ls(run_metron, "--json", "-F", "peak_memory_source,peak_memory", recordings).stdout)
     assert [row.get("peak_memory_source") for row in both] == [row.get("peak_memory_source")
                                                               for row in listed(run_metron, recordings)]
+
+
+def test_a_field_that_is_named_twice_is_told_once(run_metron, recordings):
+    run = ls(run_metron, "-f", "jsonl", "-F", "exit_code,command,exit_code", "runs/metron-ended")
+    assert run.stdout == b'{"exit_code": 0, "command": "python3 simulate.py 4.5"}\n'
 
 
 # -- What is there and what is not --
@@ -489,8 +497,64 @@ def test_a_killed_metron_is_lost_and_a_living_one_running(run_metron):
     running.finish(check=False)
 
 
+def test_a_running_run_has_what_it_used_so_far(run_metron):
+    busy = "import time\nx = bytearray(64 << 20)\nwhile time.process_time() < 1: pass\ntime.sleep(60)"
+    run = run_metron.start("-q --sample-interval 0.1 --report-interval 0.2", ["/usr/bin/python3", "-c", busy],
+                           prefix="running_")
+
+    def row():
+        return listed(run_metron, "running_")[0]
+
+    wait_until(lambda: run.path("usage.jsonl").exists() and row().get("cpu_seconds", 0) >= 1, 30, "a second of CPU")
+    seen = row()
+    assert seen["status"] == "running" and "exit_code" not in seen
+    assert "so far" in seen["cpu_seconds_note"] and "so far" in seen["peak_memory_note"]
+    assert seen["peak_memory"] >= 64 << 20 and seen["cpu_seconds"] <= 2 * seen["wall"]
+    assert "so far" in ls(run_metron, "running_").stdout.decode()
+    assert len(listed(run_metron, "--filter", "peak_memory > 50MiB and cpu_seconds < 1min", "running_")) == 1
+    run.signal(signal.SIGTERM)
+    run.finish(check=False)
+    ended = row()
+    assert ended["cpu_seconds"] >= seen["cpu_seconds"] and ended["peak_memory"] >= seen["peak_memory"]
+    assert "so far" not in ended.get("cpu_seconds_note", "") + ended.get("peak_memory_note", "")
+
+
+@pytest.fixture
+def calls(run_metron):
+    """calls(*args) -> the system calls of metron ls, a line each."""
+    if SANITIZED or not shutil.which("strace"):
+        pytest.skip("needs strace, and the search for leaks cannot be traced")
+
+    def trace(*args):
+        path = run_metron.cwd / "trace"
+        subprocess.run(["strace", "-f", "-o", str(path), run_metron.binary, "ls", *args], cwd=run_metron.cwd,
+                       env=run_metron.environment(), capture_output=True, check=True)
+        return path.read_text().splitlines()
+
+    return trace
+
+
+def test_of_a_run_that_ended_only_its_info_is_looked_at(recordings, calls):
+    named = [line for line in calls("runs/metron-ended") if "metron-ended" in line]
+    assert any("info.json" in line for line in named)
+    assert not [line for line in named if "usage" in line or "events" in line]
+
+
+def test_records_of_a_running_run_are_read_only_for_what_it_used(run_metron, calls):
+    run = run_metron.start("-q", "sleep 30", prefix="running_")
+    wait_until(lambda: run.path("info.json").exists() and run.path("usage.jsonl").exists(), 10, "a run")
+
+    def opened(*args):
+        return any("openat" in line and "usage.jsonl" in line for line in calls(*args, "running_"))
+
+    assert opened() and opened("--filter", "peak_memory > 1", "-F", "command")
+    assert not opened("-F", "command,status,wall")
+    run.signal(signal.SIGTERM)
+    run.finish(check=False)
+
+
 @pytest.mark.parametrize("args", [["-f", "xml"], ["--json", "-f", "csv"], ["-f", "summaries", "--group-by", "job"],
-                                  ["-f", "summaries", "-F", "wall"], ["--filter", ""], ["--unknown"]])
+                                  ["-f", "summaries", "-F", "wall"], ["-F", ",,"], ["--filter", ""], ["--unknown"]])
 def test_wrong_usage_is_2(run_metron, args):
     run = ls(run_metron, *args)
     assert run.returncode == 2 and run.stdout == b"" and run.message.startswith("metron: error: ")

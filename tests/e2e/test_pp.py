@@ -133,6 +133,41 @@ def test_several_files_have_head_lines(pp, tmp_path):
     assert out == f"==> {tmp_path}/one <==\n[]\n\n==> {tmp_path}/two\\x1b[31m <==\n[]\n"
 
 
+# Runs
+
+
+@pytest.mark.parametrize("named", ["metron-ended", "metron-ended/", f"duct-0.2.2/{DUCT}", "duct-0.2.2"])
+def test_a_run_by_its_prefix_or_folder_is_its_info(pp, named):
+    info, = (RECORDINGS / named.split("/")[0]).glob("*info.json")
+    for options in ([], ["-H"]):
+        assert pp(*options, f"{RECORDINGS}/{named}") == pp(*options, info)
+    assert pp(info)[0] == 0
+
+
+def test_the_head_line_of_a_run_names_the_file_that_is_shown(pp):
+    out = pp(f"{RECORDINGS}/metron-ranks/rank0_", RECORDINGS / "metron-short")[1]
+    assert out.startswith(f"==> {RECORDINGS}/metron-ranks/rank0_info.json <==\n{{\n")
+    assert f"\n\n==> {RECORDINGS}/metron-short/info.json <==\n{{\n" in out
+
+
+def test_a_folder_with_several_runs_does_not_tell_which_is_meant(pp):
+    code, out, err = pp(RECORDINGS / "metron-ranks")
+    assert (code, out) == (1, "")
+    assert err == f"metron: error: {RECORDINGS}/metron-ranks: 3 runs in this folder; name one of them\n"
+
+
+def test_a_file_of_a_run_that_is_missing_is_not_the_info_beside_it(pp, tmp_path):
+    (tmp_path / "x_info.json").write_text("[1]")
+    assert pp(tmp_path / "x_")[1] == "[\n  1\n]\n"
+    for name in ("x_usage.jsonl", "x_events.jsonl", "x_usage.json", "x_stdout"):
+        code, out, err = pp(tmp_path / name)
+        assert (code, out) == (1, "")
+        assert err == f"metron: error: {tmp_path}/{name}: No such file or directory\n"
+
+
+# How it is shown
+
+
 def test_a_pipe_is_followed(run_metron):
     process = subprocess.Popen([run_metron.binary, "pp"], cwd=run_metron.cwd, env=run_metron.environment(),
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -152,7 +187,7 @@ def test_a_terminal_gets_colours_and_a_bare_pp_there_asks_for_a_file(run_metron,
     assert b"\x1b[36m\"a\"\x1b[0m: \x1b[33m1\x1b[0m" in screen.seen
     screen = open_terminal([run_metron.binary, "pp"], run_metron.cwd, run_metron.environment())
     assert screen.finish() == 2
-    assert b"which file?" in screen.seen
+    assert b"which file or run?" in screen.seen
 
 
 # Numbers for people
@@ -273,9 +308,14 @@ def test_what_cannot_be_read_is_said_and_the_others_are_shown(pp, tmp_path):
     code, out, err = pp(tmp_path / "missing", tmp_path, tmp_path / "good")
     assert code == 1
     assert "[\n  1\n]\n" in out
-    assert f"{tmp_path}/missing: No such file or directory\n" in err
-    assert f"{tmp_path}: Is a directory\n" in err
+    assert f"{tmp_path}/missing: there is no such file, and no run with this prefix\n" in err
+    assert f"{tmp_path}: no run in this folder: nothing in it ends in info.json\n" in err
     assert err.count("\n") == 2
+    assert out.startswith(f"==> {tmp_path}/good <==\n")
+
+
+def test_an_empty_path_is_said(pp):
+    assert pp("") == (1, "", "metron: error: an empty path names no file and no run\n")
 
 
 def test_no_permission_is_said(pp, run_as_user):

@@ -13,7 +13,7 @@ import pytest
 RECORDINGS = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "recordings"
 
 READERS = {
-    "ls": ["ls", "run"], "json": ["ls", "--json", "run"], "pp": ["pp", "run/info.json"], "plot": ["plot", "run"],
+    "ls": ["ls", "run"], "json": ["ls", "--json", "run"], "pp": ["pp", "run"], "plot": ["plot", "run"],
     "diff": ["diff", "run", "run"], "suggest": ["suggest", "run"], "report": ["report", "run"],
     "csv": ["export", "run"], "perfetto": ["export", "-f", "perfetto", "run"],
 }

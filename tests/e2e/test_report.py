@@ -67,6 +67,12 @@ def report_json(report):
     return lambda prefix: json.loads(report("--json", prefix))
 
 
+@pytest.fixture
+def short(run_metron):
+    """The same prefix from where the command runs: a page names files, and folders of tests have long names."""
+    return lambda prefix: os.path.relpath(prefix, run_metron.cwd) + ("/" if prefix.endswith("/") else "")
+
+
 def files_of(prefix):
     info = json.loads(pathlib.Path(prefix + "info.json").read_text())
     usage = [json.loads(line) for line in pathlib.Path(prefix + "usage.jsonl").read_text().splitlines()]
@@ -79,9 +85,9 @@ def files_of(prefix):
 
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_looks_as_it_did_when_it_was_looked_at(report, recording, name, screen):
+def test_the_page_looks_as_it_did_when_it_was_looked_at(report, recording, short, name, screen):
     width, colors = SCREENS[screen]
-    text = report("--colors", colors, recording(name), width=width)
+    text = report("--colors", colors, short(recording(name)), width=width)
     golden = GOLDEN / f"{name}-{screen}.txt"
     if os.environ.get("METRON_UPDATE_GOLDEN"):
         golden.parent.mkdir(parents=True, exist_ok=True)
@@ -90,8 +96,8 @@ def test_the_page_looks_as_it_did_when_it_was_looked_at(report, recording, name,
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_line_is_wider_than_the_screen(report, recording, name):
-    for line in report(recording(name), width=80).splitlines():
+def test_no_line_is_wider_than_the_screen(report, recording, short, name):
+    for line in report(short(recording(name)), width=80).splitlines():
         assert len(line) <= 80
 
 
@@ -286,6 +292,24 @@ def test_an_oom_kill_has_its_victim_its_limit_and_a_way_out(report_json, recordi
     advice = [row["text"] for row in page["next"]["advice"]["rows"] if row["about"] == "memory"]
     assert "limit of 64 MiB" in advice[0]
     assert "begin with 128 MiB" in advice[0]
+
+
+def test_failures_of_one_program_are_one_line_the_most_first(report, report_json, recording):
+    prefix = recording("metron-ended")
+    ends = [(f"/usr/bin/grep -q word{i} file", 1 if i < 48 else 2) for i in range(50)]
+    ends = [("/bin/ls /nowhere", 2), *ends, ("cc -c a.c", 1), ("cc -c b.c", 1), ("cat x", 1)]
+    with open(prefix + "events.jsonl", "a", encoding="utf-8") as events:
+        for i, (command, code) in enumerate(ends):
+            events.write(json.dumps({"timestamp": "2026-11-15T18:21:42+00:00", "event_type": "exit", "pid": 50_000 + i,
+                                     "exit_code": code, "command": command, "seen": "event"}) + "\n")
+    lines = [line.strip() for line in report(prefix).split("What happened\n")[1].split("\n\n")[0].splitlines()]
+    assert lines[:4] == ["failed  50 of grep with code 1 (48), 2 (2), first: /usr/bin/grep -q word0 file",
+                         "2 of cc with code 1, first: cc -c a.c", "1 of ls with code 2: /bin/ls /nowhere",
+                         "and 1 other"]
+    rows = report_json(prefix)["events"]["failures"]["rows"]
+    assert [(row["count"], row["exit_code"], row["program"]) for row in rows] == [
+        (48, 1, "grep"), (2, 2, "grep"), (2, 1, "cc"), (1, 2, "ls"), (1, 1, "cat")]
+    assert rows[1]["command"] == "/usr/bin/grep -q word48 file"
 
 
 @pytest.mark.parametrize("name", ["duct-0.2.0", "duct-0.2.1", "duct-0.2.2", "duct-0.2.3", "duct-jsonl", "duct-failed"])

@@ -1,6 +1,9 @@
 """The summary on stderr: short, human, formatted as asked, coloured only where wanted."""
 
+import os
 import re
+import signal
+import subprocess
 
 import pytest
 
@@ -19,6 +22,19 @@ def test_builtin_summary_is_short_and_tells_the_essentials(run_metron):
     assert run.info["headline"]["peak_memory_bytes"]["source"] in run.message, "the method is named"
     assert "\x1b" not in run.message, "no colour where there is no terminal"
     assert max(len(line) for line in lines) <= 110
+
+
+def test_ls_says_of_the_recording_what_run_said(run_metron):
+    run = run_metron("--sample-interval 0.1", ["sh", "-c", "sleep 30 & exit 3"], check=False)
+    listed = subprocess.run([run_metron.binary, "ls", "-f", "summaries", str(run.path("info.json"))], check=True,
+                            cwd=run_metron.cwd, capture_output=True, text=True, env=run_metron.environment({}))
+    said, found = run.message.strip().splitlines(), listed.stdout.strip().splitlines()
+    for pid in re.findall(r" (\d+) sleep 30", run.message):
+        os.kill(int(pid), signal.SIGKILL)
+    assert any("outlived" in line and "sleep 30" in line for line in said)
+    only_listed = ("  command", "  started", "  record")
+    assert [line for line in found if not line.startswith(only_listed)] == [
+        line for line in said if not line.startswith(only_listed)]
 
 
 def test_summary_goes_to_stderr_only(run_metron):

@@ -10,6 +10,8 @@
 #include "schema/recording.h"
 #include "view/plot/plot.h"
 
+#define MADE_START 1794724973.5 /* 2026-11-15 06:42:53.5 UTC */
+
 enum made_key {
     RSS,
     RSS_TOTAL,
@@ -66,7 +68,7 @@ static struct recording made_recording(void)
                               .status = RECORDING_ENDED,
                               .path = "info.json",
                               .usage_path = "usage.jsonl",
-                              .start_wall = 1000,
+                              .start_wall = MADE_START,
                               .fields = made_fields,
                               .field_count = sizeof(made_fields) / sizeof(made_fields[0]),
                               .keys = made_keys,
@@ -77,7 +79,7 @@ static struct recording made_recording(void)
 static inline int add_record(struct plot *plot, double elapsed, size_t count, struct usage_value *values)
 {
     const struct usage_record record = {
-        .elapsed = elapsed, .wall = 1000 + elapsed, .num_samples = 1, .values = values, .count = count};
+        .elapsed = elapsed, .wall = MADE_START + elapsed, .num_samples = 1, .values = values, .count = count};
 
     return plot_add_record(plot, &record);
 }

@@ -394,6 +394,25 @@ static void perfetto_slice_follows_the_events(void **state)
     assert_null(strstr(out, "{\"ph\":\"X\",\"pid\":7,"));
 }
 
+static void perfetto_event_without_a_pid_is_none_of_a_process(void **state)
+{
+    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
+    const struct recorded_event spawn = {.wall = 1000.5, .type = "spawn", .command = "x", .sender_pid = -1};
+    const struct recorded_event end = {.wall = 1001, .type = "exit", .sender_pid = -1};
+
+    (void)state;
+    export_fini(&done);
+    assert_int_equal(export_init(&done, exporter_find("perfetto"), &ended, NULL, NULL), 0);
+    assert_int_equal(export_begin(&done, NULL), 0);
+    assert_int_equal(export_event(&done, &spawn), 0);
+    assert_int_equal(export_event(&done, &end), 0);
+    const char *out = strbuf_text(&done.out);
+    assert_null(strstr(out, "\"pid\":0,"));
+    assert_null(strstr(out, "\"ph\":\"B\""));
+    assert_non_null(strstr(out, "{\"ph\":\"i\",\"pid\":4194305,\"tid\":4194305,\"ts\":500000,\"s\":\"g\","
+                                "\"name\":\"spawn\"}"));
+}
+
 static void duct_pcpu_is_conserved_cpu_over_age(void **state)
 {
     struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
@@ -477,6 +496,7 @@ int main(void)
         cmocka_unit_test_teardown(perfetto_levels_stand_from_the_window_and_fall_when_a_process_is_gone,
                                   free_it),
         cmocka_unit_test_teardown(perfetto_slice_follows_the_events, free_it),
+        cmocka_unit_test_teardown(perfetto_event_without_a_pid_is_none_of_a_process, free_it),
         cmocka_unit_test_teardown(duct_pcpu_is_conserved_cpu_over_age, free_it),
         cmocka_unit_test_teardown(duct_of_con_duct_is_refused, free_it),
         cmocka_unit_test(duct_age_is_as_ps_writes_it),

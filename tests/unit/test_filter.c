@@ -104,6 +104,9 @@ static void numbers_compare_in_the_unit_of_the_field(void **state)
     holds_not("wall > 1h30m1s");
     holds("exit_code == 137");
     holds("exit_code > -1");
+    holds_not("exit_code < 137");
+    holds_not("exit_code > 137");
+    holds_not("exit_code != 137");
     holds("rate == 2KiB/s");
     holds("zero == 0");
 }
@@ -249,6 +252,11 @@ static void a_wrong_unit_is_an_error_with_its_place(void **state)
     is_refused("status == finished", 10, "ended, running, lost");
     is_refused("status == nded", 10, "ended, running, lost"); /* whole words only */
     is_refused("status == ''", 10, "ended, running, lost");
+    is_refused("processes > 1s", 12, "a plain number");
+    is_refused("cpu_seconds > 1MiB", 14, "in seconds");
+    is_refused("peak_memory_bound == most", 21, "lower, upper, estimate");
+    is_refused("wall_note > 1s", 12, "is a text");
+    holds_not("job_bound == most"); /* there is no such part: it is absent like any other */
 }
 
 /* A comparison that is not reached asks nothing. */

@@ -38,11 +38,11 @@ static void a_sign_makes_it_relative(void **state)
     const struct limit *limit = parse_one(" peak_memory > +10% ");
     assert_string_equal(limit->field, "peak_memory");
     assert_string_equal(limit->text, "peak_memory > +10%");
-    assert_int_equal(limit->relation, LIMIT_ABOVE);
+    assert_int_equal(limit->relation, RELATION_ABOVE);
     assert_true(limit->relative && limit->amount.unit == UNIT_PERCENT && limit->amount.value == 10);
 
     limit = parse_one("wall<=2h");
-    assert_int_equal(limit->relation, LIMIT_AT_MOST);
+    assert_int_equal(limit->relation, RELATION_AT_MOST);
     assert_true(!limit->relative && limit->amount.value == 7200);
 
     limit = parse_one("wall < -30s");
@@ -59,7 +59,7 @@ static void commas_separate_limits(void **state)
                      0);
     assert_int_equal(limits.count, 3);
     assert_true(limits.items[0].amount.value == 5400);
-    assert_int_equal(limits.items[2].relation, LIMIT_DIFFERENT);
+    assert_int_equal(limits.items[2].relation, RELATION_DIFFERENT);
 }
 
 static void mistakes_have_a_place(void **state)
@@ -83,6 +83,8 @@ static void amounts_that_cannot_suit_are_found_at_once(void **state)
     wrong_at("wall > 2GiB", 7);
     wrong_at("peak_memory > 10%", 14);
     wrong_at("peak_memory > +10s", 14);
+    wrong_at("processes > 1MiB", 12);
+    wrong_at("cpu_seconds > 1MiB", 14);
     wrong_at("exit_code > 1s", 12);
 }
 
@@ -143,6 +145,29 @@ static void absolute_limits_need_nothing_before(void **state)
     assert_int_equal(judge("psi_ave_cpu_some_pct > 10%", UNIT_PERCENT, -1, 11), LIMIT_PASSED);
 }
 
+static void every_relation_is_what_it_says(void **state)
+{
+    (void)state;
+    /* passed with a number below, at and above the bound */
+    static const struct {
+        const char *text;
+        bool below, at, above;
+    } relations[] = {
+        {"a > 5", false, false, true}, {"a >= 5", false, true, true},  {"a < 5", true, false, false},
+        {"a <= 5", true, true, false}, {"a == 5", false, true, false}, {"a = 5", false, true, false},
+        {"a != 5", true, false, true},
+    };
+
+    for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
+        const bool expected[] = {relations[i].below, relations[i].at, relations[i].above};
+
+        for (int now = 4; now <= 6; now++)
+            if (judge(relations[i].text, UNIT_NONE, -1, now) !=
+                (expected[now - 4] ? LIMIT_PASSED : LIMIT_KEPT))
+                fail_msg("%s with %d", relations[i].text, now);
+    }
+}
+
 static void what_cannot_be_judged_says_why(void **state)
 {
     (void)state;
@@ -162,6 +187,7 @@ int main(void)
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(relative_limits_compare_with_before),
         cmocka_unit_test(absolute_limits_need_nothing_before),
+        cmocka_unit_test(every_relation_is_what_it_says),
         cmocka_unit_test(what_cannot_be_judged_says_why),
     };
 

@@ -1,4 +1,5 @@
-/* A recording as plain numbers: how it ended, and what Slurm's variables tell of what was requested. */
+/* A recording as plain numbers: how it ended, and what the variables of schedulers tell of what was
+ * requested. */
 #include "learn/past_run.h"
 
 #include <setjmp.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "learn/requested.h"
 
 #define MIB        1048576.0
 #define FIELDS_MAX 16
@@ -151,27 +154,75 @@ static void memory_per_cpu_is_for_every_cpu(void **state)
 static void slurm_amounts_are_read_as_slurm_means_them(void **state)
 {
     (void)state;
-    assert_true(past_run_slurm_memory("4096") == 4096 * MIB);
-    assert_true(past_run_slurm_memory("4G") == 4096 * MIB);
-    assert_true(past_run_slurm_memory("512K") == 0.5 * MIB);
-    assert_true(past_run_slurm_memory("4GB") == 0);
-    assert_true(past_run_slurm_memory("-5") == 0);
-    assert_true(past_run_slurm_memory("") == 0);
-    assert_true(past_run_slurm_memory(NULL) == 0);
-    assert_true(past_run_slurm_memory("1e-320") == 0); /* whole numbers, written out */
-    assert_true(past_run_slurm_memory("0x10") == 0);
-    assert_true(past_run_slurm_memory("99999999999999999999") == 0);
-    assert_true(past_run_slurm_time("90") == 5400);
-    assert_true(past_run_slurm_time("90:30") == 5430);
-    assert_true(past_run_slurm_time("1:30:05") == 5405);
-    assert_true(past_run_slurm_time("1-12") == 129600);
-    assert_true(past_run_slurm_time("1-12:30") == 131400);
-    assert_true(past_run_slurm_time("1-12:30:10") == 131410);
-    assert_true(past_run_slurm_time("UNLIMITED") == 0);
-    assert_true(past_run_slurm_time("1:2:3:4") == 0);
-    assert_true(past_run_slurm_time("1-") == 0);
-    assert_true(past_run_slurm_time("1:") == 0);
-    assert_true(past_run_slurm_time("1e3") == 0);
+    assert_true(requested_slurm_memory("4096") == 4096 * MIB);
+    assert_true(requested_slurm_memory("4G") == 4096 * MIB);
+    assert_true(requested_slurm_memory("512K") == 0.5 * MIB);
+    assert_true(requested_slurm_memory("4GB") == 0);
+    assert_true(requested_slurm_memory("-5") == 0);
+    assert_true(requested_slurm_memory("") == 0);
+    assert_true(requested_slurm_memory(NULL) == 0);
+    assert_true(requested_slurm_memory("1e-320") == 0); /* whole numbers, written out */
+    assert_true(requested_slurm_memory("0x10") == 0);
+    assert_true(requested_slurm_memory("99999999999999999999") == 0);
+    assert_true(requested_slurm_time("90") == 5400);
+    assert_true(requested_slurm_time("90:30") == 5430);
+    assert_true(requested_slurm_time("1:30:05") == 5405);
+    assert_true(requested_slurm_time("1-12") == 129600);
+    assert_true(requested_slurm_time("1-12:30") == 131400);
+    assert_true(requested_slurm_time("1-12:30:10") == 131410);
+    assert_true(requested_slurm_time("UNLIMITED") == 0);
+    assert_true(requested_slurm_time("1:2:3:4") == 0);
+    assert_true(requested_slurm_time("1-") == 0);
+    assert_true(requested_slurm_time("1:") == 0);
+    assert_true(requested_slurm_time("1e3") == 0);
+}
+
+static void torque_tells_the_cpus_of_one_node_and_the_time(void **state)
+{
+    (void)state;
+    struct past_run run = READ(TEXT("env.PBS_JOBID", "17.server"), TEXT("env.PBS_NUM_NODES", "1"),
+                               TEXT("env.PBS_NUM_PPN", "8"), TEXT("env.PBS_NP", "8"),
+                               TEXT("env.PBS_WALLTIME", "3600"), TEXT("env.PBS_RESC_MEM", "17179869184"));
+
+    assert_true(run.requested_cpus == 8 && run.requested_seconds == 3600);
+    assert_true(run.requested_bytes == 0); /* no variable of PBS itself tells */
+    assert_string_equal(run.batch, "17.server");
+    run = READ(TEXT("env.PBS_NUM_NODES", "2"), TEXT("env.PBS_NUM_PPN", "8"), TEXT("env.PBS_NP", "16"));
+    assert_true(run.requested_cpus == 0); /* which part of it was this one? */
+    run = READ(TEXT("env.PBS_NUM_NODES", "1"), TEXT("env.PBS_NUM_PPN", "1"), TEXT("env.PBS_NP", "8"));
+    assert_true(run.requested_cpus == 0); /* "procs=8", on nobody knows how many nodes */
+    run = READ(TEXT("env.PBS_NUM_NODES", "2"), TEXT("env.PBS_NUM_PPN", "8"));
+    assert_true(run.requested_cpus == 0);
+    run = READ(TEXT("env.PBS_NUM_PPN", "8"));
+    assert_true(run.requested_cpus == 0);
+    assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15), NUMBER("wall", 3590),
+                          TEXT("env.PBS_WALLTIME", "3600"))
+                         .end,
+                     PAST_OUT_OF_TIME);
+}
+
+static void lsf_tells_the_cpus_of_one_host(void **state)
+{
+    (void)state;
+    assert_true(READ(TEXT("env.LSB_MCPU_HOSTS", "node17 8")).requested_cpus == 8);
+    assert_true(requested_lsf_cpus(" node17  8 ") == 8);
+    assert_true(requested_lsf_cpus("node17 8 node18 4") == 0);
+    assert_true(requested_lsf_cpus("node17") == 0);
+    assert_true(requested_lsf_cpus("node17 many") == 0);
+    assert_true(requested_lsf_cpus("") == 0);
+    assert_true(requested_lsf_cpus(NULL) == 0);
+    /* The elements of an array have one number, but are jobs of their own. */
+    assert_string_equal(READ(TEXT("env.LSB_JOBID", "42")).batch, "42");
+    assert_string_equal(READ(TEXT("env.LSB_JOBID", "42"), TEXT("env.LSB_JOBINDEX", "3")).batch, "42[3]");
+}
+
+static void one_scheduler_answers_for_all(void **state)
+{
+    (void)state;
+    struct past_run run = READ(TEXT("env.SLURM_TIMELIMIT", "60"), TEXT("env.PBS_NUM_NODES", "1"),
+                               TEXT("env.PBS_NUM_PPN", "8"), TEXT("env.LSB_MCPU_HOSTS", "node17 8"));
+
+    assert_true(run.requested_seconds == 3600 && run.requested_cpus == 0);
 }
 
 static void what_was_not_measured_is_below_zero(void **state)
@@ -245,6 +296,9 @@ int main(void)
         cmocka_unit_test_teardown(requests_are_of_the_task_in_a_step, empty_arena),
         cmocka_unit_test_teardown(memory_per_cpu_is_for_every_cpu, empty_arena),
         cmocka_unit_test_teardown(slurm_amounts_are_read_as_slurm_means_them, empty_arena),
+        cmocka_unit_test_teardown(torque_tells_the_cpus_of_one_node_and_the_time, empty_arena),
+        cmocka_unit_test_teardown(lsf_tells_the_cpus_of_one_host, empty_arena),
+        cmocka_unit_test_teardown(one_scheduler_answers_for_all, empty_arena),
         cmocka_unit_test_teardown(what_was_not_measured_is_below_zero, empty_arena),
         cmocka_unit_test_teardown(the_program_is_the_first_word_without_folders, empty_arena),
         cmocka_unit_test_teardown(texts_outlive_the_recording, empty_arena),

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -71,20 +73,50 @@ static void the_default_is_cpu_above_memory(void **state)
     assert_true(plot.wanted[CPU_MEAN] && plot.wanted[RSS] && !plot.wanted[CMD] && !plot.wanted[PROCESSES]);
 }
 
+/* Draws nothing but the titles, as seen in a time zone. */
+static void finish_in(const char *zone)
+{
+    plot_fini(&plot);
+    assert_int_equal(setenv("TZ", zone, 1), 0);
+    tzset();
+    assert_int_equal(choose(NULL, NULL, NULL), 0);
+    assert_int_equal(plot_finish(&plot), 0);
+    assert_int_equal(setenv("TZ", "UTC", 1), 0);
+    tzset();
+}
+
 static void the_title_is_one_line_with_cause_and_duration(void **state)
 {
     (void)state;
-    assert_int_equal(choose(NULL, NULL, NULL), 0);
+    finish_in("UTC");
     assert_string_equal(plot.command, "python3 train.py --fast");
-    assert_string_equal(plot.outcome, "exited with code 3 · 10 s · 2026-11-15 07:42:53");
-    plot_fini(&plot);
+    assert_string_equal(plot.cause, "exited with code 3");
+    assert_string_equal(plot.details[PLOT_DETAILS_ALL], " · 10 s · 2026-11-15 06:42:53 UTC");
+    assert_string_equal(plot.details[PLOT_DETAILS_NO_SECONDS], " · 10 s · 2026-11-15 06:42 UTC");
+    assert_string_equal(plot.details[PLOT_DETAILS_NO_START], " · 10 s");
     recording.status = RECORDING_LOST;
-    assert_int_equal(choose(NULL, NULL, NULL), 0);
-    assert_non_null(strstr(plot.outcome, "lost"));
-    plot_fini(&plot);
+    finish_in("UTC");
+    assert_non_null(strstr(plot.cause, "lost"));
     recording.status = RECORDING_RUNNING;
-    assert_int_equal(choose(NULL, NULL, NULL), 0);
-    assert_non_null(strstr(plot.outcome, "still running · 10 s so far"));
+    finish_in("UTC");
+    assert_string_equal(plot.cause, "still running");
+    assert_string_equal(plot.details[PLOT_DETAILS_NO_START], " · 10 s so far");
+}
+
+/* Whoever wrote it: metron's start has a zone of its own, con-duct's is unix seconds. */
+static void the_start_is_in_the_zone_of_the_reader_and_names_it(void **state)
+{
+    (void)state;
+    finish_in("XYZ-01:30"); /* POSIX counts from there to UTC */
+    assert_string_equal(plot.details[PLOT_DETAILS_ALL], " · 10 s · 2026-11-15 08:12:53 +01:30");
+    recording.kind = RECORDING_DUCT;
+    finish_in("XYZ-01:30");
+    assert_string_equal(plot.details[PLOT_DETAILS_ALL], " · 10 s · 2026-11-15 08:12:53 +01:30");
+    finish_in("XYZ+08");
+    assert_string_equal(plot.details[PLOT_DETAILS_ALL], " · 10 s · 2026-11-14 22:42:53 -08:00");
+    recording.start_wall = 0;
+    finish_in("UTC");
+    assert_string_equal(plot.details[PLOT_DETAILS_ALL], " · 10 s");
 }
 
 static void another_method_can_be_asked_for(void **state)
@@ -153,7 +185,7 @@ static void few_records_are_bands_between_mean_and_highest(void **state)
         assert_int_equal(
             RECORD(&plot, 60 * (i + 1), SINGLE_VALUE(CPU_TOTAL, 100), SINGLE_VALUE(CPU_MEAN, 20)), 0);
     assert_int_equal(plot_finish(&plot), 0);
-    assert_string_equal(plot.records, "3 records, up to 1 min 00 s each");
+    assert_non_null(strstr(plot.details[PLOT_DETAILS_NO_START], " · 3 records of up to 1 min 00 s"));
     assert_string_equal(lines_of(0), "main proc_pdcpu_total, highest in each record, mean its mean");
     assert_true(plot.panels[0]->lines[0].banded && plot.panels[0]->lines[1].banded);
     assert_false(plot.panels[1]->lines[0].banded); /* no mean of it was recorded */
@@ -167,7 +199,7 @@ static void a_run_of_seconds_needs_samples_more_often_too(void **state)
     assert_int_equal(choose(NULL, NULL, NULL), 0);
     assert_int_equal(RECORD(&plot, 9.5, SINGLE_VALUE(CPU_TOTAL, 100)), 0);
     assert_int_equal(plot_finish(&plot), 0);
-    assert_string_equal(plot.records, "1 record of 9.5 s");
+    assert_non_null(strstr(plot.details[PLOT_DETAILS_NO_START], " · 1 record of 9.5 s"));
     assert_true(plot_advice(&plot, &error));
     assert_string_equal(error.message,
                         "only 1 record: metron run --sample-interval 0.1 --report-interval 0.2 "
@@ -184,7 +216,7 @@ static void enough_records_are_lines_without_a_word(void **state)
         assert_int_equal(
             RECORD(&plot, 60 * (i + 1), SINGLE_VALUE(CPU_TOTAL, 100), SINGLE_VALUE(CPU_MEAN, 20)), 0);
     assert_int_equal(plot_finish(&plot), 0);
-    assert_null(plot.records);
+    assert_null(strstr(plot.details[PLOT_DETAILS_ALL], "record"));
     assert_string_equal(lines_of(0), "main proc_pdcpu_total, mean proc_ave_pdcpu_total");
     assert_false(plot.panels[0]->lines[0].banded || plot_advice(&plot, &error));
 }
@@ -328,7 +360,7 @@ static void of_many_processes_the_largest_are_shown_and_the_rest_counted(void **
     }
     assert_int_equal(plot_finish(&plot), 0);
     assert_string_equal(plot.panels[1]->groups[0].label,
-                        "proc_rss of the 8 largest of 20 processes, each at its own peak");
+                        "proc_rss of the 7 largest of 20 processes, each at its own peak");
     assert_int_equal(plot.panels[1]->line_count, 2 + PLOT_SHOWN_MAX);
     assert_true(plot.panels[1]->lines[2].role == PLOT_SUBJECT && plot.panels[1]->lines[2].series.high == 19);
     assert_null(plot.panels[0]->groups[0].label); /* one process is the whole: nothing to add */
@@ -344,14 +376,50 @@ static void processes_alone_have_names(void **state)
                      0);
     assert_int_equal(plot_finish(&plot), 0);
     assert_string_equal(plot.panels[0]->title, "proc_rss");
-    assert_string_equal(lines_of(0), "main 8, main 7 sh\\x09-c");
+    assert_string_equal(lines_of(0), "main 8, main 7 sh -c");
+}
+
+static void a_panel_of_processes_says_of_how_many_it_shows_the_largest(void **state)
+{
+    char pid[16];
+
+    (void)state;
+    assert_int_equal(choose("proc_rss", NULL, NULL), 0);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(pid, sizeof(pid), "%d", 100 + i);
+        assert_int_equal(RECORD(&plot, i + 1, PROCESS_VALUE(RSS, pid, i)), 0);
+    }
+    assert_int_equal(plot_finish(&plot), 0);
+    assert_string_equal(plot.panels[0]->note, "the 7 largest of 20 processes");
+    assert_null(plot.panels[0]->groups[0].label);
+    for (size_t i = 0; i < plot.panels[0]->line_count; i++)
+        for (size_t j = 0; j < i; j++) /* no two of them alike */
+            assert_int_not_equal(plot.panels[0]->lines[i].color % PLOT_COLOR_COUNT,
+                                 plot.panels[0]->lines[j].color % PLOT_COLOR_COUNT);
+}
+
+static void a_line_without_values_is_not_promised(void **state)
+{
+    (void)state;
+    assert_int_equal(choose(NULL, NULL, NULL), 0);
+    for (int i = 0; i < PLOT_FEW_RECORDS; i++)
+        assert_int_equal(RECORD(&plot, i + 1, SINGLE_VALUE(CPU_TOTAL, 9), SINGLE_VALUE(RSS_TOTAL, 9)), 0);
+    assert_int_equal(plot_finish(&plot), 0);
+    assert_null(plot.panels[0]->lines[1].label); /* the mean */
+    assert_string_equal(plot.panels[1]->lines[0].label, "smaps_pss_total: no values");
+    plot_fini(&plot);
+    assert_int_equal(choose(NULL, NULL, NULL), 0);
+    assert_int_equal(RECORD(&plot, 1, SINGLE_VALUE(CPU_TOTAL, 9)), 0);
+    assert_int_equal(plot_finish(&plot), 0);
+    assert_false(plot.panels[1]->has_values); /* the panel says so itself */
+    assert_string_equal(plot.panels[1]->lines[0].label, "smaps_pss_total");
 }
 
 static void events_are_placed_from_the_start(void **state)
 {
-    const struct recorded_event oom = {.wall = 1004.5, .type = "oom"},
-                                spawn = {.wall = 1000.1, .type = "spawn"},
-                                other = {.wall = 1001, .type = "sheet.started"};
+    const struct recorded_event oom = {.wall = MADE_START + 4.5, .type = "oom"},
+                                spawn = {.wall = MADE_START + 0.1, .type = "spawn"},
+                                other = {.wall = MADE_START + 1, .type = "sheet.started"};
 
     (void)state;
     assert_int_equal(choose(NULL, NULL, NULL), 0);
@@ -398,7 +466,7 @@ static void no_control_character_reaches_the_picture(void **state)
     assert_int_equal(add_record(&plot, 1, 1, values), 0);
     assert_int_equal(plot_finish(&plot), 0);
     assert_string_equal(plot.command, "a\\x1b[31m b/info.json");
-    assert_null(strchr(plot.outcome, '\033'));
+    assert_null(strchr(plot.cause, '\033'));
     assert_string_equal(lines_of(0), "main e\\x1b[31m_total");
     assert_string_equal(lines_of(1), "main 7\\x1b");
     assert_string_equal(plot.panels[1]->title, "e\\x1b[31m");
@@ -412,6 +480,7 @@ int main(void)
         TEST(no_control_character_reaches_the_picture),
         TEST(the_default_is_cpu_above_memory),
         TEST(the_title_is_one_line_with_cause_and_duration),
+        TEST(the_start_is_in_the_zone_of_the_reader_and_names_it),
         TEST(another_method_can_be_asked_for),
         TEST(without_a_rate_the_seconds_of_each_window_do),
         TEST(keys_of_one_unit_share_a_panel),
@@ -426,6 +495,8 @@ int main(void)
         TEST(levels_near_are_drawn_and_far_ones_told),
         TEST(of_many_processes_the_largest_are_shown_and_the_rest_counted),
         TEST(processes_alone_have_names),
+        TEST(a_panel_of_processes_says_of_how_many_it_shows_the_largest),
+        TEST(a_line_without_values_is_not_promised),
         TEST(events_are_placed_from_the_start),
         TEST(sizes_are_two_numbers_within_bounds),
     };

@@ -38,6 +38,7 @@ static void bytes_step_in_powers_of_two(void **state)
     reads(UNIT_BYTES, 0, 259 * MIB, 5, "0 64 128 192 256 MiB");
     reads(UNIT_BYTES, 0, 700 * GIB, 6, "0 128 256 384 512 640 GiB");
     reads(UNIT_BYTES, 0, 900, 5, "0 256 512 768 B");
+    reads(UNIT_BYTES, 0, 1, 5, "0 1 B"); /* half a byte is none */
     reads(UNIT_BYTES_PER_SECOND, 0, 3.1 * MIB, 4, "0 1 2 3 MiB/s");
 }
 

@@ -27,6 +27,7 @@ static int begin(void **state)
     const struct plot_wish wish = {0};
 
     (void)state;
+    (void)setenv("TZ", "UTC", 1);
     recording = made_recording();
     error = (struct metron_error){0};
     return plot_init(&plot, &recording, &wish, &error);
@@ -54,9 +55,11 @@ static void add_run(void)
                          0);
     }
     for (int i = 0; i < 5; i++)
-        assert_int_equal(
-            plot_add_event(&plot, &(struct recorded_event){.wall = 1002 + 0.1 * i, .type = "spawn"}), 0);
-    assert_int_equal(plot_add_event(&plot, &(struct recorded_event){.wall = 1009.95, .type = "oom"}), 0);
+        assert_int_equal(plot_add_event(&plot, &(struct recorded_event){.wall = MADE_START + 2 + 0.1 * i,
+                                                                        .type = "spawn"}),
+                         0);
+    assert_int_equal(
+        plot_add_event(&plot, &(struct recorded_event){.wall = MADE_START + 9.95, .type = "oom"}), 0);
     assert_int_equal(plot_finish(&plot), 0);
 }
 

@@ -256,7 +256,7 @@ static void without_a_recording_there_are_no_units(void **state)
 
 /* -- Pieces -- */
 
-/* The codes and pieces of a file in a row: "1:{} 0", "-:…message" for one that is damaged. */
+/* The pieces of a file in a row, each with | behind it; of one that is damaged ! and the message. */
 static void assert_pieces(const char *name, const char *bytes, const char *expected)
 {
     struct json_pieces pieces;

@@ -39,6 +39,8 @@ static void fields_of_an_ended_run_are_as_in_the_file(void **state)
     assert_number(&run, "system.memory_total", 25276518400, UNIT_BYTES);
     assert_number(&run, "provenance.sample_interval", 0.1, UNIT_SECONDS);
     assert_number(&run, "headline.peak_memory_bytes.upper_bound.value", 206528512, UNIT_BYTES);
+    assert_number(&run, "headline.cpu_seconds.value", 0.873131, UNIT_SECONDS);
+    assert_number(&run, "headline.processes.value", 8, UNIT_COUNT);
     assert_int_equal(recording_field(&run, "provenance.cpu_is_conserved")->kind, FIELD_BOOLEAN);
     assert_true(recording_field(&run, "provenance.cpu_is_conserved")->number == 1);
     recording_fini(&run);
@@ -73,6 +75,20 @@ static void aliases_say_where_they_come_from(void **state)
     assert_string_equal(recording_field(&run, "peak_memory")->note, "sampled");
     assert_number(&run, "processes", 8, UNIT_COUNT);
     recording_fini(&run);
+}
+
+static void aliases_are_known_with_their_unit_and_their_parts(void **state)
+{
+    (void)state;
+    assert_int_equal(recorded_alias_named("peak_memory")->unit, UNIT_BYTES);
+    assert_string_equal(recorded_alias_named("peak_memory")->headline, "peak_memory_bytes");
+    assert_null(recorded_alias_named("wall")->headline);
+    assert_null(recorded_alias_named("peak_memory_bytes"));
+    assert_string_equal(recorded_alias_part("peak_memory_bound"), "bound");
+    assert_string_equal(recorded_alias_part("wall_source"), "source");
+    assert_null(recorded_alias_part("wall"));
+    assert_null(recorded_alias_part("peak_memory_methods"));
+    assert_null(recorded_alias_part("job_note"));
 }
 
 static void lists_and_tallies_stay_json(void **state)
@@ -218,9 +234,8 @@ static void one_whose_metron_lives_is_running_and_has_a_wall_time(void **state)
     assert_int_equal(asked.recorder.pid, 1031);
     assert_true(asked.recorder.start_ticks > 0);
     assert_string_equal(asked.hostname, "node17");
-    /* By the last two lines of its usage.jsonl. */
-    assert_true(asked.recorder.last_sign > run.start_wall);
-    assert_true(asked.recorder.record_gap > 0 && asked.recorder.record_gap < 10);
+    assert_true(asked.recorder.start_wall == run.start_wall);
+    assert_ptr_equal(asked.recorder.usage_path, run.usage_path);
     assert_null(recording_field(&run, "wall"));
 
     double start = run.start_wall;
@@ -231,6 +246,55 @@ static void one_whose_metron_lives_is_running_and_has_a_wall_time(void **state)
     assert_number(&run, "wall", 12.5, UNIT_SECONDS);
     assert_text(&run, "status", "running");
     assert_null(recording_field(&run, "peak_memory"));
+    recording_fini(&run);
+}
+
+static void what_a_running_one_has_used_so_far_is_told_if_asked_for(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"command", "wall", NULL}, *const part[] = {"cpu_seconds_note", NULL};
+    struct asked asked = {.answer = true};
+    struct recording_wish wish = {.lives = lives, .context = &asked, .so_far = true, .parts = true};
+    struct recording run;
+
+    assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
+    assert_string_equal(recording_text(&run, "cpu_seconds_source"), "cgroup_cpu_seconds");
+    assert_string_equal(recording_text(&run, "cpu_seconds_note"), "so far; up to its newest record");
+    assert_string_equal(recording_text(&run, "peak_memory_source"), "smaps_peak_pss_total");
+    assert_number(&run, "peak_memory", 85708800, UNIT_BYTES);
+    recording_fini(&run);
+    wish.fields = part;
+    assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
+    assert_int_equal(run.field_count, 1);
+    recording_fini(&run);
+    wish.fields = others;
+    assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
+    assert_null(recording_field(&run, "cpu_seconds"));
+    recording_fini(&run);
+    /* One that is lost, or has ended, has not used something so far. */
+    wish.fields = NULL;
+    asked.answer = false;
+    assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
+    assert_null(recording_field(&run, "cpu_seconds"));
+    recording_fini(&run);
+    assert_int_equal(recording_read(RECORDINGS "metron-ended", &wish, &run, NULL), 0);
+    assert_string_equal(recording_text(&run, "peak_memory_note"), "sampled");
+    recording_fini(&run);
+}
+
+static void other_files_are_looked_for_only_where_they_are_wanted(void **state)
+{
+    (void)state;
+    struct recording_wish wish = {.info_only = true};
+    struct recording run;
+
+    assert_int_equal(recording_read(RECORDINGS "metron-ended", &wish, &run, NULL), 0);
+    assert_null(run.usage_path);
+    assert_null(run.events_path);
+    recording_fini(&run);
+    /* Whether this one still runs may be told by its records. */
+    assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
+    assert_non_null(run.usage_path);
     recording_fini(&run);
 }
 
@@ -379,6 +443,7 @@ int main(void)
         cmocka_unit_test(fields_of_an_ended_run_are_as_in_the_file),
         cmocka_unit_test(what_was_measured_has_the_unit_of_the_registry),
         cmocka_unit_test(aliases_say_where_they_come_from),
+        cmocka_unit_test(aliases_are_known_with_their_unit_and_their_parts),
         cmocka_unit_test(lists_and_tallies_stay_json),
         cmocka_unit_test(no_name_stands_twice),
         cmocka_unit_test(keys_are_in_the_order_of_the_recording_with_their_means),
@@ -386,6 +451,8 @@ int main(void)
         cmocka_unit_test(only_wished_fields_are_there),
         cmocka_unit_test(a_wish_finds_what_the_whole_has),
         cmocka_unit_test(one_whose_metron_lives_is_running_and_has_a_wall_time),
+        cmocka_unit_test(what_a_running_one_has_used_so_far_is_told_if_asked_for),
+        cmocka_unit_test(other_files_are_looked_for_only_where_they_are_wanted),
         cmocka_unit_test(one_whose_metron_is_gone_is_lost),
         cmocka_unit_test(every_schema_of_con_duct_is_read),
         cmocka_unit_test(a_start_that_no_calendar_has_is_not_known),

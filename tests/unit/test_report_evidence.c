@@ -253,7 +253,50 @@ static void lives_and_failures_and_the_busiest_second_are_told(void **state)
     assert_int_equal(report_groups_top(events.failures, groups, 4), 1);
     assert_int_equal(groups[0].count, 3);
     assert_int_equal(groups[0].number, 1);
-    assert_string_equal(groups[0].whom, "grep -q x");
+    assert_string_equal(groups[0].whom, "grep");
+    assert_string_equal(groups[0].first, "grep -q x");
+    report_events_fini(&events);
+}
+
+static void end_badly(struct report_events *events, int pid, int code, const char *command)
+{
+    struct recorded_event end = event("exit", pid, 1001);
+
+    end.has_exit_code = true;
+    end.exit_code = code;
+    end.command = command;
+    report_events_add(events, &end, NULL);
+}
+
+static void failures_are_counted_by_program(void **state)
+{
+    (void)state;
+    struct recording recording = running();
+    struct report_events events;
+    struct report_group groups[4];
+    struct recorded_event birth = event("spawn", 10, 1000);
+    char command[64];
+
+    assert_int_equal(report_events_init(&events, &recording), 0);
+    report_events_add(&events, &birth, NULL);
+    end_badly(&events, 20, 2, "/bin/ls /nowhere");
+    for (int i = 0; i < 50; i++) {
+        (void)snprintf(command, sizeof(command), "/usr/bin/grep -q word%d", i);
+        end_badly(&events, 100 + i, i < 48 ? 1 : 2, command);
+    }
+    assert_false(events.root_failed);
+    end_badly(&events, 10, 3, "sh all.sh");
+    assert_true(events.root_failed);
+    assert_int_equal(report_groups_top(events.failing, groups, 4), 3);
+    assert_int_equal(groups[0].count, 50);
+    assert_string_equal(groups[0].whom, "grep");
+    assert_string_equal(groups[0].first, "/usr/bin/grep -q word0");
+    assert_string_equal(groups[1].whom, "ls");
+    assert_int_equal(report_groups_about(events.failures, "grep", groups, 4), 2);
+    assert_int_equal(groups[0].number, 1);
+    assert_int_equal(groups[0].count, 48);
+    assert_int_equal(groups[1].count, 2);
+    assert_int_equal(report_groups_about(events.failures, "cc", groups, 4), 0);
     report_events_fini(&events);
 }
 
@@ -332,9 +375,9 @@ static void groups_past_the_limit_are_only_counted(void **state)
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < REPORT_GROUPS_MAX + 10; i++) {
             (void)snprintf(name, sizeof(name), "command %d", i);
-            report_groups_count(groups, 1, NULL, name);
+            report_groups_count(groups, 1, NULL, name, NULL);
         }
-    report_groups_count(groups, 1, NULL, "command 3");
+    report_groups_count(groups, 1, NULL, "command 3", NULL);
     assert_int_equal(report_groups_size(groups), REPORT_GROUPS_MAX);
     assert_int_equal(report_groups_total(groups), 2 * (REPORT_GROUPS_MAX + 10) + 1);
     assert_int_equal(report_groups_top(groups, top, 2), 2);
@@ -356,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_summary_is_taken_as_it_stands),
         cmocka_unit_test(the_largest_ends_are_kept_in_order),
         cmocka_unit_test(lives_and_failures_and_the_busiest_second_are_told),
+        cmocka_unit_test(failures_are_counted_by_program),
         cmocka_unit_test(who_killed_the_command_is_told),
         cmocka_unit_test(a_program_is_the_last_part_of_the_first_word),
         cmocka_unit_test(hostile_times_and_endless_commands_do_no_harm),

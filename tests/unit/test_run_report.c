@@ -1,4 +1,6 @@
 /* How the page of a report is drawn, and what it advises. */
+#include <signal.h>
+
 #include "report_fixture.h"
 
 /* -- The page -- */
@@ -306,6 +308,75 @@ static void idle_cores_are_told_and_short_runs_are_left_alone(void **state)
     free(page);
 }
 
+static void a_run_that_was_cut_short_says_nothing_of_cores(void **state)
+{
+    (void)state;
+    struct recorded_field fields[] = {NUMBER("wall", 100), NUMBER("cpu_seconds", 110),
+                                      NUMBER("system.may_use.cpus", 8), NUMBER("exit_code", 137),
+                                      NUMBER("signal", 9)};
+    char *page = page_of(fields, COUNT(fields), 0);
+
+    assert_null(strstr(page, "request"));
+    free(page);
+    page = page_of(fields, COUNT(fields) - 1, 1); /* one of its processes was, for want of memory */
+    assert_null(strstr(page, "request"));
+    free(page);
+    page = page_of(fields, COUNT(fields) - 1, 0); /* it failed, but it came to its own end */
+    assert_non_null(strstr(page, "request 2"));
+    free(page);
+}
+
+static void a_failure_is_told_where_to_look(void **state)
+{
+    (void)state;
+    struct recorded_field fields[] = {TEXT("cause", "killed by SIGSEGV"), NUMBER("exit_code", 139),
+                                      TEXT("output_paths.stderr", "then/x_stderr"), TEXT("prefix", "now/x_"),
+                                      NUMBER("signal", SIGSEGV)};
+    char *page = page_of(fields, COUNT(fields), 0);
+
+    assert_non_null(strstr(page, "SIGSEGV is a fault of the program itself"));
+    assert_non_null(strstr(page, "See now/x_stderr, where"));
+    free(page);
+    fields[4].number = SIGTERM;
+    page = page_of(fields, COUNT(fields), 0);
+    assert_null(strstr(page, "fault of the program"));
+    free(page);
+    fields[1].number = 0;
+    page = page_of(fields, 4, 0);
+    assert_null(strstr(page, "captured"));
+    free(page);
+}
+
+static void an_oom_kill_of_the_command_is_said_once(void **state)
+{
+    (void)state;
+    struct recorded_field fields[] = {TEXT("cause", "killed by the OOM killer at its own limit of 64 MiB"),
+                                      NUMBER("exit_code", 137), NUMBER("signal", SIGKILL)};
+    char *page = page_of(fields, COUNT(fields), 0);
+
+    assert_non_null(strstr(page, "64 MiB; exit code 137\n"));
+    assert_null(strstr(page, "SIGKILL"));
+    free(page);
+}
+
+static void a_command_is_cut_to_what_is_left_of_the_line(void **state)
+{
+    (void)state;
+    struct report_page page = {0};
+    struct strbuf out = STRBUF_INIT;
+    struct report_section *section = report_section_add(&page, "one", "One");
+
+    (void)report_say_command(section, "failed",
+                             "2 of train: ", "/data/project/code/train --epochs 3 --seed 7");
+    (void)report_say_command(section, "", "1 with code 1: ", NULL);
+    report_page_text(&out, &page, 46, false);
+    assert_string_equal(strbuf_text(&out), "One\n"
+                                           "  failed  2 of train: …/train --epoch…--seed 7\n"
+                                           "          1 with code 1: (command not told)\n");
+    strbuf_fini(&out);
+    report_page_fini(&page);
+}
+
 static void nothing_to_say_is_nothing_said(void **state)
 {
     (void)state;
@@ -373,6 +444,10 @@ int main(void)
         cmocka_unit_test(methods_that_agree_are_a_line_and_others_a_table),
         cmocka_unit_test(a_run_killed_at_its_limit_is_told_to_begin_with_more),
         cmocka_unit_test(idle_cores_are_told_and_short_runs_are_left_alone),
+        cmocka_unit_test(a_run_that_was_cut_short_says_nothing_of_cores),
+        cmocka_unit_test(a_failure_is_told_where_to_look),
+        cmocka_unit_test(an_oom_kill_of_the_command_is_said_once),
+        cmocka_unit_test(a_command_is_cut_to_what_is_left_of_the_line),
         cmocka_unit_test(nothing_to_say_is_nothing_said),
     };
 

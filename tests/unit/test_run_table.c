@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/json_number.h"
+#include "view/command_line.h"
 #include "view/list/columns.h"
-#include "view/list/command_fit.h"
 #include "view/list/listing.h"
 #include "view/list/table.h"
 #include "view/list/text.h"
@@ -207,6 +207,29 @@ static void a_command_is_cut_so_that_what_ran_is_seen(void **state)
         assert_int_equal(taken, text_width(cases[i].expected, strlen(cases[i].expected)));
         assert_true(taken <= cases[i].width);
     }
+}
+
+static void a_script_on_a_command_line_is_one_line(void **state)
+{
+    static const char *const cases[][2] = {
+        {"python3 -c 'a = 1 \n\twhile a:\\x0a    b()\\x09\\x0a'", "python3 -c 'a = 1 while a: b() '"},
+        {"\n leading and trailing \r\n", "leading and trailing"},
+        {"two  blanks and \\x41 stay", "two  blanks and \\x41 stay"},
+        {"\033[2J", "\\x1b[2J"},
+        {"", ""},
+    };
+    struct strbuf line = STRBUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        strbuf_reset(&line);
+        text_one_line(&line, cases[i][0], strlen(cases[i][0]));
+        assert_string_equal(strbuf_text(&line), cases[i][1]);
+    }
+    strbuf_reset(&line);
+    text_one_line(&line, "cut\nshort", 4); /* no more than it was given */
+    assert_string_equal(strbuf_text(&line), "cut");
+    strbuf_fini(&line);
 }
 
 static void seconds_are_told_where_two_runs_share_a_minute(void **state)
@@ -428,6 +451,32 @@ static void a_group_says_where_values_are_missing_or_of_several_methods(void **s
     assert_non_null(strstr(table(0, false), "lost ×1"));
 }
 
+static void what_is_missing_makes_the_least_an_upper_bound(void **state)
+{
+    (void)state;
+    assert_int_equal(run_columns_add_named(&listing, "job", true, false, false), 0);
+    assert_int_equal(run_columns_add_named(&listing, "min_wall", true, false, false), 0);
+    add_run((struct run){"a", "x", START, 0, 5, 2, MIB, NULL, NULL, NULL, RECORDING_ENDED});
+    add_run((struct run){"a", "x", START, -1, -1, -1, -1, NULL, NULL, NULL, RECORDING_LOST});
+    assert_int_equal(run_listing_group(&listing, 0), 0);
+    assert_int_equal(listing.rows[0]->cells[1].bound, BOUND_UPPER);
+}
+
+static void a_group_with_runs_that_go_on_has_used_so_much_at_least(void **state)
+{
+    (void)state;
+    assert_int_equal(run_columns_add_group(&listing, "job", true), 0);
+    add_run((struct run){"a", "x", START, 0, 1, 2, MIB, NULL, NULL, NULL, RECORDING_ENDED});
+    add_run((struct run){"a", "x", START, -1, 3, 2, MIB, NULL, NULL, NULL, RECORDING_RUNNING});
+    add_run((struct run){"b", "x", START, 0, 1, 2, MIB, NULL, NULL, NULL, RECORDING_ENDED});
+    assert_int_equal(run_listing_group(&listing, 0), 0);
+    ptrdiff_t cpu = run_listing_column(&listing, "sum_cpu_seconds");
+    assert_int_equal(listing.rows[0]->cells[cpu].bound, BOUND_LOWER);
+    assert_string_equal(listing.rows[0]->cells[cpu].note, "so far; some of the runs go on");
+    assert_int_equal(listing.rows[1]->cells[cpu].bound, BOUND_NONE);
+    assert_non_null(strstr(table(0, false), "  running ×1  ≥3 s  ≥4 s"));
+}
+
 static void named_columns_of_a_group_are_folds(void **state)
 {
     (void)state;
@@ -560,6 +609,7 @@ int main(void)
         TEST(a_long_command_is_cut_to_the_screen),
         TEST(the_end_of_a_command_stays_where_it_tells_it_from_others),
         TEST(a_command_is_cut_so_that_what_ran_is_seen),
+        TEST(a_script_on_a_command_line_is_one_line),
         TEST(seconds_are_told_where_two_runs_share_a_minute),
         TEST(columns_are_left_out_for_the_command_and_named),
         TEST(a_row_is_broken_between_columns_on_the_narrowest_screens),
@@ -570,6 +620,8 @@ int main(void)
         TEST(rows_without_the_value_stand_last_either_way),
         TEST(ranks_of_a_job_fold_into_one_row),
         TEST(a_group_says_where_values_are_missing_or_of_several_methods),
+        TEST(what_is_missing_makes_the_least_an_upper_bound),
+        TEST(a_group_with_runs_that_go_on_has_used_so_much_at_least),
         TEST(named_columns_of_a_group_are_folds),
         TEST(csv_is_quoted_as_rfc_4180_wants_it),
         TEST(json_of_a_field_is_copied_or_becomes_a_text),

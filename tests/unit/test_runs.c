@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "store/run_files.h"
 #include "store/runs.h"
 
 static char folder[64];
@@ -119,6 +120,22 @@ static void any_file_of_a_run_and_its_prefix_name_it(void **state)
     add(at("r1_info.json"));
     add(at("r2_usage.json"));
     assert_string_equal(found(), "r1_info.json r2_info.json ");
+}
+
+static void the_name_of_a_file_leads_to_the_prefix(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "logs/r1_%s", run_file_names[i]);
+        assert_int_equal(run_prefix_length(path), strlen("logs/r1_"));
+        assert_int_equal(run_prefix_length(run_file_names[i]), 0);
+    }
+    assert_int_equal(run_prefix_length("r1_" RUN_DUCT_USAGE_NAME), 3);
+    assert_int_equal(run_prefix_length("r1_"), -1);
+    assert_int_equal(run_prefix_length("r1_info.json.bak"), -1);
+    assert_int_equal(run_prefix_length(""), -1);
 }
 
 static void globs_find_runs_and_files_of_runs(void **state)
@@ -229,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_folder_is_searched_with_all_below_it),
         TEST(any_file_of_a_run_and_its_prefix_name_it),
+        TEST(the_name_of_a_file_leads_to_the_prefix),
         TEST(globs_find_runs_and_files_of_runs),
         TEST(a_name_with_stars_that_is_there_is_no_glob),
         TEST(a_path_that_was_found_twice_stays_once),

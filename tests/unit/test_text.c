@@ -308,6 +308,29 @@ static void the_end_of_a_text_is_known(void **state)
     assert_false(text_ends_with("info.jsonl", "info.json"));
 }
 
+static void csv_is_quoted_only_where_needed(void **state)
+{
+    static const char *const cells[][2] = {
+        {"", ""},
+        {"plain text", "plain text"},
+        {"a,b", "\"a,b\""},
+        {"\"", "\"\"\"\""},
+        {"say \"x\"!", "\"say \"\"x\"\"!\""},
+        {"two\nlines", "\"two\nlines\""},
+        {" x", "\" x\""},
+        {"x ", "\"x \""},
+    };
+    struct strbuf out = STRBUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+        strbuf_reset(&out);
+        text_csv(&out, cells[i][0]);
+        assert_string_equal(strbuf_text(&out), cells[i][1]);
+    }
+    strbuf_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +341,7 @@ int main(void)
         cmocka_unit_test(control_and_invalid_bytes_are_shown),
         cmocka_unit_test(errors_are_one_printable_line),
         cmocka_unit_test(shell_quotes_stand_where_needed),
+        cmocka_unit_test(csv_is_quoted_only_where_needed),
         cmocka_unit_test(a_shell_reads_back_every_byte),
         cmocka_unit_test(distance_counts_edits),
         cmocka_unit_test(distance_of_long_names_is_bounded_in_work),

@@ -56,6 +56,13 @@ static void colours_and_the_bytes_of_a_character_take_no_column(void **state)
     wraps_to("\033[32mab\033[0m \xc2\xb5s cd", 1, 7, "\033[32mab\033[0m \xc2\xb5s\n cd");
 }
 
+static void wide_characters_take_two_columns(void **state)
+{
+    (void)state;
+    wraps_to("\u65e5\u672c \u8a9e", 1, 7, "\u65e5\u672c \u8a9e");
+    wraps_to("\u65e5\u672c \u8a9e", 1, 6, "\u65e5\u672c\n \u8a9e");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -65,6 +72,7 @@ int main(void)
         cmocka_unit_test(a_word_wider_than_the_screen_is_left_whole),
         cmocka_unit_test(without_a_width_nothing_is_broken),
         cmocka_unit_test(colours_and_the_bytes_of_a_character_take_no_column),
+        cmocka_unit_test(wide_characters_take_two_columns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,27 +116,22 @@ static int parse_field(struct parser *parser, const char **out)
     return 0;
 }
 
-static bool accept_operator(struct parser *parser, enum filter_operator *out)
+/* Takes the sign of a comparison or of a match. */
+static bool accept_relation(struct parser *parser, enum relation *out, bool *match)
 {
-    static const struct {
-        const char *sign;
-        enum filter_operator operator;
-    } signs[] = {
-        {"==", FILTER_EQUAL},    {"=~", FILTER_MATCH},      {"!=", FILTER_NOT_EQUAL},
-        {"!~", FILTER_NO_MATCH}, {"<=", FILTER_LESS_EQUAL}, {">=", FILTER_GREATER_EQUAL},
-        {"<", FILTER_LESS},      {">", FILTER_GREATER},     {"=", FILTER_EQUAL},
-    };
-
     skip_blanks(parser);
-    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-        size_t length = strlen(signs[i].sign);
-        if (strncmp(parser->at, signs[i].sign, length) != 0)
-            continue;
-        parser->at += length;
-        *out = signs[i].operator;
+    *match = strncmp(parser->at, "=~", 2) == 0 || strncmp(parser->at, "!~", 2) == 0;
+    if (*match) {
+        *out = *parser->at == '=' ? RELATION_EQUAL : RELATION_DIFFERENT;
+        parser->at += 2;
         return true;
     }
-    return false;
+
+    const char *behind = relation_scan(parser->at, parser->end, out);
+
+    if (behind)
+        parser->at = behind;
+    return behind != NULL;
 }
 
 /* A text in quotes; a doubled quote is one of its characters. */
@@ -241,35 +236,33 @@ static int compile_regex(struct parser *parser, struct filter_node *node)
     return 0;
 }
 
-/* What the field's name alone tells. */
+/* What the field's name alone tells; a match takes any field. */
 static int check_known(struct parser *parser, const struct filter_node *node)
 {
-    const struct filter_known *known = filter_known_field(node->field);
+    struct filter_known known;
 
+    if (node->regex || !filter_known_field(node->field, &known))
+        return 0;
     *parser->place = node->value.place;
-    if (!known)
-        return 0;
-    int code = filter_check(node, known->kind, known->unit, known->is_time, parser->error);
-    if (code < 0 || !known->words || node->regex)
+    int code = filter_check(node, known.kind, known.unit, known.is_time, parser->error);
+    if (code < 0 || !known.words || filter_is_word_of(known.words, node->value.text))
         return code;
-    if (filter_is_word_of(known->words, node->value.text))
-        return 0;
     return error_set(parser->error, -EINVAL, "%s is never '%s'; it is one of %s", node->field,
-                     node->value.text, known->words);
+                     node->value.text, known.words);
 }
 
-/* FIELD, or FIELD OPERATOR VALUE. */
+/* FIELD, or FIELD RELATION VALUE. */
 static int parse_comparison(struct parser *parser, size_t *out)
 {
-    struct filter_node node = {.kind = FILTER_FIELD, .place = (size_t)(parser->at - parser->text)};
+    struct filter_node node = {.kind = FILTER_FIELD};
+    bool match;
 
     if (parser->at == parser->end)
         return FAIL(parser, parser->at, "the expression ends where a field is expected");
     if (!is_name_start(*parser->at))
         return FAIL(parser, parser->at, "a comparison begins with a field: peak_memory > 2GiB");
     int code = parse_field(parser, &node.field);
-    if (code == 0 && accept_operator(parser, &node.operator)) {
-        bool match = node.operator== FILTER_MATCH || node.operator== FILTER_NO_MATCH;
+    if (code == 0 && accept_relation(parser, &node.relation, &match)) {
         node.kind = FILTER_COMPARISON;
         code = parse_value(parser, match, &node.value);
         if (code == 0 && match)

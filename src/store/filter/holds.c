@@ -35,24 +35,6 @@ static bool is_there(const struct recorded_field *field)
     return false;
 }
 
-static bool by_order(enum filter_operator operator, int order)
-{
-    switch (operator) {
-    case FILTER_EQUAL:
-        return order == 0;
-    case FILTER_NOT_EQUAL:
-        return order != 0;
-    case FILTER_LESS:
-        return order < 0;
-    case FILTER_LESS_EQUAL:
-        return order <= 0;
-    case FILTER_GREATER:
-        return order > 0;
-    default:
-        return order >= 0;
-    }
-}
-
 static int order_of(double a, double b)
 {
     return (a > b) - (a < b);
@@ -84,7 +66,7 @@ static int matches(const struct filter_node *node, const struct recorded_field *
 
     if (code == REG_ESPACE)
         return no_memory(error);
-    return (code == 0) == (node->operator== FILTER_MATCH);
+    return (code == 0) == (node->relation == RELATION_EQUAL);
 }
 
 static int compare_number(const struct filter_node *node, const struct recorded_field *field)
@@ -92,31 +74,30 @@ static int compare_number(const struct filter_node *node, const struct recorded_
     const struct filter_value *value = &node->value;
 
     if (value->is_time && !value->is_quantity)
-        return by_order(node->operator, order_in_time(field->number, value->time));
+        return relation_holds(node->relation, order_in_time(field->number, value->time));
     /* 5% of a plain share is 0.05 */
     double wanted = value->quantity.unit == UNIT_PERCENT && field->unit == UNIT_NONE
                         ? value->quantity.value / 100
                         : value->quantity.value;
-    return by_order(node->operator, order_of(field->number, wanted));
+    return relation_holds(node->relation, order_of(field->number, wanted));
 }
 
 static int compare_text(const struct filter_node *node, const struct recorded_field *field,
                         struct metron_error *error)
 {
     const struct filter_value *value = &node->value;
-    bool ordered = node->operator!= FILTER_EQUAL && node->operator!= FILTER_NOT_EQUAL;
     double instant;
     char *end;
 
     if (value->is_time && recording_parse_time(field->text, &instant))
-        return by_order(node->operator, order_in_time(instant, value->time));
-    if (!ordered || value->quoted || !value->is_quantity)
-        return by_order(node->operator, strcmp(field->text, value->text));
+        return relation_holds(node->relation, order_in_time(instant, value->time));
+    if (!relation_is_ordered(node->relation) || value->quoted || !value->is_quantity)
+        return relation_holds(node->relation, strcmp(field->text, value->text));
     double number = strtod(field->text, &end);
     if (end == field->text || *end || !isfinite(number))
         return error_set(error, -EINVAL, "%s is the text '%.40s', which is no number to compare with %s",
                          node->field, field->text, value->text);
-    return by_order(node->operator, order_of(number, value->quantity.value));
+    return relation_holds(node->relation, order_of(number, value->quantity.value));
 }
 
 static int compare_boolean(const struct filter_node *node, const struct recorded_field *field)
@@ -124,7 +105,7 @@ static int compare_boolean(const struct filter_node *node, const struct recorded
     const char *text = node->value.text;
     bool wanted = strcmp(text, "true") == 0 || strcmp(text, "yes") == 0 || strcmp(text, "1") == 0;
 
-    return ((field->number != 0) == wanted) == (node->operator== FILTER_EQUAL);
+    return ((field->number != 0) == wanted) == (node->relation == RELATION_EQUAL);
 }
 
 /* An instant, however the file writes it: con-duct has a number where metron has a text. */
@@ -143,15 +124,16 @@ static int compare(const struct filter_node *node, const struct recording *recor
                    struct metron_error *error)
 {
     const struct recorded_field *field = recording_field(recording, node->field);
-    const struct filter_known *known = filter_known_field(node->field);
+    struct filter_known known;
     double instant;
 
     if (!field)
         return 0;
     if (node->regex)
         return matches(node, field, error);
-    if (known && known->is_time && node->value.is_time && field_instant(recording, field, &instant))
-        return by_order(node->operator, order_in_time(instant, node->value.time));
+    if (node->value.is_time && filter_known_field(node->field, &known) && known.is_time &&
+        field_instant(recording, field, &instant))
+        return relation_holds(node->relation, order_in_time(instant, node->value.time));
     int code = filter_check(node, field->kind, field->unit, false, error);
     if (code < 0)
         return code;

@@ -8,17 +8,7 @@
 #include "base/arena.h"
 #include "store/filter/filter.h"
 #include "store/quantity.h"
-
-enum filter_operator {
-    FILTER_EQUAL,
-    FILTER_NOT_EQUAL,
-    FILTER_LESS,
-    FILTER_LESS_EQUAL,
-    FILTER_GREATER,
-    FILTER_GREATER_EQUAL,
-    FILTER_MATCH,
-    FILTER_NO_MATCH,
-};
+#include "store/relation.h"
 
 /* An instant, a minute or a day. */
 struct filter_time {
@@ -41,10 +31,9 @@ struct filter_node {
     enum filter_kind kind;
     size_t left, right; /* indexes; of FILTER_NOT only left */
     const char *field;
-    size_t place;
-    enum filter_operator operator;
+    enum relation relation; /* of a match: equal, or different for !~ */
     struct filter_value value;
-    regex_t *regex; /* of a match */
+    regex_t *regex; /* of a match; else NULL */
 };
 
 struct filter {
@@ -62,20 +51,20 @@ bool filter_time_parse(const char *text, struct filter_time *out);
 /* Why a regular expression may not be compiled (static text), or NULL. */
 const char *filter_regex_trouble(const char *text);
 
-/* What a recording is sure to have in a field of this name, for errors before any is read. */
+/* What a recording is sure to have in a field of some name, for errors before any is read. */
 struct filter_known {
-    const char *field;
     enum field_kind kind;
     enum unit unit;
     bool is_time;
     const char *words; /* all that a text can be, separated by ", "; NULL: anything */
 };
-const struct filter_known *filter_known_field(const char *field);
+/* False: that is not known before. */
+bool filter_known_field(const char *field, struct filter_known *out);
 /* Whether a word is one of a list that is separated by commas and blanks. */
 bool filter_is_word_of(const char *words, const char *word);
 
-/* Whether a field of this kind and unit can be compared as the node asks: 0 or -EINVAL. `is_time`: it is an
- * instant. */
+/* Whether a field of this kind and unit can be compared as the node asks, which is no match: 0 or -EINVAL.
+ * `is_time`: it is an instant. */
 int filter_check(const struct filter_node *node, enum field_kind kind, enum unit unit, bool is_time,
                  struct metron_error *error);
 

@@ -95,43 +95,39 @@ bool filter_time_parse(const char *text, struct filter_time *out)
     return true;
 }
 
-/* NAME_source, NAME_note, NAME_bound of an alias. */
-static const struct filter_known *known_part(const char *field)
+/* The fields that are no aliases but stand in every recording. */
+static bool known_by_schema(const char *field, struct filter_known *out)
 {
-    static const char *const aliases[] = {"wall_", "cpu_seconds_", "peak_memory_", "processes_"};
-    static const struct filter_known parts[] = {
-        {"source", FIELD_TEXT, UNIT_NONE, false, NULL},
-        {"note", FIELD_TEXT, UNIT_NONE, false, NULL},
-        {"bound", FIELD_TEXT, UNIT_NONE, false, "lower, upper, estimate"},
+    static const struct {
+        const char *field;
+        struct filter_known known;
+    } fields[] = {
+        {"wall_clock_time", {FIELD_NUMBER, UNIT_SECONDS, false, NULL}},
+        {"exit_code", {FIELD_NUMBER, UNIT_COUNT, false, NULL}},
+        {"start_time", {FIELD_TEXT, UNIT_NONE, true, NULL}},
+        {"end_time", {FIELD_TEXT, UNIT_NONE, true, NULL}},
+        {"status", {FIELD_TEXT, UNIT_NONE, false, "ended, running, lost"}},
     };
 
-    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-        size_t length = strlen(aliases[i]);
-        for (size_t j = 0; j < sizeof(parts) / sizeof(parts[0]); j++)
-            if (strncmp(aliases[i], field, length) == 0 && strcmp(parts[j].field, field + length) == 0)
-                return &parts[j];
-    }
-    return NULL;
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (strcmp(fields[i].field, field) == 0) {
+            *out = fields[i].known;
+            return true;
+        }
+    return false;
 }
 
-const struct filter_known *filter_known_field(const char *field)
+bool filter_known_field(const char *field, struct filter_known *out)
 {
-    static const struct filter_known known[] = {
-        {"wall", FIELD_NUMBER, UNIT_SECONDS, false, NULL},
-        {"wall_clock_time", FIELD_NUMBER, UNIT_SECONDS, false, NULL},
-        {"cpu_seconds", FIELD_NUMBER, UNIT_SECONDS, false, NULL},
-        {"peak_memory", FIELD_NUMBER, UNIT_BYTES, false, NULL},
-        {"processes", FIELD_NUMBER, UNIT_COUNT, false, NULL},
-        {"exit_code", FIELD_NUMBER, UNIT_COUNT, false, NULL},
-        {"start_time", FIELD_TEXT, UNIT_NONE, true, NULL},
-        {"end_time", FIELD_TEXT, UNIT_NONE, true, NULL},
-        {"status", FIELD_TEXT, UNIT_NONE, false, "ended, running, lost"},
-    };
+    const struct recorded_alias *alias = recorded_alias_named(field);
+    const char *part = recorded_alias_part(field);
 
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(known[i].field, field) == 0)
-            return &known[i];
-    return known_part(field);
+    if (alias)
+        *out = (struct filter_known){.kind = FIELD_NUMBER, .unit = alias->unit};
+    else if (part)
+        *out = (struct filter_known){.kind = FIELD_TEXT,
+                                     .words = strcmp(part, "bound") == 0 ? "lower, upper, estimate" : NULL};
+    return alias || part || known_by_schema(field, out);
 }
 
 bool filter_is_word_of(const char *words, const char *word)
@@ -215,17 +211,14 @@ static int check_text(const struct filter_node *node, bool is_time, struct metro
 int filter_check(const struct filter_node *node, enum field_kind kind, enum unit unit, bool is_time,
                  struct metron_error *error)
 {
-    bool ordered = node->operator!= FILTER_EQUAL && node->operator!= FILTER_NOT_EQUAL;
-
-    if (node->operator== FILTER_MATCH || node->operator== FILTER_NO_MATCH)
-        return 0;
     switch (kind) {
     case FIELD_NUMBER:
         return check_number(node, unit, is_time, error);
     case FIELD_TEXT:
         return check_text(node, is_time, error);
     case FIELD_BOOLEAN:
-        if (ordered || !filter_is_word_of("true, false, yes, no, 1, 0", node->value.text))
+        if (relation_is_ordered(node->relation) ||
+            !filter_is_word_of("true, false, yes, no, 1, 0", node->value.text))
             return error_set(error, -EINVAL, "%s is true or false: compare it by == or != with one of these",
                              node->field);
         return 0;

@@ -199,21 +199,13 @@ static bool is_value(struct json_pieces *pieces, const struct json_text *text)
 static int complain(struct json_pieces *pieces, struct metron_error *error)
 {
     const struct json_reader *reader = &pieces->reader;
-    size_t line = pieces->line, column = 1;
-    const char *at = reader->begin;
+    size_t line, column;
 
     if (reader->scratch.failed)
         return error_set(error, -ENOMEM, "%s: no memory to read it", pieces->name);
-    for (; at < reader->failed_at; at++) {
-        if (*at == '\n') {
-            line++;
-            column = 1;
-        } else if (((unsigned char)*at & 0xC0) != 0x80) {
-            column++;
-        }
-    }
-    return error_set(error, -EBADMSG, "%s: line %zu, column %zu: %s", pieces->name, line, column,
-                     reader->complaint);
+    json_reader_place(reader, &line, &column);
+    return error_set(error, -EBADMSG, "%s: line %zu, column %zu: %s", pieces->name, pieces->line - 1 + line,
+                     column, reader->complaint);
 }
 
 /* -- What it is -- */

@@ -159,6 +159,14 @@ size_t line_reader_damaged(const struct line_reader *reader, size_t *first_line)
     return reader->damaged;
 }
 
+bool line_reader_tell_damage(const char *path, size_t count, size_t first_line, struct metron_error *out)
+{
+    if (count > 0)
+        (void)error_set(out, -EBADMSG, "%s: %zu damaged line%s passed over, %sline %zu", path, count,
+                        count == 1 ? "" : "s", count == 1 ? "" : "the first is ", first_line);
+    return count > 0;
+}
+
 void line_reader_fini(struct line_reader *reader)
 {
     if (reader->fd >= 0) {

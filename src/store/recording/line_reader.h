@@ -39,6 +39,9 @@ int line_reader_next_filled(struct line_reader *reader, struct json_text *line);
 void line_reader_count_damage(struct line_reader *reader);
 /* How many were; the number of the first in *first_line (may be NULL). */
 size_t line_reader_damaged(const struct line_reader *reader, size_t *first_line);
+/* The same in words, for whoever read the file: "PATH: 2 damaged lines passed over, the first is line 7".
+ * False: there were none, and *out is as it was. */
+bool line_reader_tell_damage(const char *path, size_t count, size_t first_line, struct metron_error *out);
 void line_reader_fini(struct line_reader *reader);
 
 #endif

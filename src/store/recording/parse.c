@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "store/recording/duct.h"
 #include "store/recording/fields.h"
 #include "store/recording/reader.h"
 #include "store/recording/words.h"
+#include "store/run_files.h"
 
 /* Objects below this depth are kept as they stand. */
 #define FLATTEN_DEPTH 6
@@ -334,18 +334,30 @@ static void keep_keys(struct parser *parser)
 
 /* -- The whole -- */
 
-/* Where the other files lie: beside info.json, whatever it says, because folders are moved. */
-static const char *sibling(struct recording *out, const char *name)
+/* Where another file lies: beside info.json, whatever that says, because folders are moved. */
+static const char *sibling(struct parser *parser, const char *name)
 {
-    static const char suffix[] = "info.json";
-    size_t length = strlen(out->path);
+    struct recording *out = parser->out;
+    ptrdiff_t length = run_prefix_length(out->path);
 
-    if (!text_ends_with(out->path, suffix))
+    if (length < 0)
         return NULL;
 
-    char *path = arena_printf(&out->arena, "%.*s%s", (int)(length - (sizeof(suffix) - 1)), out->path, name);
+    char *path = arena_printf(&out->arena, "%.*s%s", (int)length, out->path, name);
 
+    parser->fields.no_memory |= !path;
     return path && access(path, F_OK) == 0 ? path : NULL;
+}
+
+static void find_files(struct parser *parser)
+{
+    struct recording *out = parser->out;
+
+    out->usage_path = sibling(parser, run_file_names[RUN_USAGE]);
+    if (out->kind == RECORDING_METRON)
+        out->events_path = sibling(parser, run_file_names[RUN_EVENTS]);
+    else if (!out->usage_path)
+        out->usage_path = sibling(parser, RUN_DUCT_USAGE_NAME);
 }
 
 static int conclude(struct parser *parser, const struct recording_wish *wish, struct metron_error *error)
@@ -355,11 +367,8 @@ static int conclude(struct parser *parser, const struct recording_wish *wish, st
 
     if (code < 0)
         return code;
-    out->usage_path = sibling(out, "usage.jsonl");
-    if (out->kind == RECORDING_METRON)
-        out->events_path = sibling(out, "events.jsonl");
-    else if (!out->usage_path)
-        out->usage_path = sibling(out, "usage.json");
+    if (!wish->info_only || recording_says_running(&parser->fields))
+        find_files(parser);
     keep_keys(parser);
     recording_conclude(out, &parser->fields, wish);
     recording_label(out, &parser->fields);

@@ -11,26 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/strbuf.h"
 #include "base/text.h"
-
-#define INFO "info.json"
-
-/* The length of `path` without the name of a file of a run; 0 and *found = false: it has none. */
-static size_t prefix_length(const char *path, bool *found)
-{
-    static const char *const names[] = {INFO,           "usage.jsonl", "usage.json",
-                                        "events.jsonl", "stdout",      "stderr"};
-    size_t length = strlen(path);
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (text_ends_with(path, names[i])) {
-            *found = true;
-            return length - strlen(names[i]);
-        }
-    *found = false;
-    return 0;
-}
+#include "store/run_files.h"
 
 /* A folder that is no prefix itself, but holds one run. */
 static int find_only_run(const char *folder, struct strbuf *info, struct metron_error *error)
@@ -42,41 +24,42 @@ static int find_only_run(const char *folder, struct strbuf *info, struct metron_
         return error_set(error, -errno, "%s: %s", folder, strerror(errno));
     /* cppcheck-suppress readdirCalled ; a stream of our own */
     for (struct dirent *entry; (entry = readdir(entries));) {
-        if (!text_ends_with(entry->d_name, INFO))
+        if (!text_ends_with(entry->d_name, RUN_INFO_NAME))
             continue;
         if (count++ == 0) {
             strbuf_reset(info);
-            strbuf_addf(info, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", entry->d_name);
+            strbuf_addf(info, "%s%s%s", folder, text_ends_with(folder, "/") ? "" : "/", entry->d_name);
         }
     }
     (void)closedir(entries);
     if (count == 1)
-        return 0;
+        return info->failed ? error_set(error, -ENOMEM, "%s: no memory to read it", folder) : 0;
     if (count == 0)
-        return error_set(error, -ENOENT, "%s: no run in this folder: nothing in it ends in " INFO, folder);
+        return error_set(error, -ENOENT, "%s: no run in this folder: nothing in it ends in " RUN_INFO_NAME,
+                         folder);
     return error_set(error, -ENOENT, "%s: %zu runs in this folder; name one of them", folder, count);
 }
 
-/* The info.json that is meant by `path`. */
-static int resolve(const char *path, struct strbuf *info, struct metron_error *error)
+int recording_find(const char *path, struct strbuf *info, struct metron_error *error)
 {
     struct stat status;
-    bool of_run;
-    size_t prefix = prefix_length(path, &of_run);
+    ptrdiff_t prefix = run_prefix_length(path);
     bool there = stat(path, &status) == 0;
 
     if (!there && errno != ENOENT && errno != ENOTDIR)
         return error_set(error, -errno, "%s: %s", path, strerror(errno));
     if (there && S_ISDIR(status.st_mode)) {
-        strbuf_addf(info, "%s%s" INFO, path, path[strlen(path) - 1] == '/' ? "" : "/");
-        return access(strbuf_text(info), F_OK) == 0 ? 0 : find_only_run(path, info, error);
-    }
-    if (of_run) {
-        strbuf_add(info, path, prefix);
-        strbuf_adds(info, INFO);
+        strbuf_addf(info, "%s%s" RUN_INFO_NAME, path, text_ends_with(path, "/") ? "" : "/");
+        if (!info->failed && access(strbuf_text(info), F_OK) < 0)
+            return find_only_run(path, info, error);
+    } else if (prefix >= 0) {
+        strbuf_add(info, path, (size_t)prefix);
+        strbuf_adds(info, RUN_INFO_NAME);
     } else {
-        strbuf_addf(info, "%s%s", path, there ? "" : INFO);
+        strbuf_addf(info, "%s%s", path, there ? "" : RUN_INFO_NAME);
     }
+    if (info->failed)
+        return error_set(error, -ENOMEM, "%s: no memory to read it", path);
     if (access(strbuf_text(info), F_OK) == 0)
         return 0;
     if (there)
@@ -85,8 +68,7 @@ static int resolve(const char *path, struct strbuf *info, struct metron_error *e
     return error_set(error, -ENOENT, "%s: there is no such run: no %s", path, strbuf_text(info));
 }
 
-/* Reads a regular file whole. Its size is known beforehand, so this is one read and one more that finds the
- * end. */
+/* Reads a regular file whole. Its size is known beforehand, so this is one read. */
 static int read_file(const char *path, struct strbuf *out, struct metron_error *error)
 {
     struct stat status;
@@ -111,12 +93,12 @@ static int read_file(const char *path, struct strbuf *out, struct metron_error *
 
         ssize_t count = read(fd, out->data + out->length, out->capacity - out->length - 1);
 
-        if (count == 0)
-            break;
         if (count > 0)
             out->length += (size_t)count;
-        else if (errno != EINTR)
+        else if (count < 0 && errno != EINTR)
             code = error_set(error, -errno, "%s: %s", path, strerror(errno));
+        if (count == 0 || out->length == (size_t)status.st_size)
+            break;
     }
     (void)close(fd);
     if (code == -EFBIG)
@@ -131,27 +113,22 @@ int recording_read(const char *path, const struct recording_wish *wish, struct r
                    struct metron_error *error)
 {
     struct strbuf info = STRBUF_INIT, bytes = STRBUF_INIT;
-    int code;
+    const char *file = path;
+    int code = 0;
 
     *out = (struct recording){0};
     if (path[0] == '\0')
         return error_set(error, -ENOENT, "an empty path names no run");
-    code = text_ends_with(path, INFO) ? 1 : resolve(path, &info, error);
-    if (code < 0)
-        goto out;
-    if (info.failed) {
-        code = error_set(error, -ENOMEM, "%s: no memory to read it", path);
-        goto out;
+    if (!text_ends_with(path, RUN_INFO_NAME)) { /* most are told exactly */
+        code = recording_find(path, &info, error);
+        file = strbuf_text(&info);
     }
-
-    const char *file = code == 1 ? path : strbuf_text(&info);
-
-    code = read_file(file, &bytes, error);
+    if (code == 0)
+        code = read_file(file, &bytes, error);
     if (code == 0 && bytes.length == 0)
         code = error_set(error, -EBADMSG, "%s: empty: nothing was recorded, or it was lost", file);
     if (code == 0)
         code = recording_parse(bytes.data, bytes.length, file, wish, out, error);
-out:
     strbuf_fini(&info);
     strbuf_fini(&bytes);
     return code;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "schema/recording.h"
 
 /* An info.json is not larger than this. */
@@ -20,8 +21,8 @@ struct recorder {
     const char *boot_id, *hostname; /* NULL: not told */
     pid_t pid;
     uint64_t start_ticks;
-    double last_sign;  /* unix seconds: its newest record, else its start; 0: unknown */
-    double record_gap; /* seconds between its last two records; 0: unknown */
+    double start_wall;      /* unix seconds; 0: unknown */
+    const char *usage_path; /* where its newest record stands; NULL: there is none */
 };
 
 /* Whether it still lives: the same boot, pid and start; or on another machine, by its last sign. */
@@ -33,14 +34,20 @@ struct recording_wish {
     const char *const *fields;
     bool parts;            /* NAME_source, NAME_note and NAME_bound of the aliases are fields as well */
     bool keys;             /* the registry: recording.keys */
+    bool info_only;        /* no other file is looked for: no usage_path and events_path of one that ended */
+    bool so_far;           /* cpu_seconds and peak_memory of a running one, by the end of its usage.jsonl */
     recorder_lives *lives; /* NULL: one that says that it runs is believed */
     void *context;
     double now; /* unix seconds, for the wall time of running ones; 0: they have none */
 };
 
-/* `path` is an info.json, another file of the same run, or its prefix (".metron/logs/2026…_", or a folder
- * that is one). 0; -ENOENT: there is no run; -EBADMSG: damaged, empty or another program's (with the place);
- * -ENOTSUP: a schema that this metron does not know; -EFBIG; others of the file. On failure *out is empty. */
+/* The info.json that `path` means, in *info: `path` is an info.json, another file of the same run, or its
+ * prefix (".metron/logs/2026…_", or a folder that is one or holds one run). 0; -ENOENT: there is no run;
+ * others of the file system. */
+int recording_find(const char *path, struct strbuf *info, struct metron_error *error);
+/* Reads the run that `path` means, as above. 0; -ENOENT: there is no run; -EBADMSG: damaged, empty or another
+ * program's (with the place); -ENOTSUP: a schema that this metron does not know; -EFBIG; others of the file.
+ * On failure *out is empty. */
 int recording_read(const char *path, const struct recording_wish *wish, struct recording *out,
                    struct metron_error *error);
 /* The same from bytes, for tests and fuzzing; paths are taken to lie beside `path`. */

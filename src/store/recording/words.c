@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "store/recorder_sign.h"
 #include "store/recording/duct.h"
+#include "store/recording/so_far.h"
+#include "store/run_files.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -113,12 +114,17 @@ static double start_of(const struct field_list *list)
     return number && number->number > 0 && number->number < year_10000 ? number->number : 0;
 }
 
-static enum recording_status status_of(const struct recording *recording, const struct field_list *list,
-                                       const struct recording_wish *wish)
+bool recording_says_running(const struct field_list *list)
 {
     const char *status = find_text(list, "status");
 
-    if (!status || strcmp(status, "running") != 0)
+    return status && strcmp(status, "running") == 0;
+}
+
+static enum recording_status status_of(const struct recording *recording, const struct field_list *list,
+                                       const struct recording_wish *wish)
+{
+    if (!recording_says_running(list))
         return RECORDING_ENDED;
 
     const struct recorded_field *pid = find(list, "recorder.pid", FIELD_NUMBER);
@@ -132,44 +138,49 @@ static enum recording_status status_of(const struct recording *recording, const 
         !(ticks->number >= 0 && ticks->number < 0x1p63))
         return RECORDING_LOST;
 
-    struct recorder_sign sign = {.newest = recording->start_wall};
-    if (recording->usage_path && !recorder_sign_read(recording->usage_path, &sign))
-        sign.newest = recording->start_wall;
     const struct recorder recorder = {
         .boot_id = boot,
         .hostname = find_text(list, "system.hostname"),
         .pid = (pid_t)pid->number,
         .start_ticks = (uint64_t)ticks->number,
-        .last_sign = sign.newest,
-        .record_gap = sign.gap,
+        .start_wall = recording->start_wall,
+        .usage_path = recording->usage_path,
     };
     return wish->lives(wish->context, &recorder) ? RECORDING_RUNNING : RECORDING_LOST;
 }
 
-static void add_headline(struct field_list *list, const char *name, const char *value_name,
-                         const char *source_name, const char *note_name, enum unit unit)
+/* What the headline answers, with its method. */
+static void add_headline(struct field_list *list, const struct recorded_alias *alias)
 {
+    char value_name[64], source_name[64], note_name[64];
+
+    (void)snprintf(value_name, sizeof(value_name), "headline.%s.value", alias->headline);
+    (void)snprintf(source_name, sizeof(source_name), "headline.%s.source", alias->headline);
+    (void)snprintf(note_name, sizeof(note_name), "headline.%s.note", alias->headline);
+
     const struct recorded_field *value = find(list, value_name, FIELD_NUMBER);
 
     if (!value)
         return;
 
-    struct recorded_field alias = {.name = name,
+    struct recorded_field field = {.name = alias->name,
                                    .kind = FIELD_NUMBER,
-                                   .unit = unit,
+                                   .unit = alias->unit,
                                    .number = value->number,
                                    .source = find_text(list, source_name),
                                    .note = find_text(list, note_name)};
 
-    if (!alias.source)
-        alias.source = value->name;
-    field_list_add(list, &alias);
+    if (!field.source)
+        field.source = value->name;
+    field_list_add(list, &field);
 }
 
 static void add_wall(const struct recording *recording, struct field_list *list, double now)
 {
     const struct recorded_field *wall = find(list, "wall_clock_time", FIELD_NUMBER);
-    struct recorded_field alias = {.name = "wall", .kind = FIELD_NUMBER, .unit = UNIT_SECONDS};
+    struct recorded_field alias = {.name = recorded_aliases[ALIAS_WALL].name,
+                                   .kind = FIELD_NUMBER,
+                                   .unit = recorded_aliases[ALIAS_WALL].unit};
 
     if (wall) {
         alias.number = wall->number;
@@ -188,15 +199,14 @@ static void add_wall(const struct recording *recording, struct field_list *list,
 static void add_texts(const struct recording *recording, struct field_list *list)
 {
     static const char *const names[] = {"ended", "running", "lost"};
-    static const char suffix[] = "info.json";
-    size_t length = strlen(recording->path);
+    ptrdiff_t length = run_prefix_length(recording->path);
 
     field_list_add(list, &(struct recorded_field){
                              .name = "status", .kind = FIELD_TEXT, .text = names[recording->status]});
-    if (!text_ends_with(recording->path, suffix))
+    if (length < 0)
         return;
 
-    char *prefix = field_text_copy(list->arena, recording->path, length - (sizeof(suffix) - 1));
+    char *prefix = field_text_copy(list->arena, recording->path, (size_t)length);
 
     if (!prefix)
         list->no_memory = true;
@@ -217,17 +227,16 @@ static void add_part(struct field_list *list, const char *alias, const char *par
 /* What goes with an alias, as fields that can be listed and asked for. */
 static void add_parts(struct field_list *list)
 {
-    static const char *const aliases[] = {"wall", "cpu_seconds", "peak_memory", "processes"};
-
-    for (size_t i = 0; i < COUNT(aliases); i++) {
-        const struct recorded_field *alias = find(list, aliases[i], FIELD_NUMBER);
+    for (size_t i = 0; i < ALIAS_COUNT; i++) {
+        const char *name = recorded_aliases[i].name;
+        const struct recorded_field *alias = find(list, name, FIELD_NUMBER);
         if (!alias)
             continue;
         /* The list may move when it grows. */
         const char *source = alias->source, *note = alias->note;
-        add_part(list, aliases[i], "source", source);
-        add_part(list, aliases[i], "note", note);
-        add_part(list, aliases[i], "bound", bound_name(recording_bound(note)));
+        add_part(list, name, "source", source);
+        add_part(list, name, "note", note);
+        add_part(list, name, "bound", bound_name(recording_bound(note)));
     }
 }
 
@@ -235,24 +244,57 @@ static void add_numbers(const struct recording *recording, struct field_list *li
 {
     add_wall(recording, list, now);
     if (recording->kind == RECORDING_METRON) {
-        add_headline(list, "cpu_seconds", "headline.cpu_seconds.value", "headline.cpu_seconds.source",
-                     "headline.cpu_seconds.note", UNIT_SECONDS);
-        add_headline(list, "peak_memory", "headline.peak_memory_bytes.value",
-                     "headline.peak_memory_bytes.source", "headline.peak_memory_bytes.note", UNIT_BYTES);
-        add_headline(list, "processes", "headline.processes.value", "headline.processes.source",
-                     "headline.processes.note", UNIT_COUNT);
+        for (size_t i = 0; i < ALIAS_COUNT; i++)
+            if (recorded_aliases[i].headline)
+                add_headline(list, &recorded_aliases[i]);
         return;
     }
 
     const struct recorded_field *peak = find(list, "peak_rss", FIELD_NUMBER);
 
     if (peak)
-        field_list_add(list, &(struct recorded_field){.name = "peak_memory",
+        field_list_add(list, &(struct recorded_field){.name = recorded_aliases[ALIAS_PEAK_MEMORY].name,
                                                       .kind = FIELD_NUMBER,
-                                                      .unit = UNIT_BYTES,
+                                                      .unit = recorded_aliases[ALIAS_PEAK_MEMORY].unit,
                                                       .number = peak->number,
                                                       .source = "peak_rss",
                                                       .note = duct_peak_note});
+}
+
+/* Only then is it worth another file to be opened. */
+static bool asks_for_so_far(const char *const *fields)
+{
+    static const int aliases[] = {ALIAS_CPU_SECONDS, ALIAS_PEAK_MEMORY};
+
+    for (const char *const *field = fields; field && *field; field++)
+        for (size_t i = 0; i < COUNT(aliases); i++) {
+            const char *name = recorded_aliases[aliases[i]].name;
+            if (strncmp(*field, name, strlen(name)) == 0)
+                return true;
+        }
+    return !fields;
+}
+
+/* Of a run that has no headline yet. */
+static void add_so_far(const struct recording *recording, struct field_list *list)
+{
+    struct so_far so_far;
+
+    if (!so_far_read(recording->usage_path, &so_far))
+        return;
+    const struct {
+        const struct recorded_alias *alias;
+        const struct so_far_answer *answer;
+    } pairs[] = {{&recorded_aliases[ALIAS_CPU_SECONDS], &so_far.cpu_seconds},
+                 {&recorded_aliases[ALIAS_PEAK_MEMORY], &so_far.peak_memory}};
+    for (size_t i = 0; i < COUNT(pairs); i++)
+        if (pairs[i].answer->has)
+            field_list_add(list, &(struct recorded_field){.name = pairs[i].alias->name,
+                                                          .kind = FIELD_NUMBER,
+                                                          .unit = pairs[i].alias->unit,
+                                                          .number = pairs[i].answer->value,
+                                                          .source = pairs[i].answer->source,
+                                                          .note = pairs[i].answer->note});
 }
 
 void recording_conclude(struct recording *recording, struct field_list *list,
@@ -263,11 +305,32 @@ void recording_conclude(struct recording *recording, struct field_list *list,
         recording->kind == RECORDING_METRON ? status_of(recording, list, wish) : RECORDING_ENDED;
     add_texts(recording, list);
     add_numbers(recording, list, wish->now);
+    if (wish->so_far && recording->status == RECORDING_RUNNING && recording->usage_path &&
+        asks_for_so_far(wish->fields))
+        add_so_far(recording, list);
     if (wish->parts)
         add_parts(list);
 }
 
 /* -- Units -- */
+
+/* "headline.peak_memory_bytes.value" and "….upper_bound.value" are in the unit of their alias. */
+static enum unit headline_unit(const char *name)
+{
+    static const char begin[] = "headline.";
+
+    if (strncmp(name, begin, sizeof(begin) - 1) != 0 || !text_ends_with(name, ".value"))
+        return UNIT_NONE;
+    name += sizeof(begin) - 1;
+    for (size_t i = 0; i < ALIAS_COUNT; i++) {
+        const char *headline = recorded_aliases[i].headline;
+        size_t length = headline ? strlen(headline) : 0;
+
+        if (headline && strncmp(name, headline, length) == 0 && name[length] == '.')
+            return recorded_aliases[i].unit;
+    }
+    return UNIT_NONE;
+}
 
 /* The schema's own words; what was measured has its unit in the registry. */
 static enum unit fixed_unit(const char *name)
@@ -284,10 +347,6 @@ static enum unit fixed_unit(const char *name)
         {"system.cpu_usable", UNIT_COUNT},
         {"system.may_use.memory", UNIT_BYTES},
         {"system.may_use.cpus", UNIT_COUNT},
-        {"headline.cpu_seconds.value", UNIT_SECONDS},
-        {"headline.peak_memory_bytes.value", UNIT_BYTES},
-        {"headline.peak_memory_bytes.upper_bound.value", UNIT_BYTES},
-        {"headline.processes.value", UNIT_COUNT},
         {"provenance.sample_interval", UNIT_SECONDS},
         {"provenance.report_interval", UNIT_SECONDS},
         {"provenance.events_lost", UNIT_COUNT},
@@ -301,28 +360,24 @@ static enum unit fixed_unit(const char *name)
     for (size_t i = 0; i < COUNT(words); i++)
         if (strcmp(words[i].name, name) == 0)
             return words[i].unit;
-    return UNIT_NONE;
+    return headline_unit(name);
 }
 
 void recording_label(const struct recording *recording, struct field_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct recorded_field *field = &list->items[i];
+        const struct recorded_key *key;
 
         if (field->source) /* an alias has its own */
             continue;
-        field->unit = fixed_unit(field->name);
-        if (!list->in_summary[i] || field->unit != UNIT_NONE)
+        if (list->in_summary[i] && recording->kind == RECORDING_DUCT &&
+            duct_field_words(field->name, &field->unit, &field->note))
             continue;
-        if (recording->kind == RECORDING_DUCT) {
-            (void)duct_field_words(field->name, &field->unit, &field->note);
-            continue;
-        }
-
-        const struct recorded_key *key = recording_key_of_summary(recording, field->name);
-
-        if (key)
-            field->unit = key->unit;
+        key = list->in_summary[i] && recording->kind == RECORDING_METRON
+                  ? recording_key_of_summary(recording, field->name)
+                  : NULL;
+        field->unit = key ? key->unit : fixed_unit(field->name);
     }
 }
 

@@ -15,6 +15,8 @@ extern const char *const recording_facts[];
 /* Whose it is and whether its schema is known: -EBADMSG, -ENOTSUP. */
 int recording_recognize(struct recording *recording, const struct field_list *list,
                         struct metron_error *error);
+/* Whether it has no end yet, by its own word: it runs, or is lost. */
+bool recording_says_running(const struct field_list *list);
 /* Status, start, and the aliases, which are added to the list. */
 void recording_conclude(struct recording *recording, struct field_list *list,
                         const struct recording_wish *wish);

@@ -145,6 +145,7 @@ static void add_resident_remark(struct strbuf *out, const struct diff_rows *rows
                         field->resident_before);
     strbuf_addc(&line, '\n');
     wrap_lines(out, strbuf_text(&line), 4, width);
+    out->failed = out->failed || line.failed;
     strbuf_fini(&line);
 }
 
@@ -181,6 +182,7 @@ static void add_remark(struct strbuf *out, const struct diff_rows *rows, const s
         strbuf_addc(&line, '\n');
     }
     wrap_lines(out, strbuf_text(&line), 4, width);
+    out->failed = out->failed || line.failed;
     strbuf_fini(&line);
 }
 
@@ -213,6 +215,7 @@ static void add_name(struct strbuf *out, const char *name, size_t width)
         strbuf_add(out, strbuf_text(&shown), text_head(strbuf_text(&shown), shown.length, width - 1));
         strbuf_adds(out, "…");
     }
+    out->failed = out->failed || shown.failed;
     strbuf_fini(&shown);
 }
 

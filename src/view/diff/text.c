@@ -80,6 +80,7 @@ static void add_rule(struct strbuf *out, const struct comparison *comparison, si
             "tell%s\n",
             floors, comparison->earlier == 1 ? ": --against compares with many" : "");
     wrap_lines(out, strbuf_text(&rule), 2, width);
+    out->failed = out->failed || rule.failed;
     strbuf_fini(&rule);
 }
 
@@ -191,6 +192,7 @@ static void add_notes(struct strbuf *out, const struct comparison_field *const *
         strbuf_addc(&lines, '\n');
     }
     wrap_lines(out, strbuf_text(&lines), 4, width);
+    out->failed = out->failed || lines.failed;
     strbuf_fini(&lines);
 }
 
@@ -229,6 +231,7 @@ static void add_measured_title(struct strbuf *out, const struct diff_page *page,
                     count > shown ? "; a few of each source" : "");
     strbuf_addc(out, '\n');
     wrap_lines(out, strbuf_text(&line), 2, width);
+    out->failed = out->failed || line.failed;
     strbuf_fini(&line);
 }
 
@@ -291,6 +294,7 @@ static void add_one_sided(struct strbuf *out, const struct diff_page *page, size
                 now, before, page->comparison->earlier == 1 ? "the one" : "those",
                 page->comparison->earlier == 1 ? "has" : "have");
     wrap_lines(out, strbuf_text(&line), 2, width);
+    out->failed = out->failed || line.failed;
     strbuf_fini(&line);
 }
 
@@ -328,6 +332,7 @@ static void add_limits(struct strbuf *out, const struct diff_page *page, size_t 
         strbuf_addf(&lines, "%s\n", colors ? COLOR_END : "");
     }
     wrap_lines(out, strbuf_text(&lines), 4, width);
+    out->failed = out->failed || lines.failed;
     strbuf_fini(&lines);
 }
 

@@ -8,6 +8,7 @@
 #include "base/json_number.h"
 #include "base/text.h"
 #include "view/colors.h"
+#include "view/command_line.h"
 #include "view/list/legend.h"
 
 static bool local_time(double wall, struct tm *out)
@@ -146,20 +147,6 @@ static void make_number(struct table_cell *out, const struct listing_cell *cell)
                                                      : unit_human((enum unit)cell->unit, cell->number, text));
 }
 
-/* A text in one line: what only moves the cursor is a blank here. */
-static void add_line(struct strbuf *out, const char *text)
-{
-    while (*text) {
-        size_t length = strcspn(text, "\n\r\t");
-        text_printable(out, text, length);
-        text += length;
-        if (*text) {
-            strbuf_addc(out, ' ');
-            text += strspn(text, "\n\r\t ");
-        }
-    }
-}
-
 static void make_field(struct table_cell *out, const struct listing_column *column,
                        const struct listing_cell *cell)
 {
@@ -176,7 +163,7 @@ static void make_field(struct table_cell *out, const struct listing_column *colu
         break;
     case FIELD_TEXT:
     case FIELD_JSON:
-        add_line(&out->value, cell->text);
+        text_one_line(&out->value, cell->text, strlen(cell->text));
         break;
     }
     for (size_t i = 0; run_table_has_methods(column) && column->method_count > 1 && i < column->method_count;

@@ -141,16 +141,13 @@ bool run_columns_knows(const char *field)
                                          "signal",          "sheet",    "status",  "working_directory",
                                          "config_hash",     NULL};
 
-    static const char *const parts[] = {"", "_source", "_note", "_bound"};
-
     for (const char *const *name = run_columns_usual_fields(); *name; name++)
-        for (size_t i = 0; i < COUNT(parts); i++)
-            if (strncmp(*name, field, strlen(*name)) == 0 && strcmp(field + strlen(*name), parts[i]) == 0)
-                return true;
+        if (strcmp(*name, field) == 0)
+            return true;
     for (const char *const *name = others; *name; name++)
         if (strcmp(*name, field) == 0)
             return true;
-    return false;
+    return recorded_alias_part(field) != NULL;
 }
 
 void run_columns_hide_empty(struct run_listing *listing)

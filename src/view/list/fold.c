@@ -154,18 +154,23 @@ static void fold_cell(const struct listing_column *column, struct listing_cell *
     group->bound = bound;
 }
 
-/* What a fold over runs says of the missing ones, and of what is known of the single values. */
+/* What a fold over runs says of those that have no value, and of those that go on. */
 static int finish_cell(struct run_listing *listing, struct listing_column *column, struct listing_cell *cell,
-                       unsigned runs)
+                       const struct listing_row *row)
 {
-    bool number = is_number(cell) && column->fold != FOLD_SHARED;
+    bool grows = column->fold == FOLD_SUM || column->fold == FOLD_MAX;
+    bool is_missing = cell->with_value < row->runs;
 
-    if (!cell->there || !number || cell->with_value == runs)
+    if (!cell->there || !is_number(cell) || column->fold == FOLD_SHARED ||
+        (!is_missing && !(grows && row->running > 0)))
         return 0;
-    if (column->fold == FOLD_SUM || column->fold == FOLD_MAX)
+    if (grows)
         cell->bound |= BOUND_LOWER;
-    cell->note =
-        arena_printf(&listing->arena, "of %u of %u runs; the others have none", cell->with_value, runs);
+    else if (column->fold == FOLD_MIN)
+        cell->bound |= BOUND_UPPER;
+    cell->note = is_missing ? arena_printf(&listing->arena, "of %u of %u runs; the others have none",
+                                           cell->with_value, row->runs)
+                            : "so far; some of the runs go on";
     column->has_notes = true;
     column->has_bounds = column->has_bounds || cell->bound != BOUND_NONE;
     return cell->note ? 0 : -ENOMEM;
@@ -216,7 +221,7 @@ int run_listing_group(struct run_listing *listing, size_t column)
     for (size_t i = 0; i < groups; i++) {
         struct listing_row *row = listing->rows[i];
         for (size_t j = 0; j < listing->column_count; j++)
-            if (finish_cell(listing, &listing->columns[j], &row->cells[j], row->runs) < 0)
+            if (finish_cell(listing, &listing->columns[j], &row->cells[j], row) < 0)
                 return -ENOMEM;
     }
     return 0;

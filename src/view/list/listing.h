@@ -6,7 +6,7 @@
  *     run_listing_add_column(&listing, (struct listing_column){.name = "wall", .field = "wall"});
  *     for (every recording)
  *         run_listing_add(&listing, &recording, NULL);
- *     run_listing_group(&listing); … run_listing_sort(&listing, …);
+ *     run_listing_group(&listing, column); … run_listing_sort(&listing, …);
  *
  * A value that was got by a method (an alias such as peak_memory) keeps its source, and what is known of it:
  * two methods are told apart in every format.

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "view/colors.h"
+#include "view/command_line.h"
 #include "view/list/cell.h"
-#include "view/list/command_fit.h"
 #include "view/list/legend.h"
 #include "view/text_width.h"
 

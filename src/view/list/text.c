@@ -4,9 +4,11 @@
  */
 #include "view/list/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "view/list/value.h"
 
 enum pair_kind { PAIR_ABSENT, PAIR_NUMBER, PAIR_TEXT, PAIR_BOOLEAN, PAIR_JSON };
@@ -119,9 +121,9 @@ static void add_name(struct strbuf *out, const struct strbuf *name, enum list_st
     struct strbuf word = STRBUF_INIT;
 
     strbuf_addf(&word, " %s ", strbuf_text(name));
-    bool letter = name->length > 0 && strchr(safe, name->data[0]) < safe + 52;
-    if (style == LIST_YAML && letter && name->data[strspn(name->data, safe)] == '\0' &&
-        !strcasestr(taken, strbuf_text(&word)))
+    bool is_word = name->length > 0 && isalpha((unsigned char)name->data[0]) &&
+                   name->data[strspn(name->data, safe)] == '\0';
+    if (style == LIST_YAML && is_word && !strcasestr(taken, strbuf_text(&word)))
         strbuf_adds(out, strbuf_text(name));
     else
         list_add_text(out, strbuf_text(name), name->length, style);
@@ -190,30 +192,14 @@ void run_list_yaml(struct strbuf *out, const struct run_listing *listing)
         strbuf_adds(out, "[]\n");
 }
 
-/* As RFC 4180 has it, quoted where needed and a quote doubled; but lines end as others do here. */
-static void add_csv_text(struct strbuf *out, const char *text)
-{
-    if (!strpbrk(text, "\",\r\n") && text[0] != ' ' && (!text[0] || text[strlen(text) - 1] != ' ')) {
-        strbuf_adds(out, text);
-        return;
-    }
-    strbuf_addc(out, '"');
-    for (; *text; text++) {
-        if (*text == '"')
-            strbuf_addc(out, '"');
-        strbuf_addc(out, *text);
-    }
-    strbuf_addc(out, '"');
-}
-
 static void add_csv_value(struct strbuf *out, const struct pair *pair, struct strbuf *scratch)
 {
     if (pair->kind == PAIR_TEXT) {
-        add_csv_text(out, pair->text);
+        text_csv(out, pair->text);
     } else if (pair->kind == PAIR_JSON) {
         strbuf_reset(scratch);
         list_add_json(scratch, pair->text, LIST_JSON);
-        add_csv_text(out, strbuf_text(scratch));
+        text_csv(out, strbuf_text(scratch));
     } else {
         add_value(out, pair, LIST_JSON);
     }
@@ -241,7 +227,7 @@ static void add_csv_line(struct strbuf *out, const struct run_listing *listing, 
             }
             strbuf_reset(scratch);
             strbuf_addf(scratch, "%s%s", column->name, part_names[part]);
-            add_csv_text(out, strbuf_text(scratch));
+            text_csv(out, strbuf_text(scratch));
         }
     }
     strbuf_addc(out, '\n');

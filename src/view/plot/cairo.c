@@ -122,14 +122,13 @@ static double draw_titles(const struct plot_page *page, const struct plot *plot)
     (void)page_text_cut(page, x, 29 * page->unit, width, plot->command);
     page_pen(page, page_gray, 1, 1);
     page_font(page, PAGE_SMALL + 1, false);
-    const double records = plot->records ? page_text_width(page, plot->records) : 0;
-    const double gap = plot->records ? page_text_width(page, " · ") : 0;
-    const double used =
-        page_text_cut(page, x, 49 * page->unit, fmax(width - records - gap, 0), plot->outcome);
-    if (plot->records) {
-        page_text(page, x + used, 49 * page->unit, PAGE_LEFT, " · ");
-        page_text(page, x + used + gap, 49 * page->unit, PAGE_LEFT, plot->records);
-    }
+    size_t i = 0;
+    while (i + 1 < PLOT_DETAILS_COUNT &&
+           page_text_width(page, plot->cause) + page_text_width(page, plot->details[i]) > width)
+        i++;
+    const double kept = page_text_width(page, plot->details[i]);
+    const double used = page_text_cut(page, x, 49 * page->unit, fmax(width - kept, 0), plot->cause);
+    page_text(page, x + used, 49 * page->unit, PAGE_LEFT, plot->details[i]);
     return 62 * page->unit;
 }
 
@@ -168,13 +167,13 @@ static bool draw_page(struct plot_page *page, struct plot *plot)
                         (size_t)fmin(fmax(rough / (38 * page->unit), 2), 10));
     place_panels(page, plot, values);
     for (size_t i = 0; i < plot->panel_count; i++)
-        legends += panel_legend_height(page, plot->panels[i]) + 10 * page->unit;
+        legends += panel_legend(page, plot->panels[i], 0, false) + 10 * page->unit;
     const double bottom = page->height - 50 * page->unit;
     const double height = (bottom - lane - y - legends) / (double)plot->panel_count;
     if (height < PANEL_LEAST * page->unit || page->right - page->left < 3 * PANEL_LEAST * page->unit)
         return false;
     for (size_t i = 0; i < plot->panel_count; i++) {
-        const double begin = y + panel_legend_height(page, plot->panels[i]);
+        const double begin = y + panel_legend(page, plot->panels[i], 0, false);
         const struct plot_box box = {page->left, begin, page->right, begin + height};
         panel_draw(page, plot, plot->panels[i], &values[i], box);
         y = box.bottom + 10 * page->unit;
@@ -224,16 +223,15 @@ static void add_words(struct strbuf *out, size_t begin, const struct plot *plot)
     strbuf_adds(out, "\n<title>");
     add_xml(out, plot->command);
     strbuf_adds(out, "</title>\n<desc>");
-    add_xml(out, plot->outcome);
-    if (plot->records) {
-        strbuf_adds(out, " · ");
-        add_xml(out, plot->records);
-    }
+    add_xml(out, plot->cause);
+    add_xml(out, plot->details[PLOT_DETAILS_ALL]);
     for (size_t i = 0; i < plot->panel_count; i++) {
         const struct plot_panel *panel = plot->panels[i];
         strbuf_addc(out, '\n');
         add_xml(out, panel->title);
         strbuf_addc(out, ':');
+        if (panel->note)
+            strbuf_addf(out, " %s:", panel->note);
         for (size_t j = 0; j < panel->line_count; j++)
             if (panel->lines[j].label) {
                 strbuf_addc(out, ' ');

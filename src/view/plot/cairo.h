@@ -14,8 +14,8 @@ enum plot_format { PLOT_SVG, PLOT_PNG, PLOT_PDF };
 #define PLOT_PICTURE_MOST  8192
 
 /* Draws a finished plot, whose lines are thinned to the picture's resolution by it. `width` and `height` are
- * pixels, of PDF points. The picture is appended to `out`. -ENOSPC: it is
- * too small for the panels; -ENOMEM, -EIO: cairo's complaint is in `error`. */
+ * pixels, of PDF points. The picture is appended to `out`. -ENOSPC: it is too small for the panels; -ENOMEM;
+ * -EIO: cairo's complaint is in `error`. */
 int plot_cairo_draw(struct plot *plot, enum plot_format format, unsigned width, unsigned height,
                     struct strbuf *out, struct metron_error *error);
 

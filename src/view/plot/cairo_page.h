@@ -28,8 +28,9 @@ struct plot_page {
 
 enum page_align { PAGE_LEFT, PAGE_CENTER, PAGE_RIGHT };
 
-#define PAGE_SMALL 12.0 /* font sizes, in units */
-#define PAGE_TITLE 17.0
+#define PAGE_SMALL      12.0 /* font sizes, in units */
+#define PAGE_TITLE      17.0
+#define PAGE_BAND_ALPHA 0.22
 
 extern const struct plot_color page_ink, page_gray, page_grid, page_red;
 
@@ -44,8 +45,12 @@ void page_text(const struct plot_page *page, double x, double y, enum page_align
 double page_text_cut(const struct plot_page *page, double x, double y, double width, const char *text);
 double page_x(const struct plot_page *page, double seconds);
 
-/* The height of the rows of legend above a panel, and the panel itself in `box`, below its legend. */
-double panel_legend_height(const struct plot_page *page, const struct plot_panel *panel);
+/* How a line is told from those of other roles, until the dash is set back. */
+void page_dash(const struct plot_page *page, enum plot_role role);
+
+/* The rows of legend above a panel; only measured without `draw`. Returns their height. */
+double panel_legend(const struct plot_page *page, const struct plot_panel *panel, double top, bool draw);
+/* The panel in `box`, and its legend above it. */
 void panel_draw(const struct plot_page *page, const struct plot *plot, struct plot_panel *panel,
                 const struct plot_scale *values, struct plot_box box);
 

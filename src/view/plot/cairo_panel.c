@@ -1,135 +1,11 @@
-/* One panel of a picture: its legend, its axis, its lines. */
+/* One panel of a picture: its axis, its lines and its levels. */
 #include <math.h>
 #include <stdio.h>
 
 #include "view/plot/cairo_page.h"
 
-#define LEGEND_ROW   18.0
-#define SWATCH       24.0
-#define ENTRY_GAP    20.0
-#define BAND_ALPHA   0.22
 #define DENSE_SHARE  0.2  /* of segments that hold more than one value: the line becomes a band */
 #define DENSE_HEIGHT 0.01 /* of the panel */
-
-static void set_dash(const struct plot_page *page, enum plot_role role)
-{
-    const double mean[] = {2.5 * page->unit, 2 * page->unit}, beside[] = {8 * page->unit, 3 * page->unit};
-
-    if (role == PLOT_MEAN)
-        cairo_set_dash(page->cairo, mean, 2, 0);
-    else if (role == PLOT_BESIDE)
-        cairo_set_dash(page->cairo, beside, 2, 0);
-}
-
-static void draw_swatch(const struct plot_page *page, double x, double y, enum plot_role role, bool banded,
-                        struct plot_color color)
-{
-    const double width = SWATCH * page->unit;
-
-    if (banded && role == PLOT_MAIN) {
-        page_pen(page, color, BAND_ALPHA, 1);
-        cairo_rectangle(page->cairo, x, y - 5 * page->unit, width, 10 * page->unit);
-        cairo_fill(page->cairo);
-        page_pen(page, color, 1, 1);
-        cairo_move_to(page->cairo, x, y - 5 * page->unit);
-        cairo_line_to(page->cairo, x + width, y - 5 * page->unit);
-        cairo_stroke(page->cairo);
-        return;
-    }
-    if (role == PLOT_SUBJECT) {
-        for (int i = -1; i <= 1; i++) {
-            page_pen(page, color, 0.45, 1);
-            cairo_move_to(page->cairo, x, y + 3.5 * i * page->unit);
-            cairo_line_to(page->cairo, x + width, y + 3.5 * i * page->unit);
-            cairo_stroke(page->cairo);
-        }
-        return;
-    }
-    if (!banded)
-        set_dash(page, role);
-    page_pen(page, color, 1, role == PLOT_MAIN || banded ? 2.6 : role == PLOT_BESIDE ? 1.6 : 1.2);
-    cairo_move_to(page->cairo, x, y);
-    cairo_line_to(page->cairo, x + width, y);
-    cairo_stroke(page->cairo);
-    cairo_set_dash(page->cairo, NULL, 0, 0);
-}
-
-/* Entries one after the other, rows as needed; the words about levels that are off the scale at the right.
- * Only measures without `draw`. Returns the height. */
-struct legend {
-    const struct plot_page *page;
-    bool draw;
-    double x, y, top;
-};
-
-static void legend_entry(struct legend *legend, enum plot_role role, bool banded, unsigned color,
-                         const char *label)
-{
-    const struct plot_page *page = legend->page;
-    const double left = page->left, room = page->right - left;
-    double width = (SWATCH + 7) * page->unit + page_text_width(page, label);
-
-    if (legend->x > left && legend->x + width > page->right) {
-        legend->x = left;
-        legend->y += LEGEND_ROW * page->unit;
-    }
-    if (legend->draw) {
-        draw_swatch(page, legend->x, legend->y - 4 * page->unit, role, banded, page_color(color));
-        page_pen(page, page_ink, 1, 1);
-        (void)page_text_cut(page, legend->x + (SWATCH + 7) * page->unit, legend->y,
-                            room - (SWATCH + 7) * page->unit, label);
-    }
-    legend->x += width + ENTRY_GAP * page->unit;
-}
-
-static void legend_levels(struct legend *legend, const struct plot_panel *panel)
-{
-    const struct plot_page *page = legend->page;
-    char text[256] = "";
-    size_t length = 0;
-
-    for (size_t i = 0; i < panel->level_count; i++)
-        if (panel->levels[i].off_scale && length < sizeof(text))
-            length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s", length ? ", " : "",
-                                       panel->levels[i].label);
-    if (length == 0 || length + 16 > sizeof(text))
-        return;
-    (void)snprintf(text + length, sizeof(text) - length, " (off scale)");
-    const double width = page_text_width(page, text);
-    if (legend->x > page->left && legend->x + width > page->right)
-        legend->y += LEGEND_ROW * page->unit;
-    if (legend->draw) {
-        page_pen(page, page_gray, 1, 1);
-        page_text(page, page->right, legend->y, PAGE_RIGHT, text);
-    }
-}
-
-static double run_legend(const struct plot_page *page, const struct plot_panel *panel, double top, bool draw)
-{
-    struct legend legend = {
-        .page = page, .draw = draw, .x = page->left, .y = top + 12 * page->unit, .top = top};
-
-    page_font(page, PAGE_SMALL, false);
-    for (int role = PLOT_MAIN; role <= PLOT_MEAN; role++)
-        for (size_t i = 0; i < panel->line_count; i++) {
-            const struct plot_line *line = &panel->lines[i];
-            if (line->role != (enum plot_role)role || !line->label || (line->banded && role == PLOT_MEAN))
-                continue;
-            legend_entry(&legend, line->role, line->banded, line->color, line->label);
-            if (line->banded)
-                legend_entry(&legend, PLOT_MEAN, true, line->color, line->mean->label);
-        }
-    for (size_t i = 0; i < panel->group_count; i++)
-        if (panel->groups[i].label)
-            legend_entry(&legend, PLOT_SUBJECT, false, panel->groups[i].color, panel->groups[i].label);
-    legend_levels(&legend, panel);
-    return legend.y - legend.top + 9 * page->unit;
-}
-
-double panel_legend_height(const struct plot_page *page, const struct plot_panel *panel)
-{
-    return run_legend(page, panel, 0, false);
-}
 
 static double value_y(const struct plot_scale *values, struct plot_box box, double value)
 {
@@ -257,7 +133,7 @@ static void draw_band(const struct plot_page *page, const struct plot_line *line
         const double left = page_x(page, window->begin), width = page_x(page, window->end) - left;
         const double top = value_y(values, box, window->high);
         const double middle = has_mean ? value_y(values, box, plot_segment_mean(&mean->segments[j])) : top;
-        page_pen(page, page_color(line->color), BAND_ALPHA, 1);
+        page_pen(page, page_color(line->color), PAGE_BAND_ALPHA, 1);
         cairo_rectangle(page->cairo, left, top, width, middle - top);
         cairo_fill(page->cairo);
         page_pen(page, page_color(line->color), 0.07, 1);
@@ -321,7 +197,7 @@ static void draw_line(const struct plot_page *page, struct plot_line *line, cons
         width = 1.2;
     page_pen(page, color, line->role == PLOT_SUBJECT ? 0.42 : 1, width);
     if (!line->banded)
-        set_dash(page, line->role);
+        page_dash(page, line->role);
     step_path(page, series, values, box, line->role == PLOT_MEAN ? EDGE_MEAN : dense ? EDGE_HIGH : EDGE_BOTH);
     cairo_stroke(page->cairo);
     cairo_set_dash(page->cairo, NULL, 0, 0);
@@ -330,17 +206,17 @@ static void draw_line(const struct plot_page *page, struct plot_line *line, cons
 }
 
 /* The label stands on its line, on white; a limit's at the right, the host's at the left, a peak's between
- * and below.
- */
+ * and below. */
 static void draw_level(const struct plot_page *page, const struct plot_level *level,
                        const struct plot_scale *values, struct plot_box box)
 {
     const double y = value_y(values, box, level->value), gap = 6 * page->unit;
-    const double dash[] = {7 * page->unit, 4 * page->unit};
     const bool is_peak = level->kind == PLOT_PEAK;
+    /* A line of another method may lie on the same value: dots leave it to be seen. */
+    const double dash[] = {(is_peak ? 1.5 : 7) * page->unit, 4 * page->unit};
     const struct plot_color color = level->kind == PLOT_LIMIT ? page_red : is_peak ? page_ink : page_gray;
 
-    page_pen(page, color, 0.9, is_peak ? 0.8 : 1.3);
+    page_pen(page, color, 0.9, 1.3);
     cairo_set_dash(page->cairo, dash, 2, 0);
     cairo_move_to(page->cairo, box.left, y);
     cairo_line_to(page->cairo, box.right, y);
@@ -369,7 +245,7 @@ void panel_draw(const struct plot_page *page, const struct plot *plot, struct pl
 
     for (size_t i = 0; i < panel->line_count; i++)
         mains += panel->lines[i].role == PLOT_MAIN;
-    (void)run_legend(page, panel, box.top - panel_legend_height(page, panel), true);
+    (void)panel_legend(page, panel, box.top - panel_legend(page, panel, 0, false), true);
     draw_axis(page, panel, values, box);
     marks_draw(page, plot, box);
     cairo_save(page->cairo);

@@ -1,63 +1,11 @@
 #include "view/plot/choice.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_reader.h"
-#include "base/suggest.h"
 #include "base/text.h"
-
-#define KEY_TEXT_SIZE 96
-
-static bool is_drawable(const struct recorded_key *key)
-{
-    return key->type == TYPE_GAUGE || key->type == TYPE_COUNTER;
-}
-
-static const struct recorded_key *find_key(const struct recording *recording, const char *name)
-{
-    const ptrdiff_t index = name ? recording_key_index(recording, name) : -1;
-
-    if (index < 0)
-        return NULL;
-    assert(recording->keys);
-    return &recording->keys[index];
-}
-
-/* The same quantity of each process: "proc_rss" of "proc_rss_total", "rss" of "total_rss". */
-static const struct recorded_key *key_per_process(const struct recording *recording,
-                                                  const struct recorded_key *total)
-{
-    const size_t length = strlen(total->key);
-    char name[KEY_TEXT_SIZE];
-
-    if (length >= sizeof(name))
-        return NULL;
-    if (text_ends_with(total->key, "_total"))
-        (void)snprintf(name, sizeof(name), "%.*s", (int)(length - strlen("_total")), total->key);
-    else if (strncmp(total->key, "total_", strlen("total_")) == 0)
-        (void)snprintf(name, sizeof(name), "%s", total->key + strlen("total_"));
-    else
-        return NULL;
-    const struct recorded_key *key = find_key(recording, name);
-    return key && key->scope == SCOPE_PER_PID && key->unit == total->unit ? key : NULL;
-}
-
-/* The mean that the recording has of a key: "proc_ave_rss_total" of "proc_rss_total". */
-static const struct recorded_key *key_of_mean(const struct recording *recording,
-                                              const struct recorded_key *key)
-{
-    const size_t source = strlen(key->source);
-    char name[KEY_TEXT_SIZE];
-
-    if (strncmp(key->key, key->source, source) != 0 || key->key[source] != '_')
-        return NULL;
-    (void)snprintf(name, sizeof(name), "%s_ave%s", key->source, key->key + source);
-    const struct recorded_key *mean = find_key(recording, name);
-    return mean && mean->statistic && mean->scope == SCOPE_SINGLE && mean->unit == key->unit ? mean : NULL;
-}
+#include "view/plot/keys.h"
 
 static int no_memory(struct metron_error *error)
 {
@@ -130,18 +78,6 @@ static int add_line(struct plot *plot, struct plot_panel *panel, const struct re
     return line->label ? connect(plot, key, (struct plot_sink){.line = line}) : -ENOMEM;
 }
 
-/* The names of processes: the first label that is told of each and is a command. */
-static const struct recorded_key *key_of_commands(const struct recording *recording)
-{
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (key->scope == SCOPE_PER_PID && key->type == TYPE_LABEL &&
-            (strcmp(key->key, "cmd") == 0 || text_ends_with(key->key, "_cmd")))
-            return key;
-    }
-    return NULL;
-}
-
 static int add_group(struct plot *plot, struct plot_panel *panel, const struct recorded_key *key,
                      unsigned color)
 {
@@ -163,9 +99,9 @@ enum company { KEY_ALONE, KEY_AND_MEAN, KEY_AND_ALL /* its mean and its processe
 static int add_key(struct plot *plot, struct plot_panel *panel, const struct recorded_key *key,
                    enum plot_role role, enum company company)
 {
-    const struct recorded_key *mean = company >= KEY_AND_MEAN ? key_of_mean(plot->recording, key) : NULL;
+    const struct recorded_key *mean = company >= KEY_AND_MEAN ? plot_key_of_mean(plot->recording, key) : NULL;
     const struct recorded_key *processes =
-        company == KEY_AND_ALL ? key_per_process(plot->recording, key) : NULL;
+        company == KEY_AND_ALL ? plot_key_per_process(plot->recording, key) : NULL;
     const unsigned color = plot->colors_used++;
     struct plot_line *line = NULL, *mean_line = NULL;
     int code;
@@ -182,157 +118,14 @@ static int add_key(struct plot *plot, struct plot_panel *panel, const struct rec
     return code;
 }
 
-static int unknown_key(const struct recording *recording, const char *name, const char *option,
-                       struct metron_error *error)
-{
-    struct suggest suggest;
-    char nearest[SUGGEST_TEXT_SIZE];
-
-    suggest_init(&suggest, name);
-    for (size_t i = 0; i < recording->key_count; i++)
-        if (is_drawable(&recording->keys[i]))
-            suggest_offer(&suggest, recording->keys[i].key);
-    return error_set(error, -EINVAL, "%s: the recording has no key '%s'%s", option, name,
-                     suggest_text(&suggest, "", nearest));
-}
-
-/* The key of --cpu or --memory. */
-static int asked_key(const struct recording *recording, const char *name, const char *option,
-                     const enum unit *units, const struct recorded_key **out, struct metron_error *error)
-{
-    const struct recorded_key *key = find_key(recording, name);
-
-    if (!key)
-        return unknown_key(recording, name, option, error);
-    if (!is_drawable(key) || (key->unit != units[0] && key->unit != units[1]))
-        return error_set(error, -EINVAL,
-                         "%s: '%s' is in %s, not in %s; --keys draws it in a panel of its own", option, name,
-                         is_drawable(key) ? unit_name(key->unit) : "words", unit_name(units[0]));
-    *out = key;
-    return 0;
-}
-
-/* Con-duct's own total is made of averages over the life of each process: not what the target did then. */
-static const char duct_rate[] = "total_pcpu_rate";
-static const char best_rate[] = "proc_pdcpu_total";
-
-/* The best key for CPU that there is, or NULL. */
-static const struct recorded_key *default_cpu(const struct recording *recording)
-{
-    const struct recorded_key *best =
-        find_key(recording, recording->kind == RECORDING_DUCT ? duct_rate : best_rate);
-
-    if (best || recording->kind == RECORDING_DUCT)
-        return best;
-    /* A share of CPU that is counted per process as well, another method's. */
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (key->unit == UNIT_PERCENT && key->type == TYPE_COUNTER && key->scope == SCOPE_SINGLE &&
-            !key->statistic && key_per_process(recording, key))
-            return key;
-    }
-    /* The seconds of each window. */
-    best = find_key(recording, recording_text(recording, "headline.cpu_seconds.source"));
-    if (best && best->unit == UNIT_SECONDS && best->reduce == REDUCE_DELTA && best->scope == SCOPE_SINGLE)
-        return best;
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (key->unit == UNIT_PERCENT && key->type == TYPE_COUNTER && key->scope == SCOPE_PER_PID &&
-            strstr(key->key, "cpu"))
-            return key;
-    }
-    return NULL;
-}
-
-/* What was held at each time. A key reduced by its last value (a high-water mark) knows only the end: it has
- * no curve. */
-static bool is_memory_curve(const struct recorded_key *key)
-{
-    return key->unit == UNIT_BYTES && key->type == TYPE_GAUGE && key->scope == SCOPE_SINGLE &&
-           key->reduce == REDUCE_MAX && !key->statistic;
-}
-
-/* The total of what each process has, by the first source that has both. */
-static const struct recorded_key *default_memory_total(const struct recording *recording)
-{
-    static const char *const best[] = {"proc_rss_total", "total_rss"};
-
-    for (size_t i = 0; i < sizeof(best) / sizeof(best[0]); i++) {
-        const struct recorded_key *key = find_key(recording, best[i]);
-        if (key)
-            return key;
-    }
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (is_memory_curve(key) && key_per_process(recording, key))
-            return key;
-    }
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (key->unit == UNIT_BYTES && key->type == TYPE_GAUGE && key->scope == SCOPE_PER_PID)
-            return key;
-    }
-    return NULL;
-}
-
-/* The key of usage.jsonl that a method's peak is the peak of, if it has a curve. */
-static const struct recorded_key *curve_of_method(const struct recording *recording, const char *source)
-{
-    const struct recorded_key *key = source ? recording_key_of_summary(recording, source) : NULL;
-
-    return key && is_memory_curve(key) ? key : NULL;
-}
-
-/* One item of the recording's list of methods: {"source": "smaps_peak_pss_total", …} */
-static const struct recorded_key *curve_of_item(const struct recording *recording, struct json_reader *reader)
-{
-    const struct recorded_key *found = NULL;
-    struct json_text key, text;
-    char source[KEY_TEXT_SIZE];
-
-    while (json_next_key(reader, &key)) {
-        if (json_text_is(&key, "source") && json_read_text(reader, &text)) {
-            const bool fits = text.length < sizeof(source); /* a longer one is no key */
-            (void)snprintf(source, sizeof(source), "%.*s", fits ? (int)text.length : 0, text.bytes);
-            found = curve_of_method(recording, source);
-        } else {
-            json_skip(reader);
-        }
-    }
-    return found;
-}
-
-/* What the answer to "how much memory?" was taken from, as it is in each record; where that is known only at
- * the end, the first method of the recording's own list that has a curve. */
-static const struct recorded_key *headline_memory(const struct recording *recording)
-{
-    const struct recorded_field *peak = recording_field(recording, "peak_memory");
-    const struct recorded_field *methods = recording_field(recording, "peak_memory_methods");
-    const struct recorded_key *found = peak ? curve_of_method(recording, peak->source) : NULL;
-    struct json_reader reader;
-
-    if (found || !methods || methods->kind != FIELD_JSON)
-        return found;
-    json_reader_init(&reader, methods->text, strlen(methods->text));
-    if (json_enter_array(&reader))
-        while (!found && json_next_item(&reader)) {
-            if (json_enter_object(&reader))
-                found = curve_of_item(recording, &reader);
-            else
-                json_skip(&reader);
-        }
-    json_reader_fini(&reader);
-    return found;
-}
-
 static int add_cpu_panel(struct plot *plot, const char *asked, struct metron_error *error)
 {
     static const enum unit units[] = {UNIT_PERCENT, UNIT_SECONDS};
-    const struct recorded_key *key = default_cpu(plot->recording);
+    const struct recorded_key *key = plot_key_of_cpu(plot->recording);
     double cpus;
 
     if (asked) {
-        int code = asked_key(plot->recording, asked, "--cpu", units, &key, error);
+        int code = plot_key_asked(plot->recording, asked, "--cpu", units, &key, error);
         if (code < 0)
             return code;
     }
@@ -381,7 +174,7 @@ static void add_memory_peak(struct plot *plot, struct plot_panel *panel)
     const struct recorded_field *peak = recording_field(plot->recording, "peak_memory");
     char text[UNIT_TEXT_SIZE];
 
-    if (!peak || !peak->source || !(peak->number > 0) || curve_of_method(plot->recording, peak->source))
+    if (!peak || !peak->source || !(peak->number > 0) || plot_key_of_method(plot->recording, peak->source))
         return;
     const char *source = plot_printable(plot, peak->source);
     panel->levels[panel->level_count++] =
@@ -395,12 +188,12 @@ static void add_memory_peak(struct plot *plot, struct plot_panel *panel)
 static int add_memory_panel(struct plot *plot, const char *asked, struct metron_error *error)
 {
     static const enum unit units[] = {UNIT_BYTES, UNIT_BYTES};
-    const struct recorded_key *total = default_memory_total(plot->recording);
-    const struct recorded_key *first = headline_memory(plot->recording);
+    const struct recorded_key *total = plot_key_of_memory_total(plot->recording);
+    const struct recorded_key *first = plot_key_of_headline_memory(plot->recording);
     int code = 0;
 
     if (asked) {
-        code = asked_key(plot->recording, asked, "--memory", units, &first, error);
+        code = plot_key_asked(plot->recording, asked, "--memory", units, &first, error);
         if (code < 0)
             return code;
         total = NULL;
@@ -425,7 +218,7 @@ static int add_memory_panel(struct plot *plot, const char *asked, struct metron_
 }
 
 /* The next item of a comma-separated list, without blanks around it; false at the end. */
-static bool next_item(const char **cursor, char out[KEY_TEXT_SIZE])
+static bool next_item(const char **cursor, char out[PLOT_KEY_SIZE])
 {
     *cursor += strspn(*cursor, ", \t");
     size_t length = strcspn(*cursor, ",");
@@ -436,7 +229,7 @@ static bool next_item(const char **cursor, char out[KEY_TEXT_SIZE])
     *cursor += length;
     while (length > 0 && (item[length - 1] == ' ' || item[length - 1] == '\t'))
         length--;
-    (void)snprintf(out, KEY_TEXT_SIZE, "%.*s", (int)length, item);
+    (void)snprintf(out, PLOT_KEY_SIZE, "%.*s", (int)length, item);
     return true;
 }
 
@@ -469,7 +262,7 @@ static int choose_item(const struct recording *recording, const char *item, stru
          */
         if (!text_glob(item, key->key) || (is_glob && key->statistic && !strstr(item, "ave")))
             continue;
-        if (!is_drawable(key))
+        if (!plot_key_is_drawable(key))
             words++;
         else
             choose_key(chosen, key);
@@ -480,7 +273,7 @@ static int choose_item(const struct recording *recording, const char *item, stru
         return error_set(error, -EINVAL,
                          "--keys: no key of the recording matches '%s'; 'metron pp' shows them", item);
     if (chosen->matched == before && recording_key_index(recording, item) < 0)
-        return unknown_key(recording, item, "--keys", error);
+        return plot_key_unknown(recording, item, "--keys", error);
     return 0;
 }
 
@@ -501,7 +294,7 @@ static int add_chosen(struct plot *plot, const char *keys, struct metron_error *
 {
     const size_t first_panel = plot->panel_count;
     struct chosen chosen = {.count = 0};
-    char item[KEY_TEXT_SIZE];
+    char item[PLOT_KEY_SIZE];
     int code = 0;
 
     for (const char *cursor = keys; code == 0 && next_item(&cursor, item);)
@@ -535,7 +328,7 @@ static bool has_labels(const struct plot *plot)
 /* Processes whose lines have names of their own need those names. */
 static int connect_commands(struct plot *plot)
 {
-    const struct recorded_key *commands = key_of_commands(plot->recording);
+    const struct recorded_key *commands = plot_key_of_commands(plot->recording);
     int code = 0;
 
     for (size_t i = 0; commands && code == 0 && i < plot->panel_count; i++) {

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/plot/series.h"
+
 #define FIRST_WIDTH 1e-3
-#define TIME_MAX    1e12
 
 void plot_marks_fini(struct plot_marks *marks)
 {
@@ -24,7 +25,7 @@ static void double_width(struct plot_marks *marks)
 
 int plot_marks_add(struct plot_marks *marks, double elapsed)
 {
-    if (!(elapsed < TIME_MAX))
+    if (!(elapsed < PLOT_TIME_MAX))
         return 0;
     elapsed = fmax(elapsed, 0);
     if (!marks->cells) {

@@ -24,10 +24,10 @@
 #define PLOT_KEYS_MAX    24 /* more in one picture tell nothing */
 #define PLOT_LINES_MAX   64
 #define PLOT_PANELS_MAX  12
-#define PLOT_SHOWN_MAX   8 /* processes of one key */
 #define PLOT_LEVELS_MAX  3
 #define PLOT_FEW_RECORDS 12 /* fewer make steps that look like a constant: it is said, and drawn as bands */
 #define PLOT_COLOR_COUNT 7  /* a drawing has so many, one per key; from then on they come again */
+#define PLOT_SHOWN_MAX   PLOT_COLOR_COUNT /* processes of one key: no two of them alike */
 
 enum plot_role {
     PLOT_MAIN,    /* what the panel is about */
@@ -55,7 +55,7 @@ struct plot_group {
     bool per_second;
     const struct recorded_key *key;
     const char *name;  /* the key, printable */
-    const char *label; /* after plot_finish: "proc_rss: the 8 largest of 45 processes"; NULL: not shown */
+    const char *label; /* after plot_finish: "proc_rss of the 7 largest of 45 processes"; NULL: not shown */
     struct plot_subjects subjects;
 };
 
@@ -73,6 +73,7 @@ struct plot_level {
 struct plot_panel {
     const char *title;     /* "CPU", "memory", "bytes" */
     const char *unit_note; /* "100 = one core"; NULL: none */
+    const char *note;      /* after plot_finish: "the 7 largest of 45 processes"; NULL: none */
     enum unit unit;
     struct plot_line lines[PLOT_LINES_MAX];
     size_t line_count;
@@ -88,14 +89,17 @@ struct plot_panel {
 enum plot_mark { PLOT_MARK_OOM, PLOT_MARK_KILL, PLOT_MARK_SIGNAL, PLOT_MARK_ANOMALY, PLOT_MARK_SPAWN };
 #define PLOT_MARK_COUNT 5
 
+/* Where there is too little room for all, the start is told to the minute, and then not at all. */
+enum plot_details { PLOT_DETAILS_ALL, PLOT_DETAILS_NO_SECONDS, PLOT_DETAILS_NO_START, PLOT_DETAILS_COUNT };
+
 struct plot_sink;
 
 struct plot {
     const struct recording *recording;
-    const char *command; /* printable */
-    const char *outcome; /* "exited with code 0 · 5.23 s · 2026-11-15 18:21:18" */
-    const char *records; /* of few, after plot_finish: "3 records, up to 1 min 00 s each"; else NULL */
-    double end;          /* of the x axis, seconds since the start */
+    /* After plot_finish, all printable: what ran, how it ended, and what stands behind that, from the most to
+     * the least of it: " · 2 min 57 s · 2026-11-15 18:21:18 UTC · 3 records of up to 1 min 00 s". */
+    const char *command, *cause, *details[PLOT_DETAILS_COUNT];
+    double end; /* of the x axis, seconds since the start */
     struct plot_panel *panels[PLOT_PANELS_MAX];
     size_t panel_count;
     struct plot_marks marks[PLOT_MARK_COUNT];
@@ -138,6 +142,7 @@ bool plot_advice(const struct plot *plot, struct metron_error *out);
 /* A text of the recording, fit for terminals and pictures; NULL for want of memory. */
 const char *plot_printable(struct plot *plot, const char *text);
 bool plot_has_events(const struct plot *plot);
+bool plot_has_few_records(const struct plot *plot);
 const char *plot_mark_name(enum plot_mark kind, bool many); /* "OOM kill", "OOM kills" */
 /* "memory (GiB)", "CPU (%, 100 = one core)"; out is returned. */
 #define PLOT_TITLE_SIZE 96

@@ -42,12 +42,13 @@ static double step_of(enum unit unit, double least)
 {
     switch (unit) {
     case UNIT_BYTES:
+        return binary_step(fmax(least, 1)); /* half a byte is none */
     case UNIT_BYTES_PER_SECOND:
         return binary_step(least);
     case UNIT_SECONDS:
         return time_step(least);
     case UNIT_COUNT:
-        return decimal_step(fmax(least, 1)); /* half a process is none */
+        return decimal_step(fmax(least, 1)); /* nor half a process */
     default:
         return decimal_step(least);
     }

@@ -1,5 +1,5 @@
 /*
- * What the parts of plot_terminal share: the screen, its colours.
+ * What the parts of plot_terminal share: the screen, its colours, legends.
  */
 #ifndef METRON_VIEW_PLOT_SCREEN_H
 #define METRON_VIEW_PLOT_SCREEN_H
@@ -22,6 +22,7 @@ struct screen {
 
 /* As SGR has it ("36"); nothing is written without colours. */
 const char *screen_line_color(unsigned index);
+const char *screen_level_color(enum plot_level_kind kind);
 void screen_begin_color(const struct screen *screen, const char *code);
 void screen_end_color(const struct screen *screen, const char *code);
 /* Without colours faint cannot be told from bold: some lines are left out. */
@@ -36,6 +37,30 @@ char screen_ascii_line(enum plot_role role, bool banded);
 #define SCREEN_ASCII_PEAK  '_'
 #define SCREEN_ASCII_BAND  ':'
 
+size_t screen_columns_of(const char *text);
+/* Adds a text in at most so many columns, with an ellipsis if it is cut. Returns the columns it took. */
+size_t screen_add_cut(struct strbuf *out, const char *text, size_t most);
+void screen_add_blanks(struct strbuf *out, size_t count);
+
+/* Entries side by side, in rows; with `draw` they are written, else only counted. */
+#define SCREEN_LEGEND_ROWS 3
+struct screen_legend {
+    const struct screen *screen;
+    bool draw;
+    size_t column, rows;
+    size_t kept; /* columns at the end of the last row, to tell how many more there are */
+    size_t left_out;
+};
+void screen_legend_entry(struct screen_legend *legend, const char *color, const char *sign, const char *text);
+void screen_legend_end(const struct screen_legend *legend);
+/* The legend of a panel. Returns the rows it takes, at most SCREEN_LEGEND_ROWS. */
+size_t screen_legend(const struct screen *screen, const struct plot_panel *panel,
+                     const struct plot_scale *values, bool draw);
+
+/* Nothing is written where nothing happened. */
+void screen_write_events(const struct screen *screen, const struct plot *plot);
+/* The axis with its ticks, and below them the labels. */
+void screen_write_time(const struct screen *screen);
 /* The rows of a panel, below its legend. 0 or -ENOMEM. */
 int screen_draw_panel(const struct screen *screen, const struct plot_panel *panel,
                       const struct plot_scale *values, size_t rows);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #define LEAST_ROOM 16
-#define TIME_MAX   1e12 /* seconds */
 #define VALUE_MAX  1e100
 
 void plot_series_init(struct plot_series *series, size_t most)
@@ -90,7 +89,7 @@ int plot_series_add(struct plot_series *series, double begin, double end, double
 {
     /* Also what a damaged file may hold and no machine can reach: squares and grids of it must stay numbers.
      */
-    if (!(fabs(begin) < TIME_MAX) || !(fabs(end) < TIME_MAX) || !(fabs(value) < VALUE_MAX))
+    if (!(fabs(begin) < PLOT_TIME_MAX) || !(fabs(end) < PLOT_TIME_MAX) || !(fabs(value) < VALUE_MAX))
         return 0;
     const double length = fmax(end - begin, 0);
     const struct plot_segment next = {.begin = begin,

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define PLOT_TIME_MAX 1e12 /* seconds; what is later is damage */
+
 struct plot_segment {
     double begin, end; /* seconds since the start */
     double low, high;  /* of the values in it */

@@ -135,13 +135,11 @@ static void draw_level(struct area *area, const struct plot_level *level, uint8_
 
 static const char *ink_color(const struct plot_panel *panel, uint8_t ink, char text[8])
 {
-    static const char *const levels[] = {[PLOT_LIMIT] = "31", [PLOT_HOST] = "90", [PLOT_PEAK] = "1"};
-
     if (ink == PLOT_CANVAS_BLANK)
         return NULL;
     const bool is_band = ink >= INK_BANDS;
     if (!is_band && ink >= INK_LEVELS)
-        return levels[panel->levels[(ink - INK_LEVELS) % PLOT_LEVELS_MAX].kind];
+        return screen_level_color(panel->levels[(ink - INK_LEVELS) % PLOT_LEVELS_MAX].kind);
     const size_t index = (size_t)(is_band ? ink - INK_BANDS : ink) % PLOT_LINES_MAX;
     const struct plot_line *line = &panel->lines[is_band ? index : ink_of(panel, index)];
     const bool is_bold = line->role == (line->banded ? PLOT_MEAN : PLOT_MAIN) && !is_band;

@@ -3,12 +3,13 @@
  * support it; what it says has those numbers in it.
  */
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #include "learn/suggestion.h"
 #include "view/report/report.h"
 
-/* From where on a share is worth a sentence. */
+/* From where on something is worth a sentence; shares where no unit is named. */
 #define NEAR_THE_LIMIT   0.9
 #define CPU_STALL        0.2
 #define MEMORY_STALL     0.1
@@ -17,7 +18,7 @@
 #define MANY_PROCESSES   20
 #define BUSY             0.8 /* of the CPUs */
 #define MISSED_TICKS     0.1
-#define SHORTEST_TO_TELL 1.0 /* seconds: of shorter runs cores on average say little */
+#define SHORTEST_TO_TELL 1.0 /* seconds: of shorter runs averages say little, and little can be saved */
 
 struct advice {
     struct report_item *table;
@@ -59,18 +60,24 @@ static bool limit_of(const struct advice *advice, double *limit)
     return seen != NULL || number_of(advice, "system.may_use.memory", limit);
 }
 
+static bool was_oom(const struct advice *advice)
+{
+    const struct report_measure *kills =
+        report_measure_part(&advice->evidence->measures, NULL, "oom_kills", NULL);
+    const char *cause = recording_text(advice->evidence->recording, "cause");
+
+    return advice->evidence->events.oom_count > 0 || (kills && kills->value > 0) ||
+           (cause && strstr(cause, "OOM killer"));
+}
+
 /* Killed for memory: its peak is a lower bound, so the next request cannot be taken from it. */
 static bool advise_oom(const struct advice *advice)
 {
     struct report_page *page = advice->page;
-    const struct report_measure *kills =
-        report_measure_part(&advice->evidence->measures, NULL, "oom_kills", NULL);
     const char *cause = recording_text(advice->evidence->recording, "cause");
     double peak = 0, limit = 0, code = 0;
-    bool oom = advice->evidence->events.oom_count > 0 || (kills && kills->value > 0) ||
-               (cause && strstr(cause, "OOM killer"));
 
-    if (!oom)
+    if (!was_oom(advice))
         return false;
     bool has_peak = number_of(advice, "peak_memory", &peak), has_limit = limit_of(advice, &limit);
     bool own = cause && strstr(cause, "limit") && !strstr(cause, "cannot be seen");
@@ -113,7 +120,7 @@ static void advise_memory(const struct advice *advice)
         advise(advice, "memory",
                report_text_of(page, "Up to %s of it was in swap: memory was short.",
                               human(page, UNIT_BYTES, swap->value)));
-    if (headline && headline->note && strstr(headline->note, "upper bound") &&
+    if (headline && recording_bound(headline->note) == BOUND_UPPER &&
         advice->evidence->recording->kind == RECORDING_METRON)
         advise(advice, "memory",
                report_text_of(
@@ -122,6 +129,15 @@ static void advise_memory(const struct advice *advice)
                    "--cgroup own), or --smaps, tells what was really held; metron doctor says what "
                    "works here.",
                    human(page, UNIT_BYTES, headline->number), headline->source ? headline->source : "?"));
+}
+
+/* It came to its own end: what was cut short would have gone on otherwise. */
+static bool is_whole(const struct advice *advice)
+{
+    double signal;
+
+    return advice->evidence->recording->status == RECORDING_ENDED && !number_of(advice, "signal", &signal) &&
+           !was_oom(advice);
 }
 
 static void advise_cores(const struct advice *advice)
@@ -133,7 +149,7 @@ static void advise_cores(const struct advice *advice)
     double seconds, wall, cpus;
 
     if (!report_cpu_seconds(advice->evidence, &seconds, &source, &note) ||
-        !report_wall(advice->evidence, &wall) || wall < SHORTEST_TO_TELL ||
+        !report_wall(advice->evidence, &wall) || wall < SHORTEST_TO_TELL || !is_whole(advice) ||
         !number_of(advice, "system.may_use.cpus", &cpus))
         return;
     double average = seconds / wall, enough = ceil(average - SUGGESTION_CPU_TOLERANCE);
@@ -214,16 +230,20 @@ static void advise_programs(const struct advice *advice)
     const struct report_events *events = &advice->evidence->events;
     struct report_page *page = advice->page;
     struct report_program first;
+    double wall;
 
-    if (!report_programs_top(events, &first, 1) || first.with_use < MANY_PROCESSES ||
+    if (!report_wall(advice->evidence, &wall) || wall < SHORTEST_TO_TELL ||
+        !report_programs_top(events, &first, 1) || first.with_use < MANY_PROCESSES ||
         !(events->cpu_seconds > 0) || first.cpu_seconds < MOST_OF_THE_CPU * events->cpu_seconds)
         return;
-    advise(advice, "processes",
-           report_text_of(
-               page, "%s of the CPU was in %s processes of %s, %s each: that is where time can be saved.",
-               human(page, UNIT_PERCENT, 100 * first.cpu_seconds / events->cpu_seconds),
-               human(page, UNIT_COUNT, (double)first.with_use), first.name[0] ? first.name : "(no command)",
-               human(page, UNIT_SECONDS, first.cpu_seconds / (double)first.with_use)));
+    advise(
+        advice, "processes",
+        report_text_of(
+            page,
+            "%s of the CPU was in %s processes of %s, %s each on average: that is where time can be saved.",
+            human(page, UNIT_PERCENT, 100 * first.cpu_seconds / events->cpu_seconds),
+            human(page, UNIT_COUNT, (double)first.with_use), first.name[0] ? first.name : REPORT_NOT_TOLD,
+            human(page, UNIT_SECONDS, first.cpu_seconds / (double)first.with_use)));
 }
 
 static bool is_false(const struct advice *advice, const char *field)
@@ -246,13 +266,11 @@ static void advise_measuring(const struct advice *advice)
         strcmp(cpu->source, "proc_cpu_seconds") == 0)
         advise(advice, "cpu",
                "The CPU seconds are a lower bound: some were dropped by the kernel. A control group of its "
-               "own (metron "
-               "run --cgroup own) counts them all.");
+               "own (metron run --cgroup own) counts them all.");
     if (is_false(advice, "provenance.spawned_is_exact"))
         advise(advice, "processes",
                "Processes that lived between two samples may have been missed. With kernel events none is: "
-               "metron "
-               "doctor says what they need here.");
+               "metron doctor says what they need here.");
     if (number_of(advice, "survivors.count", &survivors) && survivors > 0)
         advise(advice, "processes",
                report_text_of(
@@ -276,6 +294,42 @@ static void advise_measuring(const struct advice *advice)
                "seconds.");
 }
 
+/* Signals that a program earns by a fault of its own. */
+static bool is_crash(int number)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        if (faults[i] == number)
+            return true;
+    return false;
+}
+
+/* Where to look for the reason of a failure. */
+static void advise_failure(const struct advice *advice)
+{
+    const struct recording *recording = advice->evidence->recording;
+    const struct report_events *events = &advice->evidence->events;
+    const char *captured = recording_text(recording, "output_paths.stderr");
+    const char *prefix = recording_text(recording, "prefix");
+    struct report_page *page = advice->page;
+    double code, signal;
+
+    if (!number_of(advice, "exit_code", &code) || code == 0 || was_oom(advice))
+        return;
+    bool by_another = events->root_killer_is_told && events->root_killer != 0;
+    if (number_of(advice, "signal", &signal) && is_crash((int)signal) && !by_another)
+        advise(advice, "outcome",
+               report_text_of(page,
+                              "SIG%s is a fault of the program itself: with a core file (ulimit -c unlimited "
+                              "before it runs) gdb or coredumpctl shows where.",
+                              sigabbrev_np((int)signal)));
+    /* By where its files lie now: the recorded path is from where it ran. */
+    if (captured && prefix)
+        advise(advice, "outcome",
+               report_text_of(page, "See %sstderr, where its stderr was captured.", prefix));
+}
+
 void report_advice(struct report_page *page, const struct report_evidence *evidence)
 {
     enum { ROWS = 12 };
@@ -288,6 +342,7 @@ void report_advice(struct report_page *page, const struct report_evidence *evide
                                   .page = page,
                                   .evidence = evidence};
 
+    advise_failure(&advice);
     advise_memory(&advice);
     advise_cores(&advice);
     advise_stalls(&advice);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define HASH_NONFATAL_OOM 1 /* uthash would exit() */
 #include <uthash.h>
 
@@ -42,11 +44,8 @@ struct report_events_inner {
 /* As much of a text as there is room for, and no character in two; NULL is "". */
 static void copy_text(char *out, size_t size, const char *text)
 {
-    size_t length = text ? strnlen(text, size - 1) : 0;
+    size_t length = text ? text_cut(text, size - 1) : 0;
 
-    if (length == size - 1)
-        while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
-            length--;
     memcpy(out, text ? text : "", length);
     out[length] = '\0';
 }
@@ -78,11 +77,12 @@ int report_events_init(struct report_events *events, const struct recording *rec
     const char *seen_by = recording_text(recording, "provenance.processes_seen_by");
 
     *events = (struct report_events){.shortest.seconds = -1, .longest.seconds = -1, .lives_are_exact = true};
+    events->failing = report_groups_new();
     events->failures = report_groups_new();
     events->kills = report_groups_new();
     events->signals = report_groups_new();
     events->inner = calloc(1, sizeof(*events->inner));
-    if (!events->failures || !events->kills || !events->signals || !events->inner)
+    if (!events->failing || !events->failures || !events->kills || !events->signals || !events->inner)
         return -ENOMEM;
     events->inner->recording = recording;
     events->inner->forks_keep_command = seen_by && strcmp(seen_by, "bpf") == 0;
@@ -111,6 +111,7 @@ void report_events_fini(struct report_events *events)
     if (inner)
         free(inner->seconds);
     free(inner);
+    report_groups_free(events->failing);
     report_groups_free(events->failures);
     report_groups_free(events->kills);
     report_groups_free(events->signals);
@@ -264,6 +265,16 @@ static void time_life(struct report_events *events, const struct report_end *end
     }
 }
 
+static void count_failure(struct report_events *events, const struct report_end *end)
+{
+    char program[REPORT_GROUP_TEXT_MAX];
+
+    (void)report_program_name(end->command, program);
+    report_groups_count(events->failing, 0, NULL, program, end->command);
+    report_groups_count(events->failures, end->exit_code, NULL, program, end->command);
+    events->root_failed |= end->pid == events->root;
+}
+
 static void on_exit_of(struct report_events *events, const struct recorded_event *event,
                        struct report_processes *processes)
 {
@@ -294,7 +305,7 @@ static void on_exit_of(struct report_events *events, const struct recorded_event
     time_life(events, &end, event->has_use);
     bool failed = (end.has_exit_code && end.exit_code != 0) || end.signal_num;
     if (end.has_exit_code && end.exit_code != 0)
-        report_groups_count(events->failures, end.exit_code, NULL, end.command);
+        count_failure(events, &end);
     count_in_program(events, &end, event->has_use, failed);
     if (alive)
         alive_remove(events->inner, alive);
@@ -312,9 +323,11 @@ static void on_kill(struct report_events *events, const struct recorded_event *e
 {
     const char *command = event->command ? event->command : command_of(events, event->pid);
     const char *sender = sender_of(event);
+    char program[REPORT_GROUP_TEXT_MAX];
 
+    (void)report_program_name(command ? command : "", program);
     report_groups_count(fatal ? events->kills : events->signals, event->has_signal ? event->signal_num : 0,
-                        sender, command);
+                        sender, program, command);
     if (!fatal || event->pid != events->root || !sender)
         return;
     events->root_killer_is_told = true;

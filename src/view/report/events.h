@@ -58,12 +58,14 @@ struct report_events {
     double cpu_seconds;   /* of all with use */
     struct report_end tops[REPORT_USE_COUNT][REPORT_ENDS_MAX];
     size_t top_counts[REPORT_USE_COUNT];
-    struct report_groups *failures; /* by exit code and command */
-    struct report_groups *kills;    /* by signal: who killed whom */
-    struct report_groups *signals;  /* by signal: who sent it to whom */
+    struct report_groups *failing;  /* by program: exit codes other than 0 */
+    struct report_groups *failures; /* the same by exit code and program */
+    struct report_groups *kills;    /* by signal: who killed which program */
+    struct report_groups *signals;  /* by signal: who sent it to which program */
     struct report_notable ooms[REPORT_NOTABLE_MAX], anomalies[REPORT_NOTABLE_MAX];
     uint64_t oom_count, anomaly_count;
-    int64_t root; /* the command itself: the first that was born; 0: unknown */
+    int64_t root;     /* the command itself: the first that was born; 0: unknown */
+    bool root_failed; /* it is one of the failing */
     bool root_killer_is_told;
     int64_t root_killer; /* its pid; 0: the kernel; -1: unknown, only the name is told */
     char root_killer_name[64];

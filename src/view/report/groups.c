@@ -1,8 +1,9 @@
 #include "view/report/groups.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 #define HASH_NONFATAL_OOM 1 /* uthash would exit() */
 #include <uthash.h>
@@ -11,7 +12,7 @@ struct entry {
     struct report_group group;
     UT_hash_handle hh;
     size_t length;
-    char key[]; /* the number as bytes, who NUL whom NUL */
+    char key[]; /* the number as bytes, who NUL whom NUL; behind it the first command, NUL */
 };
 
 struct report_groups {
@@ -38,39 +39,33 @@ void report_groups_free(struct report_groups *groups)
     free(groups);
 }
 
-/* At most the limit, and no character in two. */
-static size_t text_length(const char *text)
+static struct entry *entry_new(const char *key, size_t length, size_t who_length, const char *command)
 {
-    size_t length = strnlen(text, REPORT_GROUP_TEXT_MAX);
-
-    if (length == REPORT_GROUP_TEXT_MAX)
-        while (length && ((unsigned char)text[length] & 0xC0) == 0x80)
-            length--;
-    return length;
-}
-
-static struct entry *entry_new(const char *key, size_t length, int number, size_t who_length)
-{
-    struct entry *entry = calloc(1, sizeof(*entry) + length);
+    size_t command_length = text_cut(command, REPORT_GROUP_COMMAND_MAX);
+    struct entry *entry = calloc(1, sizeof(*entry) + length + command_length + 1);
 
     if (!entry)
         return NULL;
     memcpy(entry->key, key, length);
+    memcpy(entry->key + length, command, command_length);
+    memcpy(&entry->group.number, key, sizeof(entry->group.number));
     entry->length = length;
-    entry->group.number = number;
-    entry->group.who = entry->key + sizeof(number);
+    entry->group.who = entry->key + sizeof(entry->group.number);
     entry->group.whom = entry->group.who + who_length + 1;
+    entry->group.first = entry->key + length;
     return entry;
 }
 
-void report_groups_count(struct report_groups *groups, int number, const char *who, const char *whom)
+void report_groups_count(struct report_groups *groups, int number, const char *who, const char *whom,
+                         const char *command)
 {
     char key[sizeof(number) + (size_t)2 * (REPORT_GROUP_TEXT_MAX + 1)];
     struct entry *entry = NULL;
 
     who = who ? who : "";
     whom = whom ? whom : "";
-    size_t who_length = text_length(who), whom_length = text_length(whom), at = sizeof(number);
+    size_t who_length = text_cut(who, REPORT_GROUP_TEXT_MAX), at = sizeof(number);
+    size_t whom_length = text_cut(whom, REPORT_GROUP_TEXT_MAX);
     memcpy(key, &number, sizeof(number));
     memcpy(key + at, who, who_length);
     at += who_length;
@@ -81,7 +76,8 @@ void report_groups_count(struct report_groups *groups, int number, const char *w
 
     groups->total++;
     HASH_FIND(hh, groups->map, key, at, entry);
-    if (!entry && groups->size < REPORT_GROUPS_MAX && (entry = entry_new(key, at, number, who_length))) {
+    if (!entry && groups->size < REPORT_GROUPS_MAX &&
+        (entry = entry_new(key, at, who_length, command ? command : ""))) {
         HASH_ADD_KEYPTR(hh, groups->map, entry->key, entry->length, entry);
         groups->size++;
     }
@@ -99,13 +95,17 @@ size_t report_groups_size(const struct report_groups *groups)
     return groups ? groups->size : 0;
 }
 
-size_t report_groups_top(const struct report_groups *groups, struct report_group *out, size_t limit)
+/* `whom` NULL: of all. */
+static size_t most_frequent(const struct report_groups *groups, const char *whom, struct report_group *out,
+                            size_t limit)
 {
     size_t count = 0;
 
     /* In the order in which they came: uthash keeps it. */
     for (const struct entry *entry = groups ? groups->map : NULL; entry; entry = entry->hh.next) {
         size_t at = count;
+        if (whom && strcmp(whom, entry->group.whom) != 0)
+            continue;
         while (at > 0 && out[at - 1].count < entry->group.count)
             at--;
         if (at == limit)
@@ -115,4 +115,15 @@ size_t report_groups_top(const struct report_groups *groups, struct report_group
         out[at] = entry->group;
     }
     return count;
+}
+
+size_t report_groups_top(const struct report_groups *groups, struct report_group *out, size_t limit)
+{
+    return most_frequent(groups, NULL, out, limit);
+}
+
+size_t report_groups_about(const struct report_groups *groups, const char *whom, struct report_group *out,
+                           size_t limit)
+{
+    return most_frequent(groups, whom, out, limit);
 }

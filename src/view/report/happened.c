@@ -1,51 +1,38 @@
 /* Sections of a report: what happened, as the events tell it; system calls; anomalies. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "view/report/report.h"
 
-enum { ROWS = 8, ROWS_SHOWN = 3, CALLS_SHOWN = 6 };
+enum { ROWS = 8, ROWS_SHOWN = 3, CODES = 4, CALLS_SHOWN = 6 };
 
 /* Counts and lives: on the screen they are one line above the processes. */
 static void add_processes(struct report_section *section, const struct report_evidence *evidence)
 {
     const struct report_events *events = &evidence->events;
     const struct recorded_field *headline = recording_field(evidence->recording, "processes");
-    struct report_item *item;
+    const char *note = NULL;
 
-    if (headline && headline->kind == FIELD_NUMBER) {
-        item = report_add_number(section, "processes", "", UNIT_COUNT, headline->number);
-        if (item) {
-            item->source = headline->source;
-            item->note = headline->note;
-            item->for_programs = true;
-        }
-    }
+    if (headline && headline->kind == FIELD_NUMBER)
+        report_sourced(
+            report_for_programs(report_add_number(section, "processes", "", UNIT_COUNT, headline->number)),
+            headline->source, headline->note);
     if (!events->count)
         return;
-    item = report_add_number(section, "spawned", "", UNIT_COUNT, (double)events->spawned);
-    if (item)
-        item->for_programs = true;
-    if (item && events->births_sampled)
-        item->note =
-            report_text_of(section->page, "%llu of them noticed in a sample: there may have been others",
-                           (unsigned long long)events->births_sampled);
-    item = report_add_number(section, "ended", "", UNIT_COUNT, (double)events->ended);
-    if (item)
-        item->for_programs = true;
-    if (events->spawn_rate_peak > 1) {
-        item =
-            report_add_number(section, "spawned_in_busiest_second", "", UNIT_COUNT, events->spawn_rate_peak);
-        if (item)
-            item->for_programs = true;
-        item = report_add_number(section, "busiest_second", "", UNIT_SECONDS, events->spawn_rate_peak_at);
-        if (item) {
-            item->note = "seconds after the start";
-            item->for_programs = true;
-        }
-    }
+    if (events->births_sampled)
+        note = report_text_of(section->page, "%llu of them noticed in a sample: there may have been others",
+                              (unsigned long long)events->births_sampled);
+    report_sourced(
+        report_for_programs(report_add_number(section, "spawned", "", UNIT_COUNT, (double)events->spawned)),
+        NULL, note);
+    report_for_programs(report_add_number(section, "ended", "", UNIT_COUNT, (double)events->ended));
+    if (events->spawn_rate_peak <= 1)
+        return;
+    report_for_programs(
+        report_add_number(section, "spawned_in_busiest_second", "", UNIT_COUNT, events->spawn_rate_peak));
+    report_sourced(report_for_programs(report_add_number(section, "busiest_second", "", UNIT_SECONDS,
+                                                         events->spawn_rate_peak_at)),
+                   NULL, "seconds after the start");
 }
 
 static void add_life(struct report_section *section, const struct report_events *events,
@@ -53,32 +40,18 @@ static void add_life(struct report_section *section, const struct report_events 
 {
     if (life->seconds < 0 || events->lives_timed < 2)
         return;
-    struct report_item *item = report_add_number(section, name, "", UNIT_SECONDS, life->seconds);
-    if (!item)
-        return;
-    item->for_programs = true;
-    if (!events->lives_are_exact)
-        item->note = "by when it was noticed";
-    item = report_add_text(section, command, "", life->command[0] ? life->command : NULL);
-    if (item)
-        item->for_programs = true;
-}
-
-/* One line, however long the command is. */
-static void say_line(struct report_section *section, const char *label, const char *text)
-{
-    struct report_item *item = report_say(section, label, text, NULL);
-
-    if (item)
-        item->one_line = true;
+    report_sourced(report_for_programs(report_add_number(section, name, "", UNIT_SECONDS, life->seconds)),
+                   NULL, events->lives_are_exact ? NULL : "by when it was noticed");
+    report_for_programs(report_add_text(section, command, "", report_told(life->command).text));
 }
 
 static void say_others(struct report_section *section, uint64_t count)
 {
     if (count)
-        say_line(section, "",
-                 report_text_of(section->page, "and %llu other%s", (unsigned long long)count,
-                                count == 1 ? "" : "s"));
+        (void)report_say(section, "",
+                         report_text_of(section->page, "and %llu other%s", (unsigned long long)count,
+                                        count == 1 ? "" : "s"),
+                         NULL);
 }
 
 /* "SIGKILL" */
@@ -88,74 +61,110 @@ static const char *signal_text(struct report_page *page, int number)
     return name ? report_text_of(page, "SIG%s", name) : report_text_of(page, "signal %d", number);
 }
 
-static void add_failures(struct report_section *section, const struct report_events *events)
+/* For programs: failures by exit code, or signals by who sent them. A column that no row has is not drawn. */
+static struct report_item *add_group_table(struct report_section *section, const char *name, size_t rows)
 {
     static const struct report_column columns[] = {
-        {"count", "TIMES", UNIT_COUNT, "exit events", REPORT_CUT},
-        {"exit_code", "CODE", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT},
+        {"count", "", UNIT_COUNT, "events", REPORT_CUT},
+        {"exit_code", "", UNIT_NONE, NULL, REPORT_CUT},
+        {"signal", "", UNIT_NONE, NULL, REPORT_CUT},
+        {"sender", "", UNIT_NONE, NULL, REPORT_CUT},
+        {"program", "", UNIT_NONE, NULL, REPORT_CUT},
+        {"command", "", UNIT_NONE, "of the first", REPORT_CUT},
     };
-    struct report_group tops[ROWS];
-    size_t count = report_groups_top(events->failures, tops, ROWS);
-    struct report_item *table = report_add_table(section, "failures", NULL, columns, 3, count);
-    uint64_t others = report_groups_total(events->failures);
-    char times[UNIT_TEXT_SIZE];
+    return report_for_programs(
+        report_add_table(section, name, NULL, columns, sizeof(columns) / sizeof(columns[0]), rows));
+}
 
-    if (table)
-        table->for_programs = true;
+static void add_group_row(struct report_item *table, const struct report_group *group, const char *signal)
+{
+    struct report_value *row = report_add_row(table);
+
+    if (!row)
+        return;
+    row[0] = report_number((double)group->count);
+    if (signal)
+        row[2] = report_text(signal);
+    else
+        row[1] = report_number(group->number);
+    row[3] = report_told(group->who);
+    row[4] = report_told(group->whom);
+    row[5] = report_told(group->first);
+}
+
+/* "50 of grep with code 1, first: " or "58 with code 1 (51), 2 (7): ", and the command behind it. */
+static void say_group(struct report_section *section, const char *label, const struct report_group *group,
+                      const char *how)
+{
+    char times[UNIT_TEXT_SIZE];
+    bool is_named = group->whom[0] != '\0';
+
+    (void)report_say_command(
+        section, label,
+        report_text_of(section->page, "%s%s%s %s%s: ", unit_human(UNIT_COUNT, (double)group->count, times),
+                       is_named ? " of " : "", group->whom, how,
+                       is_named && group->count > 1 ? ", first" : ""),
+        group->first[0] ? group->first : NULL);
+}
+
+/* "with code 1", "with code 1 (51), 2 (7), …" */
+static const char *codes_text(struct report_page *page, const struct report_group *codes, size_t count)
+{
+    const char *text = report_text_of(page, "with code %d", codes[0].number);
+
+    for (size_t i = 0; i < count && count > 1 && text; i++) {
+        if (i + 1 == CODES)
+            return report_text_of(page, "%s, …", text);
+        text = i ? report_text_of(page, "%s, %d (%llu)", text, codes[i].number,
+                                  (unsigned long long)codes[i].count)
+                 : report_text_of(page, "%s (%llu)", text, (unsigned long long)codes[i].count);
+    }
+    return text;
+}
+
+/* The programs that failed most first: a line each on the screen, a row for each of their exit codes. */
+static void add_failures(struct report_section *section, const struct report_events *events)
+{
+    struct report_group tops[ROWS], codes[CODES];
+    size_t count = report_groups_top(events->failing, tops, ROWS);
+    struct report_item *table = add_group_table(section, "failures", count * CODES);
+    uint64_t others = report_groups_total(events->failing);
+    /* That the command itself failed is its outcome. */
+    bool is_outcome = events->root_failed && others == 1;
+
     for (size_t i = 0; i < count; i++) {
-        struct report_value *row = report_add_row(table);
-        if (!row)
-            return;
-        row[0] = report_number((double)tops[i].count);
-        row[1] = report_number(tops[i].number);
-        row[2] = report_text(tops[i].whom[0] ? report_text_of(section->page, "%s", tops[i].whom) : NULL);
-        if (i >= ROWS_SHOWN)
+        size_t code_count = report_groups_about(events->failures, tops[i].whom, codes, CODES);
+        for (size_t j = 0; j < code_count; j++)
+            add_group_row(table, &codes[j], NULL);
+        if (i >= ROWS_SHOWN || is_outcome || !code_count)
             continue;
         others -= tops[i].count;
-        say_line(section, i ? "" : "failed",
-                 report_text_of(section->page, "%s with code %d: %s",
-                                unit_human(UNIT_COUNT, (double)tops[i].count, times), tops[i].number,
-                                tops[i].whom[0] ? tops[i].whom : "(command not told)"));
+        const char *how = codes_text(section->page, codes, code_count);
+        say_group(section, i ? "" : "failed", &tops[i], how ? how : "");
     }
-    say_others(section, others);
+    if (!is_outcome)
+        say_others(section, others);
 }
 
 /* `label` NULL: for programs only. */
 static void add_signals(struct report_section *section, const struct report_groups *groups, const char *name,
                         const char *label)
 {
-    static const struct report_column columns[] = {
-        {"count", "TIMES", UNIT_COUNT, "events", REPORT_CUT},
-        {"signal", "SIGNAL", UNIT_NONE, NULL, REPORT_CUT},
-        {"sender", "SENT BY", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "TO", UNIT_NONE, NULL, REPORT_CUT},
-    };
     struct report_page *page = section->page;
     struct report_group tops[ROWS];
     size_t count = report_groups_top(groups, tops, ROWS);
-    struct report_item *table = report_add_table(section, name, NULL, columns, 4, count);
+    struct report_item *table = add_group_table(section, name, count);
     uint64_t others = report_groups_total(groups);
-    char times[UNIT_TEXT_SIZE];
 
-    if (table)
-        table->for_programs = true;
     for (size_t i = 0; i < count; i++) {
-        struct report_value *row = report_add_row(table);
-        if (!row)
-            return;
-        row[0] = report_number((double)tops[i].count);
-        row[1] = report_text(signal_text(page, tops[i].number));
-        row[2] = report_text(tops[i].who[0] ? report_text_of(page, "%s", tops[i].who) : NULL);
-        row[3] = report_text(tops[i].whom[0] ? report_text_of(page, "%s", tops[i].whom) : NULL);
+        const char *signal = signal_text(page, tops[i].number);
+        add_group_row(table, &tops[i], signal ? signal : "");
         if (!label || i >= ROWS_SHOWN)
             continue;
         others -= tops[i].count;
-        say_line(section, i ? "" : label,
-                 report_text_of(page, "%s by %s%s%s: %s",
-                                unit_human(UNIT_COUNT, (double)tops[i].count, times), row[1].text,
-                                tops[i].who[0] ? " from " : "", tops[i].who,
-                                tops[i].whom[0] ? tops[i].whom : "(command not told)"));
+        const char *how = report_text_of(page, "by %s%s%s", signal ? signal : "",
+                                         tops[i].who[0] ? " from " : "", tops[i].who);
+        say_group(section, i ? "" : label, &tops[i], how ? how : "");
     }
     if (label)
         say_others(section, others);
@@ -164,19 +173,17 @@ static void add_signals(struct report_section *section, const struct report_grou
 static void add_ooms(struct report_section *section, const struct report_evidence *evidence)
 {
     static const struct report_column columns[] = {
-        {"at", "AFTER", UNIT_SECONDS, "seconds since the start", REPORT_CUT},
-        {"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT},
+        {"at", "", UNIT_SECONDS, "seconds since the start", REPORT_CUT},
+        {"pid", "", UNIT_NONE, NULL, REPORT_CUT},
+        {"command", "", UNIT_NONE, NULL, REPORT_CUT},
     };
     const struct report_notable *ooms = evidence->events.ooms;
     const uint64_t count = evidence->events.oom_count;
     const double start = evidence->recording->start_wall;
-    struct report_item *table = report_add_table(section, "ooms", NULL, columns, 3,
-                                                 count < REPORT_NOTABLE_MAX ? count : REPORT_NOTABLE_MAX);
+    struct report_item *table = report_for_programs(report_add_table(
+        section, "ooms", NULL, columns, 3, count < REPORT_NOTABLE_MAX ? count : REPORT_NOTABLE_MAX));
     char after[UNIT_TEXT_SIZE];
 
-    if (table)
-        table->for_programs = true;
     for (size_t i = 0; i < count; i++) {
         struct report_value *row = report_add_row(table);
         if (!row)
@@ -186,13 +193,14 @@ static void add_ooms(struct report_section *section, const struct report_evidenc
             row[0] = report_number(ooms[i].wall - start);
         if (ooms[i].pid)
             row[1] = report_number((double)ooms[i].pid);
-        row[2] = report_text(ooms[i].command[0] ? ooms[i].command : NULL);
+        row[2] = report_told(ooms[i].command);
         if (i < ROWS_SHOWN)
-            say_line(section, i ? "" : "OOM killer",
-                     report_text_of(section->page, "chose pid %lld%s%s: %s", (long long)ooms[i].pid,
-                                    is_timed ? " after " : "",
-                                    is_timed ? unit_human(UNIT_SECONDS, row[0].number, after) : "",
-                                    ooms[i].command[0] ? ooms[i].command : "(command not told)"));
+            (void)report_say_command(
+                section, i ? "" : "OOM killer",
+                report_text_of(section->page, "chose pid %lld%s%s: ", (long long)ooms[i].pid,
+                               is_timed ? " after " : "",
+                               is_timed ? unit_human(UNIT_SECONDS, row[0].number, after) : ""),
+                row[2].text);
     }
     say_others(section, count > ROWS_SHOWN ? count - ROWS_SHOWN : 0);
 }
@@ -210,12 +218,10 @@ void report_happened(struct report_page *page, const struct report_evidence *evi
     add_life(section, events, &events->longest, "longest_life", "longest_life_command");
     if (zombies) {
         struct report_item *item =
-            report_add_number(section, "zombies", "zombies", UNIT_COUNT, zombies->value);
-        if (item) {
-            item->source = zombies->name;
-            item->note = "at once";
+            report_sourced(report_add_number(section, "zombies", "zombies", UNIT_COUNT, zombies->value),
+                           zombies->name, "at once");
+        if (item)
             item->for_programs = zombies->value == 0;
-        }
     }
     add_failures(section, events);
     /* That the command itself was killed, and by whom, is its outcome. */
@@ -251,12 +257,12 @@ void report_anomalies(struct report_page *page, const struct report_evidence *ev
             return;
         if (start > 0 && one->wall >= start)
             row[AT] = report_number(one->wall - start);
-        row[SEVERITY] = report_text(one->severity[0] ? one->severity : NULL);
-        row[TYPE] = report_text(one->type[0] ? one->type : NULL);
+        row[SEVERITY] = report_told(one->severity);
+        row[TYPE] = report_told(one->type);
         if (one->pid)
             row[PID] = report_number((double)one->pid);
-        row[COMMAND] = report_text(one->command[0] ? one->command : NULL);
-        row[DESCRIPTION] = report_text(one->description[0] ? one->description : NULL);
+        row[COMMAND] = report_told(one->command);
+        row[DESCRIPTION] = report_told(one->description);
     }
     if (count > rows)
         (void)report_add_remark(section, report_text_of(page, "These are the first %zu of %llu.", rows,
@@ -355,17 +361,15 @@ void report_syscalls(struct report_page *page, const struct report_evidence *evi
 
     if (!section || (!seconds && !counts))
         return;
-    struct report_item *items[] = {
-        report_add_text(section, "method", "", method),
-        counts ? report_add_number(section, "count", "", UNIT_COUNT, sum_of(counts)) : NULL,
-        errors ? report_add_number(section, "errors", "", UNIT_COUNT, sum_of(errors)) : NULL,
-        seconds ? report_add_number(section, "seconds", "", UNIT_SECONDS, sum_of(seconds)) : NULL,
-    };
-    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++)
-        if (items[i])
-            items[i]->for_programs = true;
-    if (items[3])
-        items[3]->note = "waiting included";
+    report_for_programs(report_add_text(section, "method", "", method));
+    if (counts)
+        report_for_programs(report_add_number(section, "count", "", UNIT_COUNT, sum_of(counts)));
+    if (errors)
+        report_for_programs(report_add_number(section, "errors", "", UNIT_COUNT, sum_of(errors)));
+    if (seconds)
+        report_sourced(
+            report_for_programs(report_add_number(section, "seconds", "", UNIT_SECONDS, sum_of(seconds))),
+            NULL, "waiting included");
     say_calls(section, seconds, counts, errors, method);
     if (recording_number(evidence->recording, "syscalls.lost", &lost)) {
         struct report_item *item = report_add_number(section, "lost", "not counted", UNIT_COUNT, lost);

@@ -1,11 +1,10 @@
 /* Sections of a report: which run it was, and how it ended. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/json_reader.h"
 #include "view/report/report.h"
+#include "view/survivors.h"
 
 /* "2026-11-15T18:21:23.155014+00:00" -> "2026-11-15 18:21:23 +00:00": as it was written, without the
  * fraction. */
@@ -68,16 +67,14 @@ static void add_recorder(struct report_section *section, const struct recording 
     const char *kernel = filled(recording, "system.kernel");
     const char *text = report_text_of(page, "%s%s%s, schema %s", is_metron ? "metron" : "con-duct",
                                       version ? " " : "", version ? version : "", schema ? schema : "?");
-    struct report_item *items[] = {
-        report_add_text(section, "recorded_by", "", text),
-        report_add_text(section, "info", "", recording->path),
-        report_add_text(section, "tier", "", tier),
-        report_add_text(section, "tier_reason", "", reason),
-    };
+    const char *no_group = recording_text(recording, "provenance.cgroup_reason");
 
-    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++)
-        if (items[i])
-            items[i]->for_programs = true;
+    report_for_programs(report_add_text(section, "recorded_by", "", text));
+    report_for_programs(report_add_text(section, "info", "", recording->path));
+    report_for_programs(report_add_text(section, "tier", "", tier));
+    report_for_programs(report_add_text(section, "tier_reason", "", reason));
+    if (reason && no_group && strcmp(reason, no_group) == 0)
+        reason = NULL; /* it stands below, with what was not measured */
     if (text && tier)
         text = report_text_of(page, "%s, tier: %s%s%s%s", text, tier, reason ? " (" : "",
                               reason ? reason : "", reason ? ")" : "");
@@ -108,12 +105,10 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
         return;
     const char *start = start_of(page, recording);
     say_start(section, recording, start);
-    struct report_item *item = report_add_text(section, "start_time", "", start);
-    if (item)
-        item->for_programs = true;
+    report_for_programs(report_add_text(section, "start_time", "", start));
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        item = report_add_text(section, texts[i].name, texts[i].label ? texts[i].label : "",
-                               filled(recording, texts[i].field));
+        struct report_item *item = report_add_text(
+            section, texts[i].name, texts[i].label ? texts[i].label : "", filled(recording, texts[i].field));
         if (item)
             item->for_programs = !texts[i].label;
     }
@@ -122,11 +117,12 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
     add_recorder(section, recording);
 }
 
-/* On the screen only what the cause does not say already. */
+/* On the screen only what the cause does not say already; the OOM killer has one signal, from the kernel. */
 static void add_signal(struct report_section *section, const struct report_evidence *evidence,
                        const char *cause)
 {
     const struct report_events *events = &evidence->events;
+    const bool by_oom = cause && strstr(cause, "OOM killer");
     double number;
 
     if (!recording_number(evidence->recording, "signal", &number) || !(number > 0 && number < 128))
@@ -136,7 +132,7 @@ static void add_signal(struct report_section *section, const struct report_evide
     if (item) {
         item->say = report_text_of(section->page, "%d%s%s%s", (int)number, name ? " (SIG" : "",
                                    name ? name : "", name ? ")" : "");
-        item->for_programs = cause && name && strstr(cause, name);
+        item->for_programs = by_oom || (cause && name && strstr(cause, name));
     }
     if (!events->root_killer_is_told)
         return;
@@ -145,8 +141,8 @@ static void add_signal(struct report_section *section, const struct report_evide
                                               (long long)events->root_killer)
                              : events->root_killer_name;
     item = report_add_text(section, "signal_sender", "sent by", sender);
-    if (item && cause && strstr(cause, "sent by"))
-        item->for_programs = true; /* it is in the sentence */
+    if (by_oom || (cause && strstr(cause, "sent by")))
+        report_for_programs(item); /* it is in the sentence */
 }
 
 /* "2: 6845 python3 simulate.py 3, 6850 python3 simulate.py 3" */
@@ -169,46 +165,37 @@ static void say_survivors(struct report_section *section, struct report_item *it
     item->one_line = true;
 }
 
-/* survivors.processes: [{pid, command}] */
+static void add_survivor(void *context, double pid, const char *command, size_t length)
+{
+    struct report_section *section = context;
+    struct report_value *row = report_add_row(section->last);
+
+    if (!row)
+        return;
+    if (pid > 0)
+        row[0] = report_number(pid);
+    if (length)
+        row[1] = report_text(report_text_of(section->page, "%s", command));
+}
+
 static void add_survivors(struct report_section *section, const struct recording *recording)
 {
-    static const struct report_column columns[] = {{"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
-                                                   {"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT}};
+    static const struct report_column columns[] = {{"pid", "", UNIT_NONE, NULL, REPORT_CUT},
+                                                   {"command", "", UNIT_NONE, NULL, REPORT_CUT}};
     enum { ROWS = 8 };
-    const struct recorded_field *field = recording_field(recording, "survivors.processes");
-    struct json_reader reader;
-    struct json_text key, text;
     struct report_item *item = NULL;
     double count = 0;
 
     if (recording_number(recording, "survivors.count", &count))
         item = report_add_number(section, "survivors", "outlived by", UNIT_COUNT, count);
-    if (!field || field->kind != FIELD_JSON)
+    if (!item)
         return;
-    struct report_item *table = report_add_table(section, "surviving_processes", NULL, columns, 2, ROWS);
-    if (table)
-        table->for_programs = true;
-    json_reader_init(&reader, field->text, strlen(field->text));
-    if (json_enter_array(&reader))
-        while (json_next_item(&reader)) {
-            struct report_value *row = json_peek(&reader) == JSON_OBJECT ? report_add_row(table) : NULL;
-            if (!row || !json_enter_object(&reader)) {
-                json_skip(&reader);
-                continue;
-            }
-            while (json_next_key(&reader, &key)) {
-                bool is_pid = json_text_is(&key, "pid");
-                if (is_pid && json_read_number(&reader, &row[0].number))
-                    row[0].kind = REPORT_NUMBER;
-                else if (!is_pid && json_text_is(&key, "command") && json_read_text(&reader, &text))
-                    row[1] = report_text(report_text_of(section->page, "%.*s", (int)text.length, text.bytes));
-                else
-                    json_skip(&reader);
-            }
-        }
-    json_reader_fini(&reader);
-    if (item && table)
-        say_survivors(section, item, table);
+    struct report_item *table =
+        report_for_programs(report_add_table(section, "surviving_processes", NULL, columns, 2, ROWS));
+    if (!table)
+        return;
+    survivors_walk(recording, add_survivor, section);
+    say_survivors(section, item, table);
 }
 
 /* What is known of one that has no outcome. */
@@ -245,33 +232,28 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
 
     if (!section)
         return;
-    struct report_item *item = report_say(section, "command", filled(recording, "command"), NULL);
-    if (item)
-        item->one_line = true;
+    if (filled(recording, "command"))
+        (void)report_say_command(section, "command", "", filled(recording, "command"));
     (void)report_say(section, "message", filled(recording, "message"), NULL);
-    item = report_add_text(section, "status", "status", states[recording->status]);
-    if (item)
-        item->for_programs = true;
+    report_for_programs(report_add_text(section, "status", "status", states[recording->status]));
     bool has_code = recording_number(recording, "exit_code", &exit_code);
     if (!cause && has_code)
         cause = report_text_of(page, "exited with code %.0f", exit_code);
-    item = report_add_text(section, "cause", "outcome", cause);
+    struct report_item *item = report_add_text(section, "cause", "outcome", cause);
     if (item && has_code)
         item->tone = exit_code == 0 ? REPORT_GOOD : REPORT_BAD;
     if (item && has_code && !strstr(cause, "exited with code"))
         item->say = report_text_of(page, "%s; exit code %.0f", cause, exit_code);
     if (!cause)
         add_no_outcome(section, evidence);
-    item = has_code ? report_add_number(section, "exit_code", "exit code", UNIT_NONE, exit_code) : NULL;
-    if (item)
-        item->for_programs = true; /* it is in the sentence */
+    if (has_code) /* on the screen it is in the sentence */
+        report_for_programs(report_add_number(section, "exit_code", "", UNIT_NONE, exit_code));
     add_signal(section, evidence, cause);
     if (ooms) {
-        item = report_add_number(section, "oom_kills", "OOM kills", UNIT_COUNT, ooms->value);
-        if (item) {
-            item->source = ooms->name;
+        item = report_sourced(report_add_number(section, "oom_kills", "OOM kills", UNIT_COUNT, ooms->value),
+                              ooms->name, NULL);
+        if (item)
             item->for_programs = ooms->value == 0 || (cause && strstr(cause, "OOM killer"));
-        }
     }
     add_survivors(section, recording);
 }

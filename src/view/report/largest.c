@@ -3,7 +3,6 @@
  * I/O together; and one of those whose end was not told, from samples. Programs get the three orders apart
  * (tops.c).
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "view/report/report.h"
@@ -79,8 +78,6 @@ static const char *title_of(struct report_page *page, const char *what, size_t c
                          : report_text_of(page, "%s:", what);
 }
 
-/* -- Those whose end was told -- */
-
 /* What is not known, or was not enough to be seen, leaves the order as it is. */
 static double cpu_of(const struct orders *orders, const struct pick *pick)
 {
@@ -99,19 +96,10 @@ static void sort_by_cpu(const struct orders *orders, struct pick *picks, size_t 
         }
 }
 
+/* -- Those whose end was told -- */
+
 void report_largest_ends(struct report_section *section, const struct report_events *events)
 {
-    enum { TOP, CPU, RSS, READ, WRITTEN, LIVED, PID, COMMAND, COLUMNS };
-    static const struct report_column columns[COLUMNS] = {
-        [TOP] = {"", "", UNIT_NONE, NULL, REPORT_CUT},
-        [CPU] = {"", "CPU", UNIT_SECONDS, NULL, REPORT_CUT},
-        [RSS] = {"", "PEAK RSS", UNIT_BYTES, NULL, REPORT_CUT},
-        [READ] = {"", "READ", UNIT_BYTES, NULL, REPORT_CUT},
-        [WRITTEN] = {"", "WRITTEN", UNIT_BYTES, NULL, REPORT_CUT},
-        [LIVED] = {"", "LIVED", UNIT_SECONDS, NULL, REPORT_LUXURY},
-        [PID] = {"", "PID", UNIT_NONE, NULL, REPORT_CUT},
-        [COMMAND] = {"", "COMMAND", UNIT_NONE, NULL, REPORT_CUT},
-    };
     struct report_page *page = section->page;
     struct orders orders = {.ends = events->tops};
     struct pick picks[ROWS];
@@ -119,28 +107,14 @@ void report_largest_ends(struct report_section *section, const struct report_eve
     memcpy(orders.counts, events->top_counts, sizeof(orders.counts));
     size_t count = pick_largest(&orders, picks);
     sort_by_cpu(&orders, picks, count);
-    struct report_item *table = report_add_table(
-        section, "", title_of(page, "By the kernel's word at their end", count), columns, COLUMNS, count);
+    struct report_item *table =
+        report_ends_table(section, "", title_of(page, "By the kernel's word at their end", count), count);
     if (!table)
         return;
     table->for_people = true;
-    for (size_t i = 0; i < count; i++) {
-        const struct report_end *end = &events->tops[picks[i].use][picks[i].index];
-        struct report_value *row = report_add_row(table);
-        if (!row)
-            return;
-        if (count > FIRST)
-            row[TOP] = report_text(marks(page, &picks[i]));
-        row[CPU] = report_number(end->cpu_seconds);
-        if (end->max_rss > 0)
-            row[RSS] = report_number(end->max_rss);
-        row[READ] = report_number(end->read_bytes);
-        row[WRITTEN] = report_number(end->write_bytes);
-        if (end->lifetime_seconds >= 0)
-            row[LIVED] = report_number(end->lifetime_seconds);
-        row[PID] = report_number((double)end->pid);
-        row[COMMAND] = report_text(end->command[0] ? end->command : NULL);
-    }
+    for (size_t i = 0; i < count; i++)
+        report_add_end(table, &events->tops[picks[i].use][picks[i].index],
+                       count > FIRST ? marks(page, &picks[i]) : NULL);
 }
 
 /* -- Those that were only sampled -- */
@@ -180,7 +154,7 @@ static const struct report_column *sampled_columns(struct report_page *page,
         [WRITTEN] = {"", "WRITTEN", UNIT_BYTES, NULL, REPORT_CUT},
         [AGE] = {"", "AGE", UNIT_SECONDS, NULL, REPORT_LUXURY},
         [PID] = {"", "PID", UNIT_NONE, NULL, REPORT_CUT},
-        [COMMAND] = {"", "COMMAND", UNIT_NONE, NULL, REPORT_CUT},
+        [COMMAND] = {"", "COMMAND", UNIT_NONE, NULL, REPORT_COMMAND},
     };
     static const char *const memory[] = {"hwm", "max_rss", "rss", "", NULL};
     static const char *const reads[] = {"read", NULL}, *const writes[] = {"write", NULL};
@@ -251,7 +225,7 @@ void report_largest_sampled(struct report_section *section, const struct report_
     }
     struct report_item *remark =
         moved ? report_add_remark(section,
-                                  "READ and WRITTEN of a parent are with those of children it waited for.")
+                                  "READ and WRITTEN of a parent include those of the children it waited for.")
               : NULL;
     if (remark)
         remark->for_people = true;

@@ -5,6 +5,9 @@
 #include "view/report/choose.h"
 #include "view/report/report.h"
 
+/* A share of what it may use, below which it is not told. */
+#define WORTH_TELLING 0.001
+
 static void add_limit(struct report_section *section, const struct report_evidence *evidence, double peak)
 {
     const struct recording *recording = evidence->recording;
@@ -18,7 +21,7 @@ static void add_limit(struct report_section *section, const struct report_eviden
     if (!item)
         return;
     item->note = by;
-    if (peak > 0)
+    if (peak / limit >= WORTH_TELLING)
         item->say =
             report_text_of(section->page, "%s; its peak is %s of that", unit_human(UNIT_BYTES, limit, text),
                            unit_human(UNIT_PERCENT, 100 * peak / limit, share));
@@ -92,27 +95,31 @@ static void add_methods(struct report_section *section, const struct recording *
     }
 }
 
+static void add_where_any(struct report_section *section, const struct report_measure *measure,
+                          const char *name, const char *label, enum unit unit)
+{
+    struct report_item *item =
+        measure ? report_sourced(report_add_number(section, name, label, unit, measure->value), measure->name,
+                                 NULL)
+                : NULL;
+
+    if (item)
+        item->for_programs = !(measure->value > 0);
+}
+
 /* Swap and major faults: on the screen where there were any. */
 static void add_parts(struct report_section *section, const struct report_measures *measures)
 {
     const struct report_measure *swap = report_measure_part(measures, NULL, "swap_total", "peak");
     const struct report_measure *major = report_measure_part(measures, "proc", "major_faults", NULL);
     const struct report_measure *minor = report_measure_part(measures, "proc", "minor_faults", NULL);
-    struct report_item *item;
 
-    if (swap && (item = report_add_number(section, "swap", "in swap, at most", UNIT_BYTES, swap->value))) {
-        item->source = swap->name;
-        item->for_programs = !(swap->value > 0);
-    }
-    if (minor && (item = report_add_number(section, "minor_faults", "", UNIT_COUNT, minor->value))) {
-        item->source = minor->name;
-        item->for_programs = true;
-    }
-    if (major &&
-        (item = report_add_number(section, "major_faults", "major faults", UNIT_COUNT, major->value))) {
-        item->source = major->name;
-        item->for_programs = !(major->value > 0);
-    }
+    add_where_any(section, swap, "swap", "in swap, at most", UNIT_BYTES);
+    if (minor)
+        report_sourced(
+            report_for_programs(report_add_number(section, "minor_faults", "", UNIT_COUNT, minor->value)),
+            minor->name, NULL);
+    add_where_any(section, major, "major_faults", "major faults", UNIT_COUNT);
 }
 
 /* Memory held, the whole of it: no limit, no address space, not one part only. */
@@ -165,14 +172,11 @@ static void add_levels(struct report_section *section, const struct report_evide
         {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
         {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
     };
-    struct report_item *item;
 
-    item = report_add_measures(section, &evidence->measures, "levels", levels, report_is_memory);
-    if (item)
-        item->for_programs = true;
-    item = report_add_measures(section, &evidence->measures, "page_faults", faults, report_is_fault);
-    if (item)
-        item->for_programs = true;
+    report_for_programs(
+        report_add_measures(section, &evidence->measures, "levels", levels, report_is_memory));
+    report_for_programs(
+        report_add_measures(section, &evidence->measures, "page_faults", faults, report_is_fault));
 }
 
 void report_memory(struct report_page *page, const struct report_evidence *evidence)
@@ -189,20 +193,16 @@ void report_memory(struct report_page *page, const struct report_evidence *evide
     bool has_peak = peak && peak->kind == FIELD_NUMBER;
     bool has_methods = recording_field(recording, "peak_memory_methods") != NULL;
     if (has_peak) {
-        item = report_add_number(section, "peak_memory", "peak", UNIT_BYTES, peak->number);
-        if (item) {
-            item->source = peak->source;
-            item->note = peak->note;
+        item = report_sourced(report_add_number(section, "peak_memory", "peak", UNIT_BYTES, peak->number),
+                              peak->source, peak->note);
+        if (item)
             item->for_programs = recording->kind == RECORDING_DUCT; /* its own word for it follows */
-        }
     }
     if (recording_number(recording, "headline.peak_memory_bytes.upper_bound.value", &bound)) {
-        item = report_add_number(section, "upper_bound", "charged at most", UNIT_BYTES, bound);
-        if (item) {
-            item->source = bound_source;
-            item->note = "page cache included";
+        item = report_sourced(report_add_number(section, "upper_bound", "charged at most", UNIT_BYTES, bound),
+                              bound_source, "page cache included");
+        if (item)
             item->for_programs = has_methods; /* it is one of them */
-        }
     }
     if (has_peak || evidence->measures.count)
         add_limit(section, evidence, has_peak ? peak->number : 0);

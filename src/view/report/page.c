@@ -107,6 +107,34 @@ struct report_item *report_say(struct report_section *section, const char *label
     return item;
 }
 
+struct report_item *report_say_command(struct report_section *section, const char *label, const char *text,
+                                       const char *command)
+{
+    struct report_item *item = report_say(section, label, text, NULL);
+
+    if (item) {
+        item->one_line = true;
+        item->command = command ? command : REPORT_NOT_TOLD;
+    }
+    return item;
+}
+
+struct report_item *report_for_programs(struct report_item *item)
+{
+    if (item)
+        item->for_programs = true;
+    return item;
+}
+
+struct report_item *report_sourced(struct report_item *item, const char *source, const char *note)
+{
+    if (item) {
+        item->source = source;
+        item->note = note;
+    }
+    return item;
+}
+
 struct report_item *report_add_remark(struct report_section *section, const char *text)
 {
     return text ? item_add(section, REPORT_REMARK, "remarks", text) : NULL;

@@ -20,6 +20,8 @@
 #include "base/strbuf.h"
 #include "base/units.h"
 
+#define REPORT_NOT_TOLD "(command not told)"
+
 enum report_value_kind { REPORT_ABSENT, REPORT_NUMBER, REPORT_TEXT, REPORT_BOOLEAN };
 
 struct report_value {
@@ -31,9 +33,10 @@ struct report_value {
 enum report_tone { REPORT_PLAIN, REPORT_GOOD, REPORT_BAD };
 enum report_item_kind { REPORT_FACT, REPORT_TABLE, REPORT_REMARK };
 
-/* What becomes of a text that is too wide: it is cut; it is broken between words (the last column only); the
- * whole column is left out of the screen; or the first of its clauses that fits stands for it. */
-enum report_fit { REPORT_CUT, REPORT_PROSE, REPORT_LUXURY, REPORT_CLAUSE };
+/* What becomes of a text that is too wide: it is cut; it is cut as a command is (view/command_line.h); it is
+ * broken between words (the last column only); the whole column is left out of the screen; or the first of
+ * its clauses that fits stands for it. */
+enum report_fit { REPORT_CUT, REPORT_COMMAND, REPORT_PROSE, REPORT_LUXURY, REPORT_CLAUSE };
 
 struct report_column {
     const char *name;   /* in JSON */
@@ -56,6 +59,7 @@ struct report_item {
     struct report_value value;
     enum unit unit;
     const char *say;           /* how the screen has it; NULL: by its unit */
+    const char *command;       /* behind it, in what is left of the line; NULL: none */
     const char *source, *note; /* NULL: none */
     enum report_tone tone;
     /* a table: */
@@ -94,13 +98,19 @@ struct report_item *report_add_boolean(struct report_section *section, const cha
 /* A line for people only. NULL text: nothing is added; `source` may be NULL. */
 struct report_item *report_say(struct report_section *section, const char *label, const char *text,
                                const char *source);
-/* A sentence; `name` groups them in JSON ("remarks"). NULL text: nothing. */
+/* The same, and behind it a command, in one line however long that is. NULL: it was not told. */
+struct report_item *report_say_command(struct report_section *section, const char *label, const char *text,
+                                       const char *command);
+/* A sentence; in JSON they are the list "remarks". NULL text: nothing. */
 struct report_item *report_add_remark(struct report_section *section, const char *text);
 /* With room for `rows` rows. A table without rows is not drawn, nor is a column without a value. */
 struct report_item *report_add_table(struct report_section *section, const char *name, const char *title,
                                      const struct report_column *columns, size_t column_count, size_t rows);
 /* The next row, all absent; NULL: the table is full. */
 struct report_value *report_add_row(struct report_item *table);
+/* What is said of an item that may be NULL. Both return it. */
+struct report_item *report_for_programs(struct report_item *item);
+struct report_item *report_sourced(struct report_item *item, const char *source, const char *note);
 
 /* What no number is (a ratio by nothing, a sum past all bounds) is absent. */
 static inline struct report_value report_number(double number)
@@ -111,6 +121,12 @@ static inline struct report_value report_number(double number)
 static inline struct report_value report_text(const char *text)
 {
     return (struct report_value){.kind = text ? REPORT_TEXT : REPORT_ABSENT, .text = text};
+}
+
+/* The evidence has "" for what was not told. */
+static inline struct report_value report_told(const char *text)
+{
+    return report_text(text[0] ? text : NULL);
 }
 
 /* For the two drawings. */

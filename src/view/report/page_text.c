@@ -3,15 +3,22 @@
  * tables with their numbers to the right. Texts come from outside: they are made printable here, and only
  * here.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "view/colors.h"
+#include "view/command_line.h"
 #include "view/report/page.h"
 #include "view/text_width.h"
 #include "view/wrap.h"
 
-enum { INDENT = 2, GAP = 2, LABEL_WIDTH_MAX = 26, COLUMNS_MAX = 16, TEXT_COLUMNS_MIN = 16 };
+enum {
+    INDENT = 2,
+    GAP = 2,
+    LABEL_WIDTH_MAX = 26,
+    COLUMNS_MAX = 16,
+    TEXT_COLUMNS_MIN = 16,
+    COMMAND_COLUMNS_MIN = 8
+};
 
 struct ink {
     const char *title, *dim, *good, *bad, *off;
@@ -19,7 +26,7 @@ struct ink {
 
 static const struct ink inks[] = {
     {"", "", "", "", ""},
-    {"\033[1m", "\033[2m", "\033[32m", "\033[31m", "\033[0m"},
+    {COLOR_BOLD, COLOR_DIM, COLOR_GREEN, COLOR_RED, COLOR_END},
 };
 
 static size_t columns_of(const char *text)
@@ -27,45 +34,15 @@ static size_t columns_of(const char *text)
     return text_width(text, strlen(text));
 }
 
-/* Of a line break or a tab, the bytes it takes: as it is, or as \\xNN, which a command was recorded with. */
-static size_t break_length(const char *text)
-{
-    static const char *const recorded[] = {"\\x0a", "\\x09", "\\x0d"};
-
-    if (*text == '\n' || *text == '\t' || *text == '\r')
-        return 1;
-    for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++)
-        if (strncmp(text, recorded[i], strlen(recorded[i])) == 0)
-            return strlen(recorded[i]);
-    return 0;
-}
-
-/* Fit for one line of a terminal: the line breaks of a script on a command line, and what it is indented by,
- * are a space; all other control characters can be seen. */
-static void add_printable(struct strbuf *out, const char *text)
-{
-    while (*text) {
-        const char *end = text, *next;
-        while (*end && !break_length(end))
-            end++;
-        for (next = end; *next && (*next == ' ' || break_length(next));)
-            next += *next == ' ' ? 1 : break_length(next);
-        while (next > end && end > text && end[-1] == ' ')
-            end--;
-        text_printable(out, text, (size_t)(end - text));
-        if (end > text && next > end && *next)
-            strbuf_addc(out, ' ');
-        text = next;
-    }
-}
-
-/* Printable, and not wider than `columns` (0: any). */
-static void add_cut(struct strbuf *out, const char *text, size_t columns)
+/* Printable in one line, and not wider than `columns` (0: any). */
+static void add_cut(struct strbuf *out, const char *text, enum report_fit fit, size_t columns)
 {
     struct strbuf printable = STRBUF_INIT;
 
-    add_printable(&printable, text);
-    if (columns)
+    text_one_line(&printable, text, strlen(text));
+    if (columns && fit == REPORT_COMMAND)
+        (void)command_fit(out, strbuf_text(&printable), printable.length, columns, true);
+    else if (columns)
         (void)text_fit(out, strbuf_text(&printable), printable.length, columns);
     else
         strbuf_adds(out, strbuf_text(&printable));
@@ -88,12 +65,13 @@ static void add_number(struct strbuf *out, enum unit unit, double number)
 }
 
 /* A value as the screen has it, in `columns` at most. */
-static void add_value(struct strbuf *out, const struct report_value *value, enum unit unit, size_t columns)
+static void add_value(struct strbuf *out, const struct report_value *value, enum unit unit,
+                      enum report_fit fit, size_t columns)
 {
     if (value->kind == REPORT_ABSENT)
         strbuf_addc(out, '-');
     else if (value->kind == REPORT_TEXT)
-        add_cut(out, value->text, columns);
+        add_cut(out, value->text, fit, columns);
     else if (value->kind == REPORT_BOOLEAN)
         strbuf_adds(out, value->number != 0 ? "yes" : "no");
     else
@@ -114,7 +92,7 @@ static void add_clause(struct strbuf *out, const char *text, size_t columns)
         found = columns_of(strbuf_text(&clause)) <= columns;
         at += length;
     }
-    add_cut(out, found && clause.length ? strbuf_text(&clause) : text, columns);
+    add_cut(out, found && clause.length ? strbuf_text(&clause) : text, REPORT_CUT, columns);
     strbuf_fini(&clause);
 }
 
@@ -147,11 +125,11 @@ static void add_source(struct strbuf *out, const struct report_item *fact, const
         return;
     strbuf_addf(out, " %s(", ink->dim);
     if (fact->source)
-        add_cut(out, fact->source, 0);
+        add_cut(out, fact->source, REPORT_CUT, 0);
     if (fact->source && fact->note)
         strbuf_adds(out, "; ");
     if (fact->note)
-        add_cut(out, fact->note, 0);
+        add_cut(out, fact->note, REPORT_CUT, 0);
     strbuf_addf(out, ")%s", ink->off);
 }
 
@@ -170,9 +148,14 @@ static void draw_fact(struct strbuf *out, const struct report_item *fact, size_t
                 (int)(columns < label_columns ? label_columns - columns + GAP : GAP), "");
     strbuf_adds(&line, tone);
     if (fact->say)
-        add_cut(&line, fact->say, room);
+        add_cut(&line, fact->say, REPORT_CUT, room);
     else
-        add_value(&line, &fact->value, fact->unit, room);
+        add_value(&line, &fact->value, fact->unit, REPORT_CUT, room);
+    if (fact->command) {
+        size_t used = columns_of(strbuf_text(&line));
+        size_t rest = width > used + COMMAND_COLUMNS_MIN ? width - used : COMMAND_COLUMNS_MIN;
+        add_cut(&line, fact->command, REPORT_COMMAND, width ? rest : 0);
+    }
     if (tone[0])
         strbuf_adds(&line, ink->off);
     add_source(&line, fact, ink);
@@ -203,7 +186,8 @@ static size_t cell_width(const struct report_item *table, size_t row, size_t col
 {
     struct strbuf text = STRBUF_INIT;
 
-    add_value(&text, &table->cells[row * table->column_count + column], table->columns[column].unit, 0);
+    add_value(&text, &table->cells[row * table->column_count + column], table->columns[column].unit,
+              REPORT_CUT, 0);
     size_t columns = columns_of(strbuf_text(&text));
     strbuf_fini(&text);
     return columns;
@@ -282,7 +266,7 @@ static void draw_row(struct strbuf *out, const struct report_item *table, size_t
         if (column->fit == REPORT_CLAUSE && value->kind == REPORT_TEXT && width)
             add_clause(&cell, value->text, layout->widths[i]);
         else
-            add_value(&cell, value, column->unit,
+            add_value(&cell, value, column->unit, column->fit,
                       column->fit == REPORT_PROSE || !width ? 0 : layout->widths[i]);
         pad(&line, strbuf_text(&cell), layout, i);
         if (i + 1 < layout->count)
@@ -338,7 +322,7 @@ static void draw_remark(struct strbuf *out, const struct report_item *remark, si
     struct strbuf line = STRBUF_INIT;
 
     strbuf_addf(&line, "%*s", INDENT, "");
-    add_cut(&line, remark->label, 0);
+    add_cut(&line, remark->label, REPORT_CUT, 0);
     strbuf_addc(&line, '\n');
     wrap_lines(out, strbuf_text(&line), INDENT, width);
     strbuf_fini(&line);

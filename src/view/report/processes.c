@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define HASH_NONFATAL_OOM 1 /* uthash would exit() */
 #include <uthash.h>
 
@@ -176,11 +178,8 @@ static struct entry *find_or_add(struct report_processes *processes, const char 
 /* The last command that a process was seen with, cut between characters. */
 static void take_command(struct entry *entry, const char *command)
 {
-    size_t length = strnlen(command, REPORT_COMMAND_MAX);
+    size_t length = text_cut(command, REPORT_COMMAND_MAX);
 
-    if (length == REPORT_COMMAND_MAX)
-        while (length && ((unsigned char)command[length] & 0xC0) == 0x80)
-            length--;
     if (entry->command && strlen(entry->command) == length && strncmp(entry->command, command, length) == 0)
         return;
     char *copy = strndup(command, length);

@@ -1,5 +1,4 @@
 /* Sections of a report: what watching cost, and what was not measured. */
-#include <stdio.h>
 #include <string.h>
 
 #include "view/report/report.h"
@@ -59,10 +58,8 @@ void report_self(struct report_page *page, const struct report_evidence *evidenc
         if (strcmp(measure->key->source, "self") != 0 || measure->is_tally ||
             (measure->statistic && strcmp(measure->statistic, "ave") == 0))
             continue;
-        struct report_item *item =
-            report_add_number(section, measure->name, "", measure->key->unit, measure->value);
-        if (item)
-            item->for_programs = true;
+        struct report_item *item = report_for_programs(
+            report_add_number(section, measure->name, "", measure->key->unit, measure->value));
         if (item && measure->key->unit == UNIT_SECONDS && measure->key->type == TYPE_COUNTER && wall > 0)
             item->note = report_text_of(page, "%s of one core",
                                         unit_human(UNIT_PERCENT, 100 * measure->value / wall, text));
@@ -123,7 +120,7 @@ static void add_expected(struct report_section *section, const struct report_evi
                               calls ? calls : "not asked for (metron run --syscalls summary)");
 }
 
-/* "every birth and end, all of exit: switched off": what has one reason is one line. */
+/* "every birth and end, exit_* keys: switched off": what has one reason is one line. */
 static void say_missing(struct report_section *section)
 {
     const struct report_item *last = section->last;
@@ -175,7 +172,7 @@ void report_missing(struct report_page *page, const struct report_evidence *evid
             continue;
         struct report_item *item =
             report_add_text(section, is_key ? name : report_text_of(page, "source_%s", name),
-                            is_key ? name : report_text_of(page, "all of %s", name), field->text);
+                            is_key ? name : report_text_of(page, "%s_* keys", name), field->text);
         if (item)
             item->for_programs = is_key;
     }

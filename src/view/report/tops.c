@@ -7,38 +7,47 @@ enum { ROWS = 5, PROGRAM_ROWS = 8, PROGRAMS_FROM = 12 };
 
 /* What the kernel told at the end of each process: exact, of the process itself, all its threads, no
  * children. */
-static void add_ends(struct report_section *section, const struct report_events *events, enum report_use use,
-                     const char *name)
+struct report_item *report_ends_table(struct report_section *section, const char *name, const char *title,
+                                      size_t rows)
 {
-    enum { COLUMNS = 7 };
-    static const struct report_column columns[COLUMNS] = {
+    static const struct report_column columns[] = {
+        {"mark", "", UNIT_NONE, NULL, REPORT_CUT},
         {"cpu_seconds", "CPU", UNIT_SECONDS, "exit event", REPORT_CUT},
         {"max_rss", "PEAK RSS", UNIT_BYTES, "exit event", REPORT_CUT},
         {"read_bytes", "READ", UNIT_BYTES, "exit event", REPORT_CUT},
         {"write_bytes", "WRITTEN", UNIT_BYTES, "exit event", REPORT_CUT},
-        {"lifetime_seconds", "LIVED", UNIT_SECONDS, "exit event", REPORT_CUT},
+        {"lifetime_seconds", "LIVED", UNIT_SECONDS, "exit event", REPORT_LUXURY},
         {"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT},
+        {"command", "COMMAND", UNIT_NONE, NULL, REPORT_COMMAND},
     };
-    struct report_item *table = report_add_table(section, name, NULL, columns, COLUMNS, ROWS);
+    return report_add_table(section, name, title, columns, sizeof(columns) / sizeof(columns[0]), rows);
+}
 
-    if (table)
-        table->for_programs = true;
-    for (size_t i = 0; i < events->top_counts[use]; i++) {
-        const struct report_end *end = &events->tops[use][i];
-        struct report_value *row = report_add_row(table);
-        if (!row)
-            return;
-        row[0] = report_number(end->cpu_seconds);
-        if (end->max_rss > 0)
-            row[1] = report_number(end->max_rss);
-        row[2] = report_number(end->read_bytes);
-        row[3] = report_number(end->write_bytes);
-        if (end->lifetime_seconds >= 0)
-            row[4] = report_number(end->lifetime_seconds);
-        row[5] = report_number((double)end->pid);
-        row[6] = report_text(end->command[0] ? end->command : NULL);
-    }
+void report_add_end(struct report_item *table, const struct report_end *end, const char *mark)
+{
+    struct report_value *row = report_add_row(table);
+
+    if (!row)
+        return;
+    row[0] = report_text(mark);
+    row[1] = report_number(end->cpu_seconds);
+    if (end->max_rss > 0)
+        row[2] = report_number(end->max_rss);
+    row[3] = report_number(end->read_bytes);
+    row[4] = report_number(end->write_bytes);
+    if (end->lifetime_seconds >= 0)
+        row[5] = report_number(end->lifetime_seconds);
+    row[6] = report_number((double)end->pid);
+    row[7] = report_told(end->command);
+}
+
+static void add_ends(struct report_section *section, const struct report_events *events, enum report_use use,
+                     const char *name)
+{
+    struct report_item *table = report_for_programs(report_ends_table(section, name, NULL, ROWS));
+
+    for (size_t i = 0; i < events->top_counts[use]; i++)
+        report_add_end(table, &events->tops[use][i], NULL);
 }
 
 /* "io_read_bytes" -> "READ_BYTES"; what was told at the end keeps its name: it stands beside what was
@@ -104,9 +113,8 @@ static void add_sampled(struct report_section *section, const struct report_proc
     columns[count++] = (struct report_column){"age", "AGE", UNIT_SECONDS, "when last seen", REPORT_CUT};
     columns[count++] = (struct report_column){"process", "PID", UNIT_NONE, NULL, REPORT_CUT};
     columns[count++] = (struct report_column){"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT};
-    struct report_item *table = report_add_table(section, name, NULL, columns, count, ROWS);
-    if (table)
-        table->for_programs = true;
+    struct report_item *table =
+        report_for_programs(report_add_table(section, name, NULL, columns, count, ROWS));
     for (size_t i = 0; i < rows; i++) {
         struct report_value *row = report_add_row(table);
         if (!row)
@@ -166,7 +174,7 @@ static void add_programs(struct report_section *section, const struct report_eve
         }
         row[5] = report_number((double)tops[i].ended);
         row[6] = report_number((double)tops[i].failed);
-        row[7] = report_text(tops[i].name[0] ? tops[i].name : "(not told)");
+        row[7] = report_text(tops[i].name[0] ? tops[i].name : REPORT_NOT_TOLD);
     }
 }
 
@@ -189,7 +197,8 @@ static void say_count(struct report_section *section, const struct report_eviden
     if (text && events->count)
         text =
             report_text_of(page, "%s, %s ended", text, unit_human(UNIT_COUNT, (double)events->ended, from));
-    if (text && events->spawn_rate_peak > 1)
+    /* All in one second is what the counts say already. */
+    if (text && events->spawn_rate_peak > 1 && events->spawn_rate_peak < (double)events->spawned)
         text = report_text_of(page, "%s; up to %s births/s", text,
                               unit_human(UNIT_COUNT, events->spawn_rate_peak, from));
     if (text && events->lives_timed > 1) {

@@ -31,31 +31,20 @@ static void add_cores(struct report_section *section, const struct report_eviden
     const struct recording *recording = evidence->recording;
     const struct report_measure *peak = report_measure_part(&evidence->measures, "proc", "pdcpu", "peak");
     double cpus = 0;
-    struct report_item *item;
 
     if (wall > 0) {
-        item = report_add_number(section, "cores_average", "", UNIT_NONE, seconds / wall);
-        if (item) {
-            item->source = "cpu_seconds / wall";
-            item->for_programs = true;
-        }
+        report_sourced(
+            report_for_programs(report_add_number(section, "cores_average", "", UNIT_NONE, seconds / wall)),
+            "cpu_seconds / wall", NULL);
         say_cores(section, evidence, seconds / wall, peak);
     }
-    if (peak) {
-        item = report_add_number(section, "cores_peak", "", UNIT_NONE, peak->value / 100);
-        if (item) {
-            item->source = peak->name;
-            item->note = "between two samples";
-            item->for_programs = true;
-        }
-    }
-    if (recording_number(recording, "system.may_use.cpus", &cpus)) {
-        item = report_add_number(section, "cores_may_use", "", UNIT_NONE, cpus);
-        if (item) {
-            item->source = recording_text(recording, "system.may_use.cpus_by");
-            item->for_programs = true;
-        }
-    }
+    if (peak)
+        report_sourced(
+            report_for_programs(report_add_number(section, "cores_peak", "", UNIT_NONE, peak->value / 100)),
+            peak->name, "between two samples");
+    if (recording_number(recording, "system.may_use.cpus", &cpus))
+        report_sourced(report_for_programs(report_add_number(section, "cores_may_use", "", UNIT_NONE, cpus)),
+                       recording_text(recording, "system.may_use.cpus_by"), NULL);
 }
 
 /* "873 ms: 467 ms user, 406 ms system" */
@@ -172,13 +161,9 @@ static void add_cpu(struct report_section *section, const struct report_evidence
 
     if (!report_cpu_seconds(evidence, &seconds, &source, &note))
         return;
-    struct report_item *item = report_add_number(section, "cpu_seconds", "", UNIT_SECONDS, seconds);
-    if (item) {
-        item->source = source;
-        item->note = note;
-        item->for_programs = true;
-    }
-    item =
+    report_sourced(report_for_programs(report_add_number(section, "cpu_seconds", "", UNIT_SECONDS, seconds)),
+                   source, note);
+    struct report_item *item =
         report_say(section, "CPU", cpu_text(section->page, evidence, seconds, source, totals, count), source);
     if (item && evidence->recording->status == RECORDING_ENDED)
         item->note = note; /* that figures go up to the last record was said */
@@ -212,10 +197,7 @@ void report_cpu(struct report_page *page, const struct report_evidence *evidence
     add_cpu(section, evidence, wall);
     report_add_duct_fields(section, evidence->recording, "pcpu", UNIT_PERCENT);
     add_conserved(section, evidence->recording);
-    item = report_add_measures(section, &evidence->measures, "methods", columns, report_is_cpu);
-    if (item)
-        item->for_programs = true;
-    item = report_add_measures(section, &evidence->measures, "context_switches", counts, report_is_switch);
-    if (item)
-        item->for_programs = true;
+    report_for_programs(report_add_measures(section, &evidence->measures, "methods", columns, report_is_cpu));
+    report_for_programs(
+        report_add_measures(section, &evidence->measures, "context_switches", counts, report_is_switch));
 }

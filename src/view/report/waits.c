@@ -142,7 +142,6 @@ void report_stalls(struct report_page *page, const struct report_evidence *evide
     };
     struct report_section *section =
         report_section_add(page, "stall", "Stalls (share of the time in which some process waited)");
-    struct report_item *item;
     double share;
 
     if (!section)
@@ -150,17 +149,13 @@ void report_stalls(struct report_page *page, const struct report_evidence *evide
     for (size_t i = 0; i < WAITS; i++) {
         if (!recording_number(evidence->recording, wait_fields[i][SHARE], &share))
             continue;
-        item = report_add_number(section, wait_parts[i], "", UNIT_PERCENT, 100 * share);
-        if (item) {
-            item->source = recording_text(evidence->recording, wait_fields[i][SOURCE]);
-            item->note = recording_text(evidence->recording, wait_fields[i][NOTE]);
-            item->for_programs = true;
-        }
+        report_sourced(
+            report_for_programs(report_add_number(section, wait_parts[i], "", UNIT_PERCENT, 100 * share)),
+            recording_text(evidence->recording, wait_fields[i][SOURCE]),
+            recording_text(evidence->recording, wait_fields[i][NOTE]));
     }
     say_stalls(section, evidence);
-    item = report_add_means(section, &evidence->measures, "pressure", columns, report_is_stall);
-    if (item)
-        item->for_programs = true;
+    report_for_programs(report_add_means(section, &evidence->measures, "pressure", columns, report_is_stall));
 }
 
 static bool is_nothing(const struct report_pair *pair)
@@ -234,15 +229,11 @@ void report_io(struct report_page *page, const struct report_evidence *evidence)
     if (!section)
         return;
     say_io(section, &evidence->measures, evidence->recording->status == RECORDING_ENDED);
-    struct report_item *item =
-        report_add_measures(section, &evidence->measures, "moved", moved, report_is_moved);
-    if (item)
-        item->for_programs = true;
-    item = report_add_means(section, &evidence->measures, "rates", speeds, report_is_speed);
-    if (item)
-        item->for_programs = true;
+    report_for_programs(report_add_measures(section, &evidence->measures, "moved", moved, report_is_moved));
+    report_for_programs(report_add_means(section, &evidence->measures, "rates", speeds, report_is_speed));
     if (conserved && conserved->kind == FIELD_BOOLEAN) {
-        item = report_add_boolean(section, "io_is_conserved", "incomplete", conserved->number != 0);
+        struct report_item *item =
+            report_add_boolean(section, "io_is_conserved", "incomplete", conserved->number != 0);
         if (item) {
             item->say = "the counters of some processes that ended could not be read";
             item->for_programs = conserved->number != 0;

@@ -155,5 +155,6 @@ void suggestion_json(struct strbuf *out, const struct suggestion *suggestion, si
     }
     json_object_end(&json);
     strbuf_addc(out, '\n');
+    out->failed = out->failed || lines.failed;
     strbuf_fini(&lines);
 }

@@ -161,7 +161,7 @@ static void add_requested(struct strbuf *out, const struct resource *resource)
         strbuf_adds(out, " to ");
         add_amount(out, resource->unit, requested->highest);
     }
-    strbuf_addf(out, " and used %.0f %% of it", 100 * requested->used_median);
+    strbuf_addf(out, " and used %.0f %%", 100 * requested->used_median);
     if (requested->runs > 1)
         strbuf_addf(out, " (%.0f to %.0f %%)", 100 * requested->used_lowest, 100 * requested->used_highest);
 }
@@ -263,6 +263,7 @@ static void add_resource(struct strbuf *out, const struct resource *resource, bo
     add_value(&value, resource);
     strbuf_addf(out, "%s%-*s%s", colors ? COLOR_BOLD : "", REASON_COLUMN - 10, strbuf_text(&value),
                 colors ? COLOR_END : "");
+    out->failed = out->failed || value.failed;
     strbuf_fini(&value);
     if (suggested->raised)
         add_floor(out, resource);
@@ -317,6 +318,7 @@ static void add_warning_lines(struct strbuf *out, const struct suggestion *sugge
         strbuf_addc(out, '\n');
         line += length + (line[length] == '\n');
     }
+    out->failed = out->failed || warnings.failed;
     strbuf_fini(&warnings);
 }
 
@@ -354,6 +356,7 @@ void suggestion_text(struct strbuf *out, const struct suggestion *suggestion, si
         add_commented(out, strbuf_text(&wrapped), comment);
         suggestion_lines(out, suggestion, consumer);
     }
+    out->failed = out->failed || title.failed || numbers.failed || warnings.failed || wrapped.failed;
     strbuf_fini(&title);
     strbuf_fini(&numbers);
     strbuf_fini(&warnings);

@@ -1,11 +1,46 @@
-#include "view/list/command_fit.h"
+#include "view/command_line.h"
 
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "view/text_width.h"
 
 #define TAIL_MIN 6 /* columns; less of an end tells nothing */
+
+/* Of a line break or a tab at `text`, the bytes it takes: as it is, or as a command was recorded with it. */
+static size_t break_length(const char *text, const char *end)
+{
+    static const char *const recorded[] = {"\\x0a", "\\x09", "\\x0d"};
+    static const size_t recorded_length = 4;
+    const size_t left = (size_t)(end - text);
+
+    if (left >= 1 && (*text == '\n' || *text == '\t' || *text == '\r'))
+        return 1;
+    for (size_t i = 0; left >= recorded_length && i < sizeof(recorded) / sizeof(recorded[0]); i++)
+        if (memcmp(text, recorded[i], recorded_length) == 0)
+            return recorded_length;
+    return 0;
+}
+
+void text_one_line(struct strbuf *out, const char *text, size_t length)
+{
+    const char *const end = text + length;
+
+    while (text < end) {
+        const char *stop = text, *next;
+        while (stop < end && !break_length(stop, end))
+            stop++;
+        for (next = stop; next < end && (*next == ' ' || break_length(next, end));)
+            next += *next == ' ' ? 1 : break_length(next, end);
+        while (next > stop && stop > text && stop[-1] == ' ')
+            stop--;
+        text_printable(out, text, (size_t)(stop - text));
+        if (stop > text && next > stop && next < end)
+            strbuf_addc(out, ' ');
+        text = next;
+    }
+}
 
 /* Programs that run what their first operand names. */
 static bool is_interpreter(const char *name, size_t length)

@@ -1,0 +1,212 @@
+#include "view/plot/keys.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_reader.h"
+#include "base/suggest.h"
+#include "base/text.h"
+
+bool plot_key_is_drawable(const struct recorded_key *key)
+{
+    return key->type == TYPE_GAUGE || key->type == TYPE_COUNTER;
+}
+
+static const struct recorded_key *find_key(const struct recording *recording, const char *name)
+{
+    const ptrdiff_t index = name ? recording_key_index(recording, name) : -1;
+
+    if (index < 0)
+        return NULL;
+    assert(recording->keys);
+    return &recording->keys[index];
+}
+
+/* The same quantity of each process: "proc_rss" of "proc_rss_total", "rss" of "total_rss". */
+const struct recorded_key *plot_key_per_process(const struct recording *recording,
+                                                const struct recorded_key *total)
+{
+    const size_t length = strlen(total->key);
+    char name[PLOT_KEY_SIZE];
+
+    if (length >= sizeof(name))
+        return NULL;
+    if (text_ends_with(total->key, "_total"))
+        (void)snprintf(name, sizeof(name), "%.*s", (int)(length - strlen("_total")), total->key);
+    else if (strncmp(total->key, "total_", strlen("total_")) == 0)
+        (void)snprintf(name, sizeof(name), "%s", total->key + strlen("total_"));
+    else
+        return NULL;
+    const struct recorded_key *key = find_key(recording, name);
+    return key && key->scope == SCOPE_PER_PID && key->unit == total->unit ? key : NULL;
+}
+
+/* The mean that the recording has of a key: "proc_ave_rss_total" of "proc_rss_total". */
+const struct recorded_key *plot_key_of_mean(const struct recording *recording, const struct recorded_key *key)
+{
+    const size_t source = strlen(key->source);
+    char name[PLOT_KEY_SIZE];
+
+    if (strncmp(key->key, key->source, source) != 0 || key->key[source] != '_')
+        return NULL;
+    (void)snprintf(name, sizeof(name), "%s_ave%s", key->source, key->key + source);
+    const struct recorded_key *mean = find_key(recording, name);
+    return mean && mean->statistic && mean->scope == SCOPE_SINGLE && mean->unit == key->unit ? mean : NULL;
+}
+
+/* The names of processes: the first label that is told of each and is a command. */
+const struct recorded_key *plot_key_of_commands(const struct recording *recording)
+{
+    for (size_t i = 0; i < recording->key_count; i++) {
+        const struct recorded_key *key = &recording->keys[i];
+        if (key->scope == SCOPE_PER_PID && key->type == TYPE_LABEL &&
+            (strcmp(key->key, "cmd") == 0 || text_ends_with(key->key, "_cmd")))
+            return key;
+    }
+    return NULL;
+}
+
+int plot_key_unknown(const struct recording *recording, const char *name, const char *option,
+                     struct metron_error *error)
+{
+    struct suggest suggest;
+    char nearest[SUGGEST_TEXT_SIZE];
+
+    suggest_init(&suggest, name);
+    for (size_t i = 0; i < recording->key_count; i++)
+        if (plot_key_is_drawable(&recording->keys[i]))
+            suggest_offer(&suggest, recording->keys[i].key);
+    return error_set(error, -EINVAL, "%s: the recording has no key '%s'%s", option, name,
+                     suggest_text(&suggest, "", nearest));
+}
+
+/* The key of --cpu or --memory. */
+int plot_key_asked(const struct recording *recording, const char *name, const char *option,
+                   const enum unit units[2], const struct recorded_key **out, struct metron_error *error)
+{
+    const struct recorded_key *key = find_key(recording, name);
+
+    if (!key)
+        return plot_key_unknown(recording, name, option, error);
+    if (!plot_key_is_drawable(key) || (key->unit != units[0] && key->unit != units[1]))
+        return error_set(error, -EINVAL,
+                         "%s: '%s' is in %s, not in %s; --keys draws it in a panel of its own", option, name,
+                         plot_key_is_drawable(key) ? unit_name(key->unit) : "words", unit_name(units[0]));
+    *out = key;
+    return 0;
+}
+
+/* Con-duct's own total is made of averages over the life of each process: not what the target did then. */
+static const char duct_rate[] = "total_pcpu_rate";
+static const char best_rate[] = "proc_pdcpu_total";
+
+/* The best key for CPU that there is, or NULL. */
+const struct recorded_key *plot_key_of_cpu(const struct recording *recording)
+{
+    const struct recorded_key *best =
+        find_key(recording, recording->kind == RECORDING_DUCT ? duct_rate : best_rate);
+
+    if (best || recording->kind == RECORDING_DUCT)
+        return best;
+    /* A share of CPU that is counted per process as well, another method's. */
+    for (size_t i = 0; i < recording->key_count; i++) {
+        const struct recorded_key *key = &recording->keys[i];
+        if (key->unit == UNIT_PERCENT && key->type == TYPE_COUNTER && key->scope == SCOPE_SINGLE &&
+            !key->statistic && plot_key_per_process(recording, key))
+            return key;
+    }
+    /* The seconds of each window. */
+    best = find_key(recording, recording_text(recording, "headline.cpu_seconds.source"));
+    if (best && best->unit == UNIT_SECONDS && best->reduce == REDUCE_DELTA && best->scope == SCOPE_SINGLE)
+        return best;
+    for (size_t i = 0; i < recording->key_count; i++) {
+        const struct recorded_key *key = &recording->keys[i];
+        if (key->unit == UNIT_PERCENT && key->type == TYPE_COUNTER && key->scope == SCOPE_PER_PID &&
+            strstr(key->key, "cpu"))
+            return key;
+    }
+    return NULL;
+}
+
+/* What was held at each time. A key reduced by its last value (a high-water mark) knows only the end: it has
+ * no curve. */
+static bool is_memory_curve(const struct recorded_key *key)
+{
+    return key->unit == UNIT_BYTES && key->type == TYPE_GAUGE && key->scope == SCOPE_SINGLE &&
+           key->reduce == REDUCE_MAX && !key->statistic;
+}
+
+/* The total of what each process has, by the first source that has both. */
+const struct recorded_key *plot_key_of_memory_total(const struct recording *recording)
+{
+    static const char *const best[] = {"proc_rss_total", "total_rss"};
+
+    for (size_t i = 0; i < sizeof(best) / sizeof(best[0]); i++) {
+        const struct recorded_key *key = find_key(recording, best[i]);
+        if (key)
+            return key;
+    }
+    for (size_t i = 0; i < recording->key_count; i++) {
+        const struct recorded_key *key = &recording->keys[i];
+        if (is_memory_curve(key) && plot_key_per_process(recording, key))
+            return key;
+    }
+    for (size_t i = 0; i < recording->key_count; i++) {
+        const struct recorded_key *key = &recording->keys[i];
+        if (key->unit == UNIT_BYTES && key->type == TYPE_GAUGE && key->scope == SCOPE_PER_PID)
+            return key;
+    }
+    return NULL;
+}
+
+/* The key of usage.jsonl that a method's peak is the peak of, if it has a curve. */
+const struct recorded_key *plot_key_of_method(const struct recording *recording, const char *source)
+{
+    const struct recorded_key *key = source ? recording_key_of_summary(recording, source) : NULL;
+
+    return key && is_memory_curve(key) ? key : NULL;
+}
+
+/* One item of the recording's list of methods: {"source": "smaps_peak_pss_total", …} */
+static const struct recorded_key *curve_of_item(const struct recording *recording, struct json_reader *reader)
+{
+    const struct recorded_key *found = NULL;
+    struct json_text key, text;
+    char source[PLOT_KEY_SIZE];
+
+    while (json_next_key(reader, &key)) {
+        if (json_text_is(&key, "source") && json_read_text(reader, &text)) {
+            const bool fits = text.length < sizeof(source); /* a longer one is no key */
+            (void)snprintf(source, sizeof(source), "%.*s", fits ? (int)text.length : 0, text.bytes);
+            found = plot_key_of_method(recording, source);
+        } else {
+            json_skip(reader);
+        }
+    }
+    return found;
+}
+
+/* What the answer to "how much memory?" was taken from, as it is in each record; where that is known only at
+ * the end, the first method of the recording's own list that has a curve. */
+const struct recorded_key *plot_key_of_headline_memory(const struct recording *recording)
+{
+    const struct recorded_field *peak = recording_field(recording, "peak_memory");
+    const struct recorded_field *methods = recording_field(recording, "peak_memory_methods");
+    const struct recorded_key *found = peak ? plot_key_of_method(recording, peak->source) : NULL;
+    struct json_reader reader;
+
+    if (found || !methods || methods->kind != FIELD_JSON)
+        return found;
+    json_reader_init(&reader, methods->text, strlen(methods->text));
+    if (json_enter_array(&reader))
+        while (!found && json_next_item(&reader)) {
+            if (json_enter_object(&reader))
+                found = curve_of_item(recording, &reader);
+            else
+                json_skip(&reader);
+        }
+    json_reader_fini(&reader);
+    return found;
+}

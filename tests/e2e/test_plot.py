@@ -21,15 +21,13 @@ GOLDEN = TESTS / "golden" / "plot"
 DUCT = "duct-jsonl/2026.11.15T18.30.00-4711_info.json"
 SVG = "{http://www.w3.org/2000/svg}"
 
-MIB = 1 << 20
-
 
 @pytest.fixture
 def plot(run_metron):
     """plot(*args) -> Run of `metron plot`."""
 
     def run(*args, env=None, timeout=30):
-        env = {"LC_ALL": "C.UTF-8", **(env or {})}
+        env = {"LC_ALL": "C.UTF-8", "TZ": "UTC", **(env or {})}
         return run_metron.metron(["plot", *map(str, args)], env=env, timeout=timeout)
 
     return run
@@ -195,30 +193,6 @@ def week(tmp_path_factory):
     return made_recording.make_long(tmp_path_factory.mktemp("week"), peak_at=400_000)
 
 
-def usage_of(line, env):
-    """(seconds, bytes) that a command took, and what it became: exec keeps both."""
-    before = time.monotonic()
-    process = subprocess.Popen(line, env=env, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return time.monotonic() - before, usage.ru_maxrss * 1024
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [["-o", "week.png"], ["-o", "week.svg"], []], ids=["png", "svg", "terminal"])
-def test_a_week_plots_in_two_seconds_and_200_megabytes(run_metron, not_sanitized, week, how, programs):
-    if how and not (programs / "metron-plot").exists():
-        pytest.skip("this build draws no pictures (cairo is missing)")
-    assert (week / "usage.jsonl").stat().st_size / 600_000 > 300
-    how = [run_metron.cwd / each if "." in each else each for each in how]
-    line = [run_metron.binary, "plot", *how, week]
-    took = [usage_of(line, run_metron.environment()) for _ in range(3)]
-    # Others may be busy on this machine: the best of three.
-    assert min(seconds for seconds, _ in took) < 2
-    assert max(memory for _, memory in took) < 200 * MIB
-
-
 @pytest.mark.slow
 def test_one_record_in_a_week_that_is_high_is_seen(picture, week):
     """24 GiB for one second, in a week of less than 16: the line reaches up there, once."""
@@ -237,7 +211,7 @@ def test_thousands_of_processes_are_counted_and_the_large_one_shown(picture, tmp
     tree = xml.etree.ElementTree.fromstring(picture("rss.svg", "--keys", "proc_rss", run))
     named = re.findall(r"(\d+) cc1", tree.find(SVG + "desc").text)
     peaks = {pid: max(record["measurements"]["proc_rss"].get(pid, 0) for record in usage) for pid in pids}
-    assert named == sorted(pids, key=lambda pid: -peaks[pid])[:8]
+    assert named == sorted(pids, key=lambda pid: -peaks[pid])[:7]
     assert "proc_rss_total" in words
 
 
@@ -317,7 +291,26 @@ def test_a_run_of_one_record_says_so(plot, picture, run_metron):
 
 def test_the_record_count_is_not_cut_off(plot):
     title = plot("--size", "80x24", RECORDINGS / "metron-oom").stdout.decode().splitlines()[1]
-    assert title.startswith("exited with code 137;") and title.endswith("… · 3 records, up to 501 ms each")
+    assert title.startswith("exited with code 137;") and title.endswith("… · 1.32 s · 3 records of up to 501 ms")
+
+
+@pytest.mark.parametrize("zone, start", [("UTC", "18:21:54 UTC"), ("XYZ-5:30", "23:51:54 +05:30"),
+                                         ("XYZ+3", "15:21:54 -03:00")])
+def test_the_start_is_told_with_the_zone_of_the_reader(plot, zone, start):
+    title = plot("--size", "200x40", RECORDINGS / "metron-oom", env={"TZ": zone}).stdout.decode().splitlines()[1]
+    assert f" · 2026-11-15 {start} · " in title
+
+
+def test_con_duct_and_metron_tell_the_start_in_one_zone(plot):
+    title = plot(RECORDINGS / DUCT, env={"TZ": "XYZ-1"}).stdout.decode().splitlines()[1]
+    assert title.endswith(" · 2026-11-15 19:23:54 +01:00")
+
+
+def test_a_panel_of_processes_says_how_many_there_are(plot, tmp_path):
+    run = made_recording.make_crowded(tmp_path / "crowd", jobs=40, seconds=30)
+    for colors in ("never", "always"):
+        screen = plot("--keys", "proc_rss", "--color", colors, run).stdout.decode()
+        assert "proc_rss (GiB), the 7 largest of 41 processes" in screen
 
 
 def test_a_high_water_mark_is_a_level_and_no_curve(plot):
@@ -426,7 +419,7 @@ def test_what_is_cut_off_is_drawn_so_far_and_told(plot, copied):
     usage.write_bytes(usage.read_bytes()[:-300])
     done = plot(copied)
     assert done.returncode == 0 and "proc_pdcpu_total" in done.stdout.decode()
-    assert "usage.jsonl: 1 damaged line passed over, the first in line 9" in done.stderr.decode()
+    assert "usage.jsonl: 1 damaged line passed over, line 9" in done.stderr.decode()
 
 
 def test_damaged_lines_are_counted(plot, copied, picture, tmp_path):
@@ -435,7 +428,7 @@ def test_damaged_lines_are_counted(plot, copied, picture, tmp_path):
     usage.write_bytes(b"".join([*lines[:2], b"\x00\xff binary\n", b'{"elapsed": "x"}\n', *lines[2:], lines[0]]))
     done = plot(copied)
     assert done.returncode == 0
-    assert "2 damaged lines passed over, the first in line 3" in done.stderr.decode()
+    assert "2 damaged lines passed over, the first is line 3" in done.stderr.decode()
     assert "1 record left out: the time in them goes back" in done.stderr.decode()
     done = plot("-o", tmp_path / "a.svg", copied)
     assert "2 damaged lines" in done.stderr.decode() and (tmp_path / "a.svg").exists()

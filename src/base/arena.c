@@ -77,6 +77,24 @@ void arena_reset(struct arena *arena)
     arena->current = arena->first;
 }
 
+size_t arena_used(const struct arena *arena)
+{
+    size_t used = 0;
+
+    for (const struct arena_chunk *chunk = arena->first; chunk; chunk = chunk->next)
+        used += chunk->used;
+    return used;
+}
+
+size_t arena_held(const struct arena *arena)
+{
+    size_t held = 0;
+
+    for (const struct arena_chunk *chunk = arena->first; chunk; chunk = chunk->next)
+        held += sizeof(*chunk) + chunk->capacity;
+    return held;
+}
+
 void arena_fini(struct arena *arena)
 {
     for (struct arena_chunk *chunk = arena->first, *next; chunk; chunk = next) {

@@ -19,6 +19,9 @@ void *arena_alloc(struct arena *arena,
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void arena_reset(struct arena *arena);
+/* Bytes handed out since the last reset, and bytes of memory that it holds for them. */
+size_t arena_used(const struct arena *arena);
+size_t arena_held(const struct arena *arena);
 void arena_fini(struct arena *arena);
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * The JSON writer. State is a comma flag, a depth and one bit per level (object or array), which only the
  * assertions look at. Numbers are written with a point in every locale.
+ *
+ * A snapshot of 4,000 processes has 60,000 keys and values and is written at every tick: what is written
+ * most, plain ASCII, integers and decimals, goes straight into the buffer, and printf is left to the rest.
  */
 #include "base/json.h"
 
@@ -20,14 +23,29 @@ void json_init(struct json *json, struct strbuf *out, int indent)
     *json = (struct json){.out = out, .indent = indent};
 }
 
+/* As strbuf_add does, without its calls while there is room: a key is ten bytes. */
+static inline void add(struct strbuf *out, const char *bytes, size_t length)
+{
+    if (out->failed || out->capacity - out->length <= length) {
+        strbuf_add(out, bytes, length);
+        return;
+    }
+    memcpy(out->data + out->length, bytes, length);
+    out->length += length;
+    out->data[out->length] = '\0';
+}
+
+static inline void add_byte(struct strbuf *out, char byte)
+{
+    add(out, &byte, 1);
+}
+
 static void new_line(const struct json *json)
 {
     static const char spaces[] = "                                ";
     size_t missing = (size_t)json->indent * (size_t)json->depth;
 
-    if (json->indent == 0)
-        return;
-    strbuf_addc(json->out, '\n');
+    add_byte(json->out, '\n');
     while (missing > 0) {
         size_t part = missing < sizeof(spaces) - 1 ? missing : sizeof(spaces) - 1;
 
@@ -52,8 +70,8 @@ static void before_value(struct json *json)
     assert(json->after_key || !in_object(json));
     if (!json->after_key) {
         if (json->comma)
-            strbuf_addc(json->out, ',');
-        if (json->depth > 0)
+            add_byte(json->out, ',');
+        if (json->indent > 0 && json->depth > 0)
             new_line(json);
     }
     json->after_key = false;
@@ -63,7 +81,7 @@ static void before_value(struct json *json)
 static void begin(struct json *json, char bracket, bool object)
 {
     before_value(json);
-    strbuf_addc(json->out, bracket);
+    add_byte(json->out, bracket);
     json->depth++;
     assert(json->depth < 64);
     if (object)
@@ -79,9 +97,9 @@ static void end(struct json *json, char bracket)
 
     assert(json->depth > 0 && !json->after_key);
     json->depth--;
-    if (!empty)
+    if (json->indent > 0 && !empty)
         new_line(json);
-    strbuf_addc(json->out, bracket);
+    add_byte(json->out, bracket);
     json->comma = true;
 }
 
@@ -136,39 +154,73 @@ static void add_escaped(struct strbuf *out, unsigned char byte)
     strbuf_adds(out, escape);
 }
 
+/* Whether eight bytes are ASCII that can stand in a JSON text as it is: no control character, no '"', no '\'.
+ * In each term the top bit of some byte is set if and only if one of the eight is such a one. */
+static inline bool eight_are_plain(const char *bytes)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t eight;
+
+    memcpy(&eight, bytes, sizeof(eight));
+
+    uint64_t quotes = eight ^ (ones * '"');
+    uint64_t slashes = eight ^ (ones * '\\');
+
+    return ((eight | (eight - ones * 0x20) | (quotes - ones) | (slashes - ones)) & (ones << 7)) == 0;
+}
+
+/* How many bytes from here can stand in a JSON text as they are. */
+static size_t plain_length(const char *bytes, size_t length)
+{
+    size_t i = 0;
+
+    while (length - i >= 8 && eight_are_plain(bytes + i))
+        i += 8;
+    for (; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+
+        if (byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\')
+            break;
+    }
+    return i;
+}
+
 static void add_quoted(struct strbuf *out, const char *bytes, size_t length)
 {
-    size_t plain = 0;
-
-    strbuf_addc(out, '"');
+    add_byte(out, '"');
     for (size_t i = 0; i < length;) {
+        size_t plain = plain_length(bytes + i, length - i);
+
+        if (plain > 0) {
+            add(out, bytes + i, plain);
+            i += plain;
+            continue;
+        }
+
         unsigned char byte = (unsigned char)bytes[i];
         bool special = byte < 0x20 || byte == '"' || byte == '\\';
         size_t sequence = special ? 0 : text_utf8_length(bytes + i, length - i);
 
-        if (sequence > 0) {
-            i += sequence;
-            continue;
-        }
-        if (i > plain)
-            strbuf_add(out, bytes + plain, i - plain);
-        add_escaped(out, byte);
-        i++;
-        plain = i;
+        if (sequence > 0)
+            add(out, bytes + i, sequence);
+        else
+            add_escaped(out, byte);
+        i += sequence > 0 ? sequence : 1;
     }
-    if (length > plain)
-        strbuf_add(out, bytes + plain, length - plain);
-    strbuf_addc(out, '"');
+    add_byte(out, '"');
 }
 
 void json_key(struct json *json, const char *key)
 {
     assert(in_object(json) && !json->after_key);
     if (json->comma)
-        strbuf_addc(json->out, ',');
-    new_line(json);
+        add_byte(json->out, ',');
+    if (json->indent > 0)
+        new_line(json);
     add_quoted(json->out, key, strlen(key));
-    strbuf_adds(json->out, json->indent > 0 ? ": " : ":");
+    add_byte(json->out, ':');
+    if (json->indent > 0)
+        add_byte(json->out, ' ');
     json->after_key = true;
 }
 
@@ -220,13 +272,65 @@ void json_number(struct json *json, double value)
     strbuf_adds(json->out, number);
 }
 
+/* The digits of a number, at least `least` of them, ending before `end`; returns where they begin. */
+static char *digits_before(char *end, uint64_t number, unsigned least)
+{
+    char *digit = end;
+
+    while (number > 0 || end - digit < (ptrdiff_t)least) {
+        *--digit = (char)('0' + number % 10);
+        number /= 10;
+    }
+    return digit;
+}
+
+void json_decimal(struct json *json, double value, unsigned digits)
+{
+    static const uint32_t powers[] = {1,      10,      100,      1000,      10000,
+                                      100000, 1000000, 10000000, 100000000, 1000000000};
+    char number[NUMBER_SIZE];
+    char *end = number + sizeof(number);
+
+    assert(digits < sizeof(powers) / sizeof(powers[0]));
+
+    const uint32_t power = powers[digits];
+
+    /* Beyond 2^53 there is nothing after the point; and what is no number the other refuses. */
+    if (!(fabs(value) * power <= EXACT_MAX)) {
+        json_number(json, value);
+        return;
+    }
+
+    const uint64_t scaled = (uint64_t)(fabs(value) * power + 0.5);
+    uint64_t fraction = scaled % power;
+    char *begin = end;
+
+    while (digits > 0 && fraction % 10 == 0) {
+        fraction /= 10;
+        digits--;
+    }
+    if (digits > 0) {
+        begin = digits_before(begin, fraction, digits);
+        *--begin = '.';
+    }
+    begin = digits_before(begin, scaled / power, 1);
+    if (value < 0 && scaled > 0)
+        *--begin = '-';
+    before_value(json);
+    add(json->out, begin, (size_t)(end - begin));
+}
+
 void json_integer(struct json *json, int64_t value)
 {
     char number[NUMBER_SIZE];
-    int length = snprintf(number, sizeof(number), "%" PRId64, value);
+    char *end = number + sizeof(number);
+    /* The magnitude of INT64_MIN is no int64_t. */
+    char *begin = digits_before(end, value < 0 ? -(uint64_t)value : (uint64_t)value, 1);
 
+    if (value < 0)
+        *--begin = '-';
     before_value(json);
-    strbuf_add(json->out, number, (size_t)length);
+    add(json->out, begin, (size_t)(end - begin));
 }
 
 void json_boolean(struct json *json, bool value)
@@ -247,6 +351,12 @@ void json_key_number(struct json *json, const char *key, double value)
 {
     json_key(json, key);
     json_number(json, value);
+}
+
+void json_key_decimal(struct json *json, const char *key, double value, unsigned digits)
+{
+    json_key(json, key);
+    json_decimal(json, value, digits);
 }
 
 void json_key_integer(struct json *json, const char *key, int64_t value)

@@ -51,13 +51,11 @@ static void use_json(struct json *json, const struct event_use *use)
     json_key_number(json, "major_faults", (double)use->major_faults);
 }
 
-void event_json(struct json *json, const struct event *event)
+/* All but when it happened. */
+static void body_json(struct json *json, const struct event *event)
 {
     static const char *const seen[] = {"sampled", "reaped", "event"};
-    char stamp[CLOCK_ISO_SIZE];
 
-    json_object_begin(json);
-    json_key_string(json, "timestamp", clock_iso8601(event->wall, 6, stamp));
     json_key_string(json, "event_type", event_type_name(event->type));
     json_key_integer(json, "pid", event->pid);
     json_key_string(json, "start_time", event->start_time);
@@ -69,6 +67,26 @@ void event_json(struct json *json, const struct event *event)
     if (event->use && event->type == EVENT_EXIT)
         use_json(json, event->use);
     json_key_string(json, "command", event->command);
+    json_key_string(json, "job_id", event->job_id);
+    if (event->has_sheet)
+        json_key_integer(json, "sheet_num", event->sheet_num);
     json_key_string(json, "seen", seen[event->seen]);
+}
+
+void event_json(struct json *json, const struct event *event)
+{
+    char stamp[CLOCK_ISO_SIZE];
+
+    json_object_begin(json);
+    json_key_string(json, "timestamp", clock_iso8601(event->wall, 6, stamp));
+    body_json(json, event);
+    json_object_end(json);
+}
+
+void event_json_unix(struct json *json, const struct event *event)
+{
+    json_object_begin(json);
+    json_key_decimal(json, "timestamp", (double)event->wall.tv_sec + (double)event->wall.tv_nsec / 1e9, 6);
+    body_json(json, event);
     json_object_end(json);
 }

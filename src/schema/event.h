@@ -1,5 +1,6 @@
 /*
- * Something that happened to a process of the target, as a line of events.jsonl.
+ * Something that happened to a process of the target or of a job, as a line of events.jsonl and as the daemon
+ * tells it.
  */
 #ifndef METRON_SCHEMA_EVENT_H
 #define METRON_SCHEMA_EVENT_H
@@ -43,9 +44,16 @@ struct event {
     int signal_num;                    /* signal: which */
     const struct event_sender *sender; /* signal, kill: NULL if unknown; borrowed */
     const struct event_use *use;       /* exit: NULL if not told; borrowed */
+    uint64_t serial;                   /* in which order it was told; for whoever sorts them */
+    const char *job_id;                /* whose process it is; NULL: of no job; borrowed */
+    bool has_sheet;
+    int64_t sheet_num;
 };
 
 const char *event_type_name(enum event_type type);
+/* As events.jsonl has it: `timestamp` in ISO-8601. */
 void event_json(struct json *json, const struct event *event);
+/* As the socket and the store have it: `timestamp` in unix seconds, a number. */
+void event_json_unix(struct json *json, const struct event *event);
 
 #endif

@@ -73,6 +73,17 @@ const char *recording_text(const struct recording *recording, const char *name)
     return field && field->kind == FIELD_TEXT ? field->text : NULL;
 }
 
+const char *recording_outcome(const struct recording *recording)
+{
+    const char *cause = recording_text(recording, "cause");
+    const char *ended_by = recording_text(recording, "attached.ended_by");
+
+    if (cause || !ended_by)
+        return cause;
+    return strcmp(ended_by, "target") == 0 ? "attached to what ran already; it has ended"
+                                           : "attached to what ran already; it goes on";
+}
+
 /* In the words of reduce/headline.c, tree/ and store/. */
 enum bound recording_bound(const char *note)
 {

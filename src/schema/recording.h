@@ -103,6 +103,9 @@ void recording_fini(struct recording *recording);
 const struct recorded_field *recording_field(const struct recording *recording, const char *name);
 bool recording_number(const struct recording *recording, const char *name, double *out);
 const char *recording_text(const struct recording *recording, const char *name); /* NULL: none */
+/* How it ended, for people: its cause; of what ran already and was only attached to, whether it goes on.
+ * NULL: nothing is known. */
+const char *recording_outcome(const struct recording *recording);
 /* What a note says of its number; NULL will do. */
 enum bound recording_bound(const char *note);
 const char *bound_name(enum bound bound); /* "lower", "upper", "estimate"; NULL: none */

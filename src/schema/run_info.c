@@ -243,7 +243,8 @@ static void outcome_json(struct json *json, const struct run_info *info)
 {
     json_key(json, "execution_summary");
     json_object_begin(json);
-    json_key_integer(json, "exit_code", info->exit_code);
+    if (run_info_has_exit(info))
+        json_key_integer(json, "exit_code", info->exit_code);
     if (info->signal)
         json_key_integer(json, "signal", info->signal);
     json_key_string(json, "cause", info->cause);
@@ -273,6 +274,37 @@ static void outcome_json(struct json *json, const struct run_info *info)
     survivors_json(json, info);
 }
 
+static void attached_json(struct json *json, const struct run_info *info)
+{
+    const struct run_attached *attached = &info->attached;
+
+    if (!attached->roots)
+        return;
+    json_key(json, "attached");
+    json_object_begin(json);
+    json_key(json, "roots");
+    json_array_begin(json);
+    for (size_t i = 0; i < attached->root_count; i++) {
+        json_object_begin(json);
+        json_key_integer(json, "pid", attached->roots[i].pid);
+        json_key_string(json, "start_time", attached->roots[i].start_time);
+        json_key_integer(json, "start_ticks", (int64_t)attached->roots[i].start_ticks);
+        json_key_integer(json, "uid", attached->roots[i].uid);
+        json_key_string(json, "command", attached->roots[i].command);
+        json_key_string(json, "working_directory", attached->roots[i].working_directory);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_key_boolean(json, "children", attached->children);
+    if (attached->duration > 0)
+        json_key_number(json, "duration", attached->duration);
+    if (info->ended) {
+        json_key_integer(json, "processes", (int64_t)attached->processes);
+        json_key_string(json, "ended_by", attached->ended_by);
+    }
+    json_object_end(json);
+}
+
 void run_info_json(struct json *json, const struct run_info *info)
 {
     json_object_begin(json);
@@ -288,11 +320,14 @@ void run_info_json(struct json *json, const struct run_info *info)
     json_object_end(json);
 
     json_key_string(json, "command", info->command);
-    json_key(json, "arguments");
-    json_array_begin(json);
-    for (const char *const *argument = info->arguments; argument && *argument; argument++)
-        json_string(json, *argument);
-    json_array_end(json);
+    if (info->arguments || !info->attached.roots) {
+        json_key(json, "arguments");
+        json_array_begin(json);
+        for (const char *const *argument = info->arguments; argument && *argument; argument++)
+            json_string(json, *argument);
+        json_array_end(json);
+    }
+    attached_json(json, info);
     json_key_string(json, "working_directory", info->working_directory);
     json_key_string(json, "message", info->message);
     json_key_string(json, "job", info->job);

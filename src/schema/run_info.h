@@ -78,6 +78,28 @@ struct run_syscalls {
     uint64_t lost;      /* calls that the method knows to have missed */
 };
 
+/* A process that ran already. */
+struct run_root {
+    pid_t pid;
+    uint64_t start_ticks; /* field 22 of its stat: with the pid, which process */
+    const char *start_time;
+    uid_t uid;
+    const char *command;           /* masked; NULL: not known */
+    const char *working_directory; /* NULL: not known */
+};
+
+/* What was attached to. */
+struct run_attached {
+    const struct run_root *roots; /* NULL: nothing, a command was started */
+    size_t root_count;
+    bool children;   /* with all their descendants */
+    double duration; /* seconds that were asked for; 0: until the end */
+    /* Once it has ended: */
+    const char *ended_by; /* "target", "duration" or "signal" */
+    bool has_exit;        /* how the only root ended was told: exit_code, signal and cause are there */
+    size_t processes;     /* that ran already when the baseline was taken */
+};
+
 struct run_info {
     const char *metron_version;
     /* Who records: with the boot id, a reader can tell a running run from a lost one. */
@@ -91,6 +113,7 @@ struct run_info {
     const char *message, *job, *config_hash;
     bool has_sheet;
     int64_t sheet;
+    struct run_attached attached;
 
     const char *hostname, *user, *kernel;
     uid_t uid;
@@ -122,7 +145,7 @@ struct run_info {
     bool ended;
     struct timespec end_wall;
     double wall_seconds;
-    int exit_code; /* what metron exits with */
+    int exit_code; /* what metron exits with; attached: what the only root ended with */
     int signal;    /* 0: none */
     const char *cause;
     unsigned num_samples, num_reports;
@@ -132,6 +155,12 @@ struct run_info {
     const struct run_survivor *survivors; /* members that outlived the command; at most some are named */
     size_t survivor_count, survivors_in_all;
 };
+
+/* Whether it is known how it ended: of a command always, of processes that ran already seldom. */
+static inline bool run_info_has_exit(const struct run_info *info)
+{
+    return !info->attached.roots || info->attached.has_exit;
+}
 
 void run_info_json(struct json *json, const struct run_info *info);
 

@@ -1,0 +1,143 @@
+/*
+ * Names of a job's states, and its JSON as the socket has it: unix seconds, memory in MiB under names that
+ * end in `_mb`, CPU in seconds, I/O in bytes. What was not measured or not told is left out.
+ */
+#include "schema/job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define MIB 1048576.0
+
+const char *job_status_name(enum job_status status)
+{
+    static const char *const names[] = {[JOB_RUNNING] = "running",
+                                        [JOB_COMPLETED] = "completed",
+                                        [JOB_FAILED] = "failed",
+                                        [JOB_CANCELLED] = "cancelled",
+                                        [JOB_LOST] = "lost"};
+    return names[status];
+}
+
+int job_status_of_outcome(const char *outcome, size_t length, enum job_status *out)
+{
+    static const struct {
+        const char *word;
+        enum job_status status;
+    } outcomes[] = {
+        {"completed", JOB_COMPLETED}, {"success", JOB_COMPLETED},   {"failed", JOB_FAILED},
+        {"failure", JOB_FAILED},      {"cancelled", JOB_CANCELLED},
+    };
+
+    for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+        if (strlen(outcomes[i].word) == length && memcmp(outcomes[i].word, outcome, length) == 0) {
+            *out = outcomes[i].status;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+const char *sheet_status_name(enum sheet_status status)
+{
+    static const char *const names[] = {[SHEET_RUNNING] = "running",
+                                        [SHEET_RETRYING] = "retrying",
+                                        [SHEET_COMPLETED] = "completed",
+                                        [SHEET_FAILED] = "failed",
+                                        [SHEET_LOST] = "lost"};
+    return names[status];
+}
+
+static void key_mib(struct json *json, const char *key, uint64_t bytes)
+{
+    json_key_decimal(json, key, (double)bytes / MIB, 3);
+}
+
+static void key_seconds(struct json *json, const char *key, double seconds)
+{
+    if (isfinite(seconds))
+        json_key_decimal(json, key, seconds, 6);
+}
+
+/* A time of 0 is none. */
+static void key_time(struct json *json, const char *key, struct timespec time)
+{
+    if (time.tv_sec != 0 || time.tv_nsec != 0)
+        key_seconds(json, key, (double)time.tv_sec + (double)time.tv_nsec / 1e9);
+}
+
+void job_usage_members_json(struct json *json, const struct job_usage *usage)
+{
+    if (usage->has & USAGE_HAS_CPU)
+        key_seconds(json, "cpu_seconds", usage->cpu_seconds);
+    if (usage->has & USAGE_HAS_CGROUP_CPU)
+        key_seconds(json, "cgroup_cpu_seconds", usage->cgroup_cpu_seconds);
+    if (usage->has & USAGE_HAS_RSS)
+        key_mib(json, "peak_rss_mb", usage->peak_rss_bytes);
+    if (usage->has & USAGE_HAS_PSS)
+        key_mib(json, "peak_pss_mb", usage->peak_pss_bytes);
+    if (usage->has & USAGE_HAS_HWM)
+        key_mib(json, "largest_hwm_mb", usage->largest_hwm_bytes);
+    if (usage->has & USAGE_HAS_CGROUP_MEMORY)
+        key_mib(json, "peak_cgroup_mb", usage->peak_cgroup_bytes);
+    if (usage->has & USAGE_HAS_IO) {
+        json_key_integer(json, "read_bytes", (int64_t)usage->read_bytes);
+        json_key_integer(json, "write_bytes", (int64_t)usage->write_bytes);
+    }
+    json_key_integer(json, "spawned", (int64_t)usage->spawned);
+    json_key_integer(json, "exited", (int64_t)usage->exited);
+    json_key_boolean(json, "spawned_is_exact", usage->spawned_is_exact);
+    json_key_integer(json, "unique_processes", (int64_t)usage->unique_processes);
+    json_key_integer(json, "peak_processes", (int64_t)usage->peak_processes);
+}
+
+void job_usage_json(struct json *json, const struct job_usage *usage)
+{
+    json_object_begin(json);
+    job_usage_members_json(json, usage);
+    json_object_end(json);
+}
+
+static void sheet_json(struct json *json, const struct job_sheet *sheet)
+{
+    json_object_begin(json);
+    json_key_integer(json, "sheet_num", sheet->number);
+    json_key_string(json, "status", sheet_status_name(sheet->status));
+    if (sheet->pid)
+        json_key_integer(json, "pid", sheet->pid);
+    key_time(json, "started", sheet->started);
+    key_time(json, "ended", sheet->ended);
+    json_key_integer(json, "tries", sheet->tries);
+    json_key(json, "usage");
+    job_usage_json(json, &sheet->usage);
+    json_object_end(json);
+}
+
+void job_sheets_json(struct json *json, const struct job *job)
+{
+    json_array_begin(json);
+    for (size_t i = 0; i < job->sheet_count; i++)
+        sheet_json(json, &job->sheets[i]);
+    json_array_end(json);
+}
+
+void job_json(struct json *json, const struct job *job)
+{
+    json_object_begin(json);
+    json_key_string(json, "job_id", job->id);
+    json_key_string(json, "workspace", job->workspace);
+    json_key_string(json, "config_hash", job->config_hash);
+    if (job->has_total)
+        json_key_integer(json, "total_sheets", job->total_sheets);
+    json_key_string(json, "status", job_status_name(job->status));
+    if (job->pid)
+        json_key_integer(json, "pid", job->pid);
+    key_time(json, "started", job->started);
+    key_time(json, "ended", job->ended);
+    json_key(json, "usage");
+    job_usage_json(json, &job->usage);
+    json_key(json, "sheets");
+    job_sheets_json(json, job);
+    json_object_end(json);
+}

@@ -1,0 +1,83 @@
+/*
+ * A job: a named unit of work, and its numbered steps, the sheets. What it was told to be, how far it is, and
+ * what it has used; plain data, as the daemon keeps it and the store has it.
+ */
+#ifndef METRON_SCHEMA_JOB_H
+#define METRON_SCHEMA_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/json.h"
+
+#define JOB_ID_MAX 255 /* bytes of a job's name: any text but control characters, not empty */
+
+/* JOB_LOST: it ran when the daemon was last heard of, and nothing of it is left. */
+enum job_status { JOB_RUNNING, JOB_COMPLETED, JOB_FAILED, JOB_CANCELLED, JOB_LOST };
+enum sheet_status { SHEET_RUNNING, SHEET_RETRYING, SHEET_COMPLETED, SHEET_FAILED, SHEET_LOST };
+const char *job_status_name(enum job_status status);
+/* The status that an outcome's word (completed, failed, cancelled; success and failure too) means; -EINVAL.
+ */
+int job_status_of_outcome(const char *outcome, size_t length, enum job_status *out);
+const char *sheet_status_name(enum sheet_status status);
+
+/* What a job or one of its sheets has used so far, each number by its own method; 0 with no bit: absent. */
+enum usage_has {
+    USAGE_HAS_CPU = 1 << 0,
+    USAGE_HAS_RSS = 1 << 1,
+    USAGE_HAS_PSS = 1 << 2,
+    USAGE_HAS_HWM = 1 << 3,
+    USAGE_HAS_CGROUP_MEMORY = 1 << 4,
+    USAGE_HAS_CGROUP_CPU = 1 << 5,
+    USAGE_HAS_IO = 1 << 6,
+};
+
+struct job_usage {
+    unsigned has;
+    double cpu_seconds;         /* the ledger's: conserved over its processes */
+    double cgroup_cpu_seconds;  /* of its own control group */
+    uint64_t peak_rss_bytes;    /* largest sum over its processes at one instant: counts shared pages twice */
+    uint64_t peak_pss_bytes;    /* the same of PSS */
+    uint64_t largest_hwm_bytes; /* high-water mark of the largest single process */
+    uint64_t peak_cgroup_bytes; /* charged to its own control group, page cache included */
+    uint64_t read_bytes, write_bytes;
+    uint64_t spawned, exited; /* a lower bound unless spawned_is_exact */
+    bool spawned_is_exact;
+    uint64_t unique_processes; /* seen alive, or told of */
+    uint64_t peak_processes;   /* at one instant */
+};
+
+struct job_sheet {
+    int64_t number;
+    enum sheet_status status;
+    pid_t pid;                      /* announced with it; 0: none */
+    uint64_t pid_start_ticks;       /* which process that was; 0: it was not seen */
+    struct timespec started, ended; /* ended: 0 while it runs */
+    unsigned tries;
+    struct job_usage usage;
+};
+
+struct job {
+    const char *id;
+    const char *workspace, *config_hash; /* NULL: not told */
+    bool has_total;
+    int64_t total_sheets;
+    enum job_status status;
+    pid_t pid; /* announced with it; 0: none */
+    uint64_t pid_start_ticks;
+    struct timespec started, ended;
+    struct job_usage usage;   /* of all its processes, sheets or not */
+    struct job_sheet *sheets; /* by number */
+    size_t sheet_count;
+};
+
+void job_usage_json(struct json *json, const struct job_usage *usage); /* an object */
+/* The members of that object, for one that is open already. */
+void job_usage_members_json(struct json *json, const struct job_usage *usage);
+void job_sheets_json(struct json *json, const struct job *job); /* an array */
+void job_json(struct json *json, const struct job *job);        /* with its sheets */
+
+#endif

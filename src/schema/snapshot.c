@@ -1,0 +1,360 @@
+/*
+ * Snapshots: where they come from and go back to, and their JSON.
+ *
+ * The pool is a list of snapshots that nobody holds, under a lock that is held for a few instructions at a
+ * time. It keeps a handful: a daemon needs one to fill, one to answer from and a few on their way to the
+ * disk. What a burst took beyond that is freed, and so is the memory of a snapshot that was once far larger
+ * than it is now: an hour after a fork bomb, the daemon is as small as before.
+ *
+ * The last one to let go frees the pool, be it its owner or whoever held the last snapshot.
+ */
+#include "schema/snapshot.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FREE_MAX    4                    /* snapshots kept for the next use */
+#define SPARE_BYTES ((size_t)256 * 1024) /* memory that a snapshot may hold besides twice what it uses */
+#define MIB         1048576.0
+
+struct snapshot_pool {
+    pthread_mutex_t lock; /* of all below */
+    struct snapshot *free;
+    unsigned free_count;
+    size_t held; /* snapshots that somebody holds */
+    bool closed; /* its owner has let go */
+};
+
+struct snapshot_pool *snapshot_pool_new(void)
+{
+    struct snapshot_pool *pool = calloc(1, sizeof(*pool));
+
+    if (pool && pthread_mutex_init(&pool->lock, NULL) != 0) {
+        free(pool);
+        return NULL;
+    }
+    return pool;
+}
+
+static void snapshot_free(struct snapshot *snapshot)
+{
+    arena_fini(&snapshot->arena);
+    free(snapshot);
+}
+
+/* Nobody is left who could know of it. */
+static void pool_destroy(struct snapshot_pool *pool)
+{
+    for (struct snapshot *snapshot = pool->free, *next; snapshot; snapshot = next) {
+        next = snapshot->next_free;
+        snapshot_free(snapshot);
+    }
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+void snapshot_pool_free(struct snapshot_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->closed = true;
+    bool last = pool->held == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (last)
+        pool_destroy(pool);
+}
+
+struct snapshot *snapshot_new(struct snapshot_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    struct snapshot *snapshot = pool->free;
+    if (snapshot) {
+        pool->free = snapshot->next_free;
+        pool->free_count--;
+    }
+    pool->held++;
+    pthread_mutex_unlock(&pool->lock);
+
+    if (!snapshot && !(snapshot = calloc(1, sizeof(*snapshot)))) {
+        pthread_mutex_lock(&pool->lock);
+        pool->held--;
+        pthread_mutex_unlock(&pool->lock);
+        return NULL;
+    }
+    *snapshot = (struct snapshot){.arena = snapshot->arena, .pool = pool, .references = 1};
+    return snapshot;
+}
+
+struct snapshot *snapshot_hold(struct snapshot *snapshot)
+{
+    __atomic_add_fetch(&snapshot->references, 1, __ATOMIC_RELAXED);
+    return snapshot;
+}
+
+void snapshot_release(struct snapshot *snapshot)
+{
+    if (!snapshot || __atomic_sub_fetch(&snapshot->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+
+    struct snapshot_pool *pool = snapshot->pool;
+
+    if (arena_held(&snapshot->arena) > 2 * arena_used(&snapshot->arena) + SPARE_BYTES)
+        arena_fini(&snapshot->arena);
+    else
+        arena_reset(&snapshot->arena);
+
+    pthread_mutex_lock(&pool->lock);
+    bool kept = !pool->closed && pool->free_count < FREE_MAX;
+    if (kept) {
+        snapshot->next_free = pool->free;
+        pool->free = snapshot;
+        pool->free_count++;
+    }
+    pool->held--;
+    bool last = pool->closed && pool->held == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (!kept)
+        snapshot_free(snapshot);
+    if (last)
+        pool_destroy(pool);
+}
+
+size_t snapshot_bytes(const struct snapshot *snapshot)
+{
+    return sizeof(*snapshot) + arena_held(&snapshot->arena);
+}
+
+const struct snapshot_process *snapshot_find(const struct snapshot *snapshot, pid_t pid)
+{
+    size_t low = 0, high = snapshot->process_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (snapshot->processes[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < snapshot->process_count && snapshot->processes[low].pid == pid ? &snapshot->processes[low]
+                                                                                : NULL;
+}
+
+const char *membership_name(enum membership membership)
+{
+    static const char *const names[] = {[MEMBER_OF_NONE] = NULL,
+                                        [MEMBER_BY_CGROUP] = "cgroup",
+                                        [MEMBER_BY_EVENTS] = "events",
+                                        [MEMBER_BY_DESCENT] = "descent",
+                                        [MEMBER_BY_VARIABLE] = "variable"};
+    return names[membership];
+}
+
+/* -- System calls -- */
+
+static double call_seconds(const struct snapshot_process *process)
+{
+    double seconds = 0;
+
+    for (size_t i = 0; i < process->call_count; i++)
+        seconds += process->calls[i].seconds;
+    return isfinite(seconds) ? seconds : 0;
+}
+
+bool snapshot_hotspot(const struct snapshot_process *process, char *out, size_t size)
+{
+    const struct snapshot_call *most = process->call_count > 0 ? process->calls : NULL;
+    double total = most ? call_seconds(process) : 0;
+
+    if (size > 0)
+        out[0] = '\0';
+    if (!most || total <= 0)
+        return false;
+
+    int length = snprintf(out, size, "%s %.0f%%", most->name, 100 * most->seconds / total);
+
+    return length > 0 && (size_t)length < size;
+}
+
+static void calls_json(struct json *json, const struct snapshot_process *process)
+{
+    double total = call_seconds(process);
+
+    json_key(json, "syscall_counts");
+    json_object_begin(json);
+    for (size_t i = 0; i < process->call_count; i++)
+        json_key_integer(json, process->calls[i].name, (int64_t)process->calls[i].count);
+    json_object_end(json);
+    /* Without any time there are no shares of it. */
+    if (total <= 0)
+        return;
+    json_key(json, "syscall_time_pct");
+    json_object_begin(json);
+    for (size_t i = 0; i < process->call_count; i++)
+        json_key_decimal(json, process->calls[i].name, 100 * process->calls[i].seconds / total, 2);
+    json_object_end(json);
+}
+
+/* -- JSON -- */
+
+/* To the KiB: pages are of 4 KiB or more, so that the number of bytes can be told from it. */
+static void key_mib(struct json *json, const char *key, uint64_t bytes)
+{
+    json_key_decimal(json, key, (double)bytes / MIB, 3);
+}
+
+/* No number is no measurement. */
+static void key_decimal(struct json *json, const char *key, double value, unsigned digits)
+{
+    if (isfinite(value))
+        json_key_decimal(json, key, value, digits);
+}
+
+static void process_json(struct json *json, const struct snapshot_process *process)
+{
+    const char state[2] = {process->state, '\0'};
+    unsigned has = process->has;
+
+    json_object_begin(json);
+    json_key_integer(json, "pid", process->pid);
+    json_key_integer(json, "ppid", process->ppid);
+    json_key_string(json, "command", process->command);
+    json_key_string(json, "state", state[0] ? state : NULL);
+    if (has & PROCESS_HAS_CPU)
+        key_decimal(json, "cpu_percent", 100 * process->cpu, 3);
+    if (has & PROCESS_HAS_RSS)
+        key_mib(json, "rss_mb", process->rss_bytes);
+    if (has & PROCESS_HAS_VMS)
+        key_mib(json, "vms_mb", process->vms_bytes);
+    if (has & PROCESS_HAS_THREADS)
+        json_key_integer(json, "threads", process->threads);
+    if (has & PROCESS_HAS_FDS)
+        json_key_integer(json, "open_fds", process->open_fds);
+    if (has & PROCESS_HAS_AGE)
+        key_decimal(json, "age_seconds", process->age_seconds, 2);
+    json_key_integer(json, "start_ticks", (int64_t)process->start_ticks);
+    if (has & PROCESS_HAS_IO) {
+        json_key_integer(json, "read_bytes", (int64_t)process->read_bytes);
+        json_key_integer(json, "write_bytes", (int64_t)process->write_bytes);
+    }
+    if (process->job_id) {
+        json_key_string(json, "job_id", process->job_id);
+        if (has & PROCESS_HAS_SHEET)
+            json_key_integer(json, "sheet_num", process->sheet_num);
+        json_key_string(json, "membership", membership_name(process->membership));
+    }
+    if (process->calls)
+        calls_json(json, process);
+    json_object_end(json);
+}
+
+static bool is_of(const char *of, const char *job_id)
+{
+    return !job_id || (of && strcmp(of, job_id) == 0);
+}
+
+static void processes_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
+{
+    size_t zombies = 0;
+
+    json_key(json, "processes");
+    json_array_begin(json);
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        if (is_of(snapshot->processes[i].job_id, job_id))
+            process_json(json, &snapshot->processes[i]);
+    }
+    json_array_end(json);
+    json_key(json, "zombie_pids");
+    json_array_begin(json);
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        if (snapshot->processes[i].state == 'Z' && is_of(snapshot->processes[i].job_id, job_id)) {
+            json_integer(json, snapshot->processes[i].pid);
+            zombies++;
+        }
+    }
+    json_array_end(json);
+    json_key_integer(json, "zombie_count", (int64_t)(job_id ? zombies : snapshot->zombie_count));
+}
+
+static void gpus_json(struct json *json, const struct snapshot *snapshot)
+{
+    json_key(json, "gpus");
+    json_array_begin(json);
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+
+        json_object_begin(json);
+        json_key_integer(json, "index", gpu->index);
+        if (gpu->has_utilization)
+            key_decimal(json, "utilization_pct", 100 * gpu->utilization, 2);
+        if (gpu->has_memory) {
+            key_mib(json, "memory_used_mb", gpu->memory_used_bytes);
+            key_mib(json, "memory_total_mb", gpu->memory_total_bytes);
+        }
+        if (gpu->has_temperature)
+            key_decimal(json, "temperature_c", gpu->temperature_celsius, 1);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void jobs_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
+{
+    json_key(json, "job_progress");
+    json_array_begin(json);
+    for (size_t i = 0; i < snapshot->job_count; i++) {
+        const struct snapshot_job *job = &snapshot->jobs[i];
+
+        if (!is_of(job->job_id, job_id))
+            continue;
+        json_object_begin(json);
+        json_key_string(json, "job_id", job->job_id);
+        if (job->has_total)
+            json_key_integer(json, "total_sheets", job->total_sheets);
+        if (job->has_completed)
+            json_key_integer(json, "last_completed_sheet", job->last_completed_sheet);
+        if (job->has_current)
+            json_key_integer(json, "current_sheet", job->current_sheet);
+        json_key_string(json, "status", job->status);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void machine_json(struct json *json, const struct snapshot *snapshot)
+{
+    if (snapshot->has & SNAPSHOT_HAS_MEMORY) {
+        key_mib(json, "system_memory_total_mb", snapshot->memory_total_bytes);
+        key_mib(json, "system_memory_available_mb", snapshot->memory_available_bytes);
+        key_mib(json, "system_memory_used_mb", snapshot->memory_used_bytes);
+    }
+    if (snapshot->has & SNAPSHOT_HAS_OWN_RSS)
+        key_mib(json, "daemon_rss_mb", snapshot->own_rss_bytes);
+    if (snapshot->has & SNAPSHOT_HAS_LOAD) {
+        key_decimal(json, "load_avg_1", snapshot->load[0], 2);
+        key_decimal(json, "load_avg_5", snapshot->load[1], 2);
+        key_decimal(json, "load_avg_15", snapshot->load[2], 2);
+    }
+}
+
+void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
+{
+    json_object_begin(json);
+    json_key_decimal(json, "timestamp", (double)snapshot->wall.tv_sec + (double)snapshot->wall.tv_nsec / 1e9,
+                     6);
+    json_key_integer(json, "daemon_pid", snapshot->daemon_pid);
+    machine_json(json, snapshot);
+    processes_json(json, snapshot, job_id);
+    if (snapshot->gpus)
+        gpus_json(json, snapshot);
+    json_key_string(json, "pressure_level", snapshot->pressure_level);
+    json_key_integer(json, "running_jobs", snapshot->running_jobs);
+    json_key_integer(json, "active_sheets", snapshot->active_sheets);
+    jobs_json(json, snapshot, job_id);
+    key_decimal(json, "conductor_uptime_seconds", snapshot->uptime_seconds, 3);
+    json_object_end(json);
+}

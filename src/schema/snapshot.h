@@ -1,0 +1,146 @@
+/*
+ * A snapshot: what the loop saw of the machine and its jobs at one instant.
+ *
+ * It is filled once, in the thread that samples, and never changed after that: the thread that stores it and
+ * whoever answers a client hold references to the same one. Everything it points to lives in its own arena.
+ * A snapshot that nobody holds any more goes back to its pool, with its memory, so that a steady daemon
+ * allocates nothing.
+ *
+ * Numbers are inner ones (bytes, seconds, 1 = one core); snapshot_json writes them as the format has them
+ * (MiB, percent). What was not measured has no bit in `has`, and is absent in every output.
+ */
+#ifndef METRON_SCHEMA_SNAPSHOT_H
+#define METRON_SCHEMA_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "schema/event.h"
+#include "schema/job.h"
+
+/* How it is known that a process belongs to its job; told with it. */
+enum membership {
+    MEMBER_OF_NONE,
+    MEMBER_BY_CGROUP,   /* it is in the job's own control group */
+    MEMBER_BY_EVENTS,   /* the kernel told of its birth from a member */
+    MEMBER_BY_DESCENT,  /* its parent was a member when it was first seen */
+    MEMBER_BY_VARIABLE, /* it inherited METRON_JOB */
+};
+const char *membership_name(enum membership membership); /* "cgroup", …; NULL for none */
+
+enum process_has {
+    PROCESS_HAS_CPU = 1 << 0,
+    PROCESS_HAS_RSS = 1 << 1,
+    PROCESS_HAS_VMS = 1 << 2,
+    PROCESS_HAS_THREADS = 1 << 3,
+    PROCESS_HAS_FDS = 1 << 4,
+    PROCESS_HAS_AGE = 1 << 5,
+    PROCESS_HAS_IO = 1 << 6,
+    PROCESS_HAS_SHEET = 1 << 7,
+};
+
+/* One system call of a process since its job's sheet was started. */
+struct snapshot_call {
+    const char *name;
+    uint64_t count;
+    double seconds;
+};
+
+struct snapshot_process {
+    uint64_t serial; /* which process, as long as this daemon runs: never given twice */
+    uint64_t image;  /* which program of it: another one after an exec */
+    pid_t pid, ppid;
+    uint64_t start_ticks; /* since boot, in kernel ticks: with the pid, which process, daemon or not */
+    const char *command;  /* masked, one line; NULL: not known */
+    char state;           /* as /proc/PID/stat has it */
+    unsigned has;         /* enum process_has */
+    double cpu;           /* cores used since the snapshot before */
+    uint64_t rss_bytes, vms_bytes;
+    uint32_t threads, open_fds;
+    double age_seconds;
+    uint64_t read_bytes, write_bytes; /* from and to storage, since its birth */
+    const char *job_id;               /* NULL: of no job */
+    int64_t sheet_num;
+    enum membership membership;
+    const struct snapshot_call *calls; /* most time first; NULL: not counted */
+    size_t call_count;
+};
+
+struct snapshot_gpu {
+    unsigned index;
+    bool has_utilization, has_memory, has_temperature;
+    double utilization; /* 1 = all of it */
+    uint64_t memory_used_bytes, memory_total_bytes;
+    double temperature_celsius;
+};
+
+struct snapshot_job {
+    const char *job_id;
+    bool has_total, has_completed, has_current;
+    int64_t total_sheets, last_completed_sheet, current_sheet;
+    const char *status; /* "running", … as schema/job.h names it */
+};
+
+enum snapshot_has {
+    SNAPSHOT_HAS_MEMORY = 1 << 0, /* total, available and used */
+    SNAPSHOT_HAS_LOAD = 1 << 1,
+    SNAPSHOT_HAS_OWN_RSS = 1 << 2,
+};
+
+struct snapshot_pool;
+
+struct snapshot {
+    struct timespec wall;
+    uint64_t tick; /* from 1, in this daemon */
+    unsigned has;  /* enum snapshot_has */
+    pid_t daemon_pid;
+    double uptime_seconds; /* of the daemon */
+    uint64_t memory_total_bytes, memory_available_bytes, memory_used_bytes;
+    uint64_t own_rss_bytes;
+    double load[3];
+    struct snapshot_process *processes; /* by pid */
+    size_t process_count;
+    size_t zombie_count;       /* of them, state Z */
+    struct snapshot_gpu *gpus; /* NULL: not looked at */
+    size_t gpu_count;
+    struct snapshot_job *jobs; /* those that run, and those that ended since the snapshot before */
+    size_t job_count;
+    unsigned running_jobs, active_sheets;
+    const char *pressure_level; /* NULL: not known */
+    /* For the store and the bus, not part of the JSON: */
+    struct event *events; /* since the snapshot before, in their order */
+    size_t event_count;
+    struct job *changed_jobs; /* as they are now, with those of their sheets that
+                               * changed: begun, ended, or not told for a while */
+    size_t changed_job_count;
+
+    struct arena arena;
+    struct snapshot_pool *pool;
+    unsigned references; /* atomic */
+    struct snapshot *next_free;
+};
+
+struct snapshot_pool *snapshot_pool_new(void);
+/* Safe while snapshots of it are still held: they take it with them. */
+void snapshot_pool_free(struct snapshot_pool *pool);
+/* An empty one with one reference; NULL for want of memory. From any thread. */
+struct snapshot *snapshot_new(struct snapshot_pool *pool);
+struct snapshot *snapshot_hold(struct snapshot *snapshot);
+void snapshot_release(struct snapshot *snapshot); /* NULL is nothing */
+
+/* Memory it takes, for limits on queues. */
+size_t snapshot_bytes(const struct snapshot *snapshot);
+/* The process with this pid; NULL: none. By binary search. */
+const struct snapshot_process *snapshot_find(const struct snapshot *snapshot, pid_t pid);
+/* The call that took most of its time, as "read 45%" with its share in percent; false: none counted. */
+bool snapshot_hotspot(const struct snapshot_process *process, char *out, size_t size);
+/* The object of daemon.top and of the log. `job_id`: only processes, zombies and progress of this job; NULL:
+ * all. */
+void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id);
+
+#endif

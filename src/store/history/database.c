@@ -1,0 +1,197 @@
+#include "store/history/database.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/text.h"
+
+/* A quota and a limit on file sizes are full disks to whoever reads the message. SQLite knows only ENOSPC as
+ * one, and does not keep the cause of a failed commit: errno has it still. */
+static int full_or_broken(sqlite3 *database)
+{
+    int now = errno, kept = database ? sqlite3_system_errno(database) : 0;
+
+    return now == EDQUOT || now == EFBIG || kept == ENOSPC || kept == EDQUOT || kept == EFBIG ? -ENOSPC
+                                                                                              : -EIO;
+}
+
+int database_errno(sqlite3 *database, int result)
+{
+    switch (result & 0xFF) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return 0;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return -EBADMSG;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return -EACCES;
+    case SQLITE_CANTOPEN: {
+        int cause = database ? sqlite3_system_errno(database) : 0;
+        return cause == ENOSPC ? -ENOSPC : cause == ENOENT ? -ENOENT : -EACCES;
+    }
+    default:
+        return full_or_broken(database);
+    }
+}
+
+static const char *way_out(int code)
+{
+    switch (code) {
+    case -ENOSPC:
+        return "make room, or set a smaller size cap";
+    case -EBUSY:
+        return "another program holds it locked; end that, or wait";
+    case -EBADMSG:
+        return "the file is damaged";
+    case -ENOMEM:
+        return "give it more memory";
+    case -EACCES:
+    case -ENOENT:
+        return "choose another path, or see who owns the folder";
+    default:
+        return "see whether the disk is sound";
+    }
+}
+
+int database_failed(sqlite3 *database, const char *path, const char *what, int code,
+                    struct metron_error *error)
+{
+    int known = database ? sqlite3_errcode(database) : SQLITE_NOMEM;
+    bool theirs = known != SQLITE_OK && known != SQLITE_ROW && known != SQLITE_DONE;
+
+    if (code == 0)
+        code = theirs ? database_errno(database, sqlite3_extended_errcode(database)) : -ENOMEM;
+    return error_set(error, code, "history '%s': %s: %s; %s", path, what,
+                     theirs && database ? sqlite3_errmsg(database) : strerror(-code), way_out(code));
+}
+
+int database_run(sqlite3 *database, const char *sql)
+{
+    errno = 0;
+    int result = sqlite3_exec(database, sql, NULL, NULL, NULL);
+
+    return result == SQLITE_OK ? 0 : database_errno(database, sqlite3_extended_errcode(database));
+}
+
+int database_number(sqlite3 *database, const char *sql, int64_t *out)
+{
+    sqlite3_stmt *compiled = NULL;
+    int result = sqlite3_prepare_v2(database, sql, -1, &compiled, NULL);
+
+    if (result == SQLITE_OK)
+        result = sqlite3_step(compiled);
+    if (result == SQLITE_ROW)
+        *out = sqlite3_column_int64(compiled, 0);
+    int code = result == SQLITE_ROW    ? 0
+               : result == SQLITE_DONE ? -EBADMSG
+                                       : database_errno(database, sqlite3_extended_errcode(database));
+    (void)sqlite3_finalize(compiled);
+    return code;
+}
+
+sqlite3_stmt *statement_use(sqlite3 *database, struct statement *statement)
+{
+    if (!statement->compiled) {
+        if (sqlite3_prepare_v3(database, statement->sql, -1, SQLITE_PREPARE_PERSISTENT, &statement->compiled,
+                               NULL) != SQLITE_OK)
+            return NULL;
+    } else {
+        (void)sqlite3_reset(statement->compiled);
+    }
+    return statement->compiled;
+}
+
+void statement_fini(struct statement *statement)
+{
+    (void)sqlite3_finalize(statement->compiled);
+    statement->compiled = NULL;
+}
+
+int statement_run(sqlite3 *database, sqlite3_stmt *compiled)
+{
+    if (!compiled) {
+        int code = database_errno(database, sqlite3_extended_errcode(database));
+
+        return code < 0 ? code : -ENOMEM;
+    }
+    errno = 0;
+    int result = sqlite3_step(compiled);
+    int code = result == SQLITE_DONE || result == SQLITE_ROW
+                   ? 0
+                   : database_errno(database, sqlite3_extended_errcode(database));
+
+    (void)sqlite3_reset(compiled);
+    return code;
+}
+
+void bind_integer(sqlite3_stmt *compiled, int index, bool there, int64_t value)
+{
+    if (there)
+        (void)sqlite3_bind_int64(compiled, index, value);
+    else
+        (void)sqlite3_bind_null(compiled, index);
+}
+
+void bind_real(sqlite3_stmt *compiled, int index, bool there, double value)
+{
+    if (there)
+        (void)sqlite3_bind_double(compiled, index, value);
+    else
+        (void)sqlite3_bind_null(compiled, index);
+}
+
+static bool is_utf8(const char *text)
+{
+    size_t length = strlen(text);
+
+    for (size_t i = 0; i < length;) {
+        size_t part = (unsigned char)text[i] < 0x80 ? 1 : text_utf8_length(text + i, length - i);
+
+        if (part == 0)
+            return false;
+        i += part;
+    }
+    return true;
+}
+
+void bind_text(sqlite3_stmt *compiled, int index, const char *text)
+{
+    if (!text) {
+        (void)sqlite3_bind_null(compiled, index);
+    } else if (is_utf8(text)) {
+        (void)sqlite3_bind_text(compiled, index, text, -1, SQLITE_STATIC);
+    } else {
+        struct strbuf printable = STRBUF_INIT;
+
+        text_printable(&printable, text, strlen(text));
+        (void)sqlite3_bind_text(compiled, index, strbuf_text(&printable), -1, SQLITE_TRANSIENT);
+        strbuf_fini(&printable);
+    }
+}
+
+bool column_integer(sqlite3_stmt *compiled, int column, int64_t *out)
+{
+    if (sqlite3_column_type(compiled, column) == SQLITE_NULL)
+        return false;
+    *out = sqlite3_column_int64(compiled, column);
+    return true;
+}
+
+bool column_real(sqlite3_stmt *compiled, int column, double *out)
+{
+    if (sqlite3_column_type(compiled, column) == SQLITE_NULL)
+        return false;
+    *out = sqlite3_column_double(compiled, column);
+    return true;
+}

@@ -1,0 +1,51 @@
+/*
+ * A thin cover over SQLite: opening with the settings that all of metron's connections share, errors as
+ * negative errno with a message, binding of values that may be absent. Only this folder includes sqlite3.h.
+ */
+#ifndef METRON_STORE_HISTORY_DATABASE_H
+#define METRON_STORE_HISTORY_DATABASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "base/error.h"
+
+/* The errno for a result code of SQLite's, for whatever the connection (may be NULL) knows about the cause.
+ * -EBADMSG: the file is damaged or no database. */
+int database_errno(sqlite3 *database, int result);
+/* Sets `error` to "'PATH': what failed: why; what to do" and returns its code: `code`, or where that is 0
+ * what the connection says. */
+int database_failed(sqlite3 *database, const char *path, const char *what, int code,
+                    struct metron_error *error);
+
+/* Runs statements that give no rows. */
+int database_run(sqlite3 *database, const char *sql);
+/* The number that a statement gives; -EBADMSG if it gives none, *out is 0 for NULL. */
+int database_number(sqlite3 *database, const char *sql, int64_t *out);
+
+/* A statement that is prepared at its first use and kept. */
+struct statement {
+    const char *sql;
+    sqlite3_stmt *compiled;
+};
+
+/* Prepared and without values of an earlier use; NULL: it cannot be prepared. */
+sqlite3_stmt *statement_use(sqlite3 *database, struct statement *statement);
+void statement_fini(struct statement *statement);
+/* Steps a statement that gives no rows, and resets it: 0 or a negative errno. */
+int statement_run(sqlite3 *database, sqlite3_stmt *compiled);
+
+/* Values are counted from 1. What is not `there` is NULL. */
+void bind_integer(sqlite3_stmt *compiled, int index, bool there, int64_t value);
+void bind_real(sqlite3_stmt *compiled, int index, bool there, double value);
+/* NULL for none. The text must live until the statement is run. In text that is no UTF-8 each byte that is
+ * not becomes \xNN: readers in other languages refuse a text column that is no text. */
+void bind_text(sqlite3_stmt *compiled, int index, const char *text);
+
+/* A column that may be absent: whether it is there. */
+bool column_integer(sqlite3_stmt *compiled, int column, int64_t *out);
+bool column_real(sqlite3_stmt *compiled, int column, double *out);
+
+#endif

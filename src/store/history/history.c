@@ -1,0 +1,115 @@
+#include "store/history/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/history/state.h"
+
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* A file with other readers' limits is none of ours: every setting has a least value that makes sense. */
+static void fill_in(struct history_options *options)
+{
+    if (!(options->full_hours > 0))
+        options->full_hours = 24;
+    if (!(options->minute_days > 0))
+        options->minute_days = 7;
+    if (!(options->event_days > 0))
+        options->event_days = 30;
+    if (options->busy_timeout_ms == 0)
+        options->busy_timeout_ms = 2000;
+}
+
+int history_open(const struct history_options *options, struct history **out, struct metron_error *error)
+{
+    struct history *history = calloc(1, sizeof(*history));
+
+    *out = NULL;
+    if (!history || !(history->path = strdup(options->path))) {
+        free(history);
+        return error_set(error, -ENOMEM, "no memory for the history");
+    }
+    history->options = *options;
+    history->options.path = history->path;
+    fill_in(&history->options);
+    for (size_t i = 0; i < SQL_COUNT; i++)
+        history->statements[i].sql = history_sql[i];
+    int code = history_connect(history, error);
+    /* What was alive when the last daemon ended is marked, and a lock is noticed now rather than later. */
+    if (code == 0) {
+        code = history_begin(history);
+        if (code == 0)
+            code = history_commit(history);
+        if (code < 0) {
+            code = database_failed(history->database, history->path, "cannot be written", code, error);
+            history_rollback(history);
+        }
+    }
+    if (code < 0) {
+        history_close(history);
+        return code;
+    }
+    *out = history;
+    return 0;
+}
+
+const char *history_set_aside(const struct history *history)
+{
+    return history->set_aside;
+}
+
+int64_t history_last_id(const struct history *history)
+{
+    return history->committed.tick;
+}
+
+int history_maintain(struct history *history, double now, double budget_seconds, struct metron_error *error)
+{
+    uint64_t budget_ns = budget_seconds > 0 ? (uint64_t)(budget_seconds * 1e9) : 0;
+    uint64_t deadline = clock_monotonic_ns() + budget_ns;
+
+    if (!history->database)
+        return 0; /* the next write opens it */
+    for (;;) {
+        int code = minutes_step(history, now);
+
+        if (code == 0)
+            code = retention_step(history, now);
+        if (code < 0) {
+            (void)database_failed(history->database, history->path, "cannot be cleaned up", code, error);
+            history_rollback(history);
+        }
+        if (code == -EBADMSG) /* the next write begins a new file */
+            return history_put_aside(history, error);
+        if (code <= 0)
+            return code;
+        if (clock_monotonic_ns() >= deadline)
+            return 1;
+    }
+}
+
+void history_close(struct history *history)
+{
+    if (!history)
+        return;
+    history_disconnect(history);
+    minutes_free(history);
+    retention_free(history);
+    free(history->known.entries);
+    free(history->next.entries);
+    id_set_fini(&history->ids);
+    strbuf_fini(&history->text);
+    strbuf_fini(&history->ranges);
+    free(history->path);
+    free(history->set_aside);
+    free(history);
+}

@@ -1,0 +1,54 @@
+/*
+ * The daemon's history: one SQLite file that any program may read while the daemon writes it. The views
+ * snapshots, process_metrics, process_events, snapshots_1m and process_metrics_1m are the format; the tables
+ * below them (schema.c) are nobody's business but this folder's.
+ *
+ * What it holds against: the file is in WAL mode with synchronous=NORMAL. A kill -9 at any moment loses
+ * nothing that history_write said was written. A power cut or a crash of the kernel never damages the file,
+ * but may lose what was written since the last checkpoint (about the last 4 MiB of log).
+ *
+ * One thread at a time. Readers have connections of their own (reader.h), in any thread or process.
+ */
+#ifndef METRON_STORE_HISTORY_HISTORY_H
+#define METRON_STORE_HISTORY_HISTORY_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "schema/snapshot.h"
+
+/* 0: the default of each. */
+struct history_options {
+    const char *path;
+    double full_hours;        /* every snapshot; 24 */
+    double minute_days;       /* one-minute means and maxima; 7 */
+    double event_days;        /* 30 */
+    uint64_t size_cap_bytes;  /* of the file; its log, at most a few MiB, comes besides. 0: none */
+    unsigned busy_timeout_ms; /* how long another program's lock is waited for; 2000 */
+};
+
+struct history;
+
+/* Opens the file, makes it (0600, its folders 0700) or brings it up to this version. A file that is no
+ * database or is damaged is set aside by renaming it, with what belongs to it, and a new one is begun.
+ * -EBUSY: locked by another program; -ENOTSUP: a newer metron wrote it; -EINVAL: another program's database.
+ */
+int history_open(const struct history_options *options, struct history **out, struct metron_error *error);
+/* The new name of a damaged file, the last one that was set aside; NULL: none was. Borrowed. */
+const char *history_set_aside(const struct history *history);
+
+/* Writes a snapshot, its events and its changed jobs in one transaction. On failure (-ENOSPC, -EBUSY, -EIO,
+ * …) nothing of it is written; the next call tries anew, with this or another snapshot. A file found damaged
+ * is set aside, and the snapshot is the first one of a new file. */
+int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
+/* The id of the last snapshot written; 0: none yet. */
+int64_t history_last_id(const struct history *history);
+
+/* Makes the means and maxima of the minutes that have ended, and forgets what is older than it may be, in
+ * small steps until the budget is spent. `now` in unix seconds. 1: there is more to do; 0: there is not; or a
+ * negative errno. To be called after each write or now and then: with nothing to do it costs microseconds. */
+int history_maintain(struct history *history, double now, double budget_seconds, struct metron_error *error);
+
+void history_close(struct history *history); /* NULL is nothing */
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * Jobs and their sheets. A job that is started again under an old name is another row; processes and events
+ * belong to the last one of their name. A name that was never announced (a process inherited METRON_JOB, and
+ * nobody started the job) has a row with nothing but the name.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "store/history/state.h"
+
+#define KNOWN_MAX 4096 /* names in memory; with more of them all are forgotten, and looked up again */
+
+struct known_job {
+    char *name; /* owned */
+    int64_t row;
+    int64_t started_ns; /* 0: never announced */
+    UT_hash_handle hh;
+};
+
+void jobs_forget(struct history *history)
+{
+    struct known_job *job = history->jobs;
+
+    HASH_CLEAR(hh, history->jobs);
+    while (job) {
+        struct known_job *next = job->hh.next;
+
+        free(job->name);
+        free(job);
+        job = next;
+    }
+    history->jobs = NULL;
+}
+
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static int job_find(struct history *history, const char *name, int64_t *row, int64_t *started_ns)
+{
+    sqlite3_stmt *find = history_statement(history, SQL_JOB_FIND);
+
+    bind_text(find, 1, name);
+    int result = sqlite3_step(find);
+    if (result == SQLITE_ROW) {
+        *row = sqlite3_column_int64(find, 0);
+        *started_ns = sqlite3_column_int64(find, 1);
+    }
+    int code = database_errno(history->database, result);
+    (void)sqlite3_reset(find);
+    return code;
+}
+
+static int job_add(struct history *history, const char *name, int64_t *row)
+{
+    sqlite3_stmt *add = history_statement(history, SQL_JOB_ADD);
+
+    bind_text(add, 1, name);
+    int code = history_run(history, add);
+    *row = sqlite3_last_insert_rowid(history->database);
+    return code;
+}
+
+/* The last job of this name, made if there is none. */
+static int job_known(struct history *history, const char *name, struct known_job **out)
+{
+    struct known_job *job = NULL;
+
+    HASH_FIND_STR(history->jobs, name, job);
+    *out = job;
+    if (job)
+        return 0;
+    if (HASH_COUNT(history->jobs) >= KNOWN_MAX)
+        jobs_forget(history);
+    job = calloc(1, sizeof(*job));
+    if (!job || !(job->name = strdup(name))) {
+        free(job);
+        return -ENOMEM;
+    }
+    int code = job_find(history, name, &job->row, &job->started_ns);
+    if (code == 0 && job->row == 0)
+        code = job_add(history, name, &job->row);
+    if (code < 0) {
+        free(job->name);
+        free(job);
+        return code;
+    }
+    HASH_ADD_KEYPTR(hh, history->jobs, job->name, strlen(job->name), job);
+    *out = job;
+    return 0;
+}
+
+int job_row(struct history *history, const char *name, int64_t *out)
+{
+    struct known_job *job = NULL;
+    int code = job_known(history, name, &job);
+
+    if (code == 0)
+        *out = job->row;
+    return code;
+}
+
+static void bind_usage(sqlite3_stmt *statement, const struct job_usage *usage)
+{
+    unsigned has = usage->has;
+
+    bind_real(statement, 1, has & USAGE_HAS_CPU, usage->cpu_seconds);
+    bind_real(statement, 2, has & USAGE_HAS_CGROUP_CPU, usage->cgroup_cpu_seconds);
+    bind_integer(statement, 3, has & USAGE_HAS_RSS, (int64_t)usage->peak_rss_bytes);
+    bind_integer(statement, 4, has & USAGE_HAS_PSS, (int64_t)usage->peak_pss_bytes);
+    bind_integer(statement, 5, has & USAGE_HAS_HWM, (int64_t)usage->largest_hwm_bytes);
+    bind_integer(statement, 6, has & USAGE_HAS_CGROUP_MEMORY, (int64_t)usage->peak_cgroup_bytes);
+    bind_integer(statement, 7, has & USAGE_HAS_IO, (int64_t)usage->read_bytes);
+    bind_integer(statement, 8, has & USAGE_HAS_IO, (int64_t)usage->write_bytes);
+    bind_integer(statement, 9, true, (int64_t)usage->spawned);
+    bind_integer(statement, 10, true, (int64_t)usage->exited);
+    bind_integer(statement, 11, true, usage->spawned_is_exact);
+    bind_integer(statement, 12, true, (int64_t)usage->unique_processes);
+    bind_integer(statement, 13, true, (int64_t)usage->peak_processes);
+}
+
+static int sheet_write(struct history *history, int64_t job, const struct job_sheet *sheet)
+{
+    sqlite3_stmt *set = history_statement(history, SQL_SHEET_SET);
+    int64_t started = nanoseconds(sheet->started), ended = nanoseconds(sheet->ended);
+
+    bind_usage(set, &sheet->usage);
+    bind_integer(set, 14, true, job);
+    bind_integer(set, 15, true, sheet->number);
+    bind_text(set, 16, sheet_status_name(sheet->status));
+    bind_integer(set, 17, sheet->pid > 0, sheet->pid);
+    bind_integer(set, 18, started != 0, started);
+    bind_integer(set, 19, ended != 0, ended);
+    bind_integer(set, 20, true, sheet->tries);
+    bind_integer(set, 21, sheet->pid_start_ticks != 0, (int64_t)sheet->pid_start_ticks);
+    return history_run(history, set);
+}
+
+/* A snapshot has only those sheets of a job that changed. */
+static int sheets_write(struct history *history, int64_t row, const struct job *job)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < job->sheet_count && code == 0; i++)
+        code = sheet_write(history, row, &job->sheets[i]);
+    return code;
+}
+
+static int job_write(struct history *history, const struct job *job)
+{
+    int64_t started = nanoseconds(job->started), ended = nanoseconds(job->ended);
+    struct known_job *known = NULL;
+    int code = job_known(history, job->id, &known);
+
+    if (code == 0 && known->started_ns != 0 && known->started_ns != started)
+        code = job_add(history, job->id, &known->row); /* another one under its name */
+    if (code < 0)
+        return code;
+    known->started_ns = started;
+    sqlite3_stmt *set = history_statement(history, SQL_JOB_SET);
+    bind_usage(set, &job->usage);
+    bind_text(set, 14, job->workspace);
+    bind_text(set, 15, job->config_hash);
+    bind_integer(set, 16, job->has_total, job->total_sheets);
+    bind_text(set, 17, job_status_name(job->status));
+    bind_integer(set, 18, job->pid > 0, job->pid);
+    bind_integer(set, 19, started != 0, started);
+    bind_integer(set, 20, ended != 0, ended);
+    bind_integer(set, 21, true, known->row);
+    bind_integer(set, 22, job->pid_start_ticks != 0, (int64_t)job->pid_start_ticks);
+    code = history_run(history, set);
+    return code < 0 ? code : sheets_write(history, known->row, job);
+}
+
+int jobs_write(struct history *history, const struct snapshot *snapshot)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < snapshot->changed_job_count && code == 0; i++)
+        code = job_write(history, &snapshot->changed_jobs[i]);
+    return code;
+}
+
+int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < snapshot->changed_job_count && code == 0; i++) {
+        const struct job *job = &snapshot->changed_jobs[i];
+        int64_t row = 0;
+
+        if (job->status == JOB_RUNNING)
+            continue;
+        code = job_row(history, job->id, &row);
+        if (code < 0)
+            return code;
+        sqlite3_stmt *set = history_statement(history, SQL_JOB_HOTSPOTS);
+        bind_integer(set, 1, true, row);
+        code = history_run(history, set);
+    }
+    return code;
+}

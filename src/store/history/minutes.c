@@ -1,0 +1,519 @@
+/*
+ * One-minute means and maxima, made of the snapshots of a minute once it has ended; also of those that an
+ * earlier daemon left.
+ *
+ * A mean is weighted by the time each snapshot stands for (since the one before it in the same daemon). A
+ * sample that holds for many snapshots is read once: first the ranges of all snapshots are added up to the
+ * time and the number of snapshots that each sample holds for, then the samples are read in the order they
+ * lie in the file, some at a time. As with samples, a process whose minute is like its last one needs no
+ * other row.
+ *
+ * A minute counts once its row is there. Rows of minute_samples that a crash left without one are in no
+ * range, and go with the others of their age.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/history/state.h"
+
+#define STEP_SAMPLES     2000 /* read in one step */
+#define LATE_SECONDS     120  /* so long snapshots of a minute are waited for */
+#define KEYFRAME_MINUTES 360
+#define KEYFRAME_ROW     40 /* bytes of a row, about */
+#define SPAN_MAX                                                                                             \
+    (INT64_C(1) << 23) /* samples of a minute: 128 MiB to count them in; no disk takes as many               \
+                        */
+#define QUANTITIES 5   /* cpu, rss, vms, threads, open_fds: as the statement gives them */
+
+/* What holds for one sample; first as differences to the sample before it. */
+struct held {
+    int64_t ms;
+    int64_t ticks;
+};
+
+struct quantity_sum {
+    double by_ms, ms;
+    double by_tick, ticks;
+    int64_t max;
+};
+
+struct process_sum {
+    int64_t process;
+    struct quantity_sum of[QUANTITIES];
+};
+
+struct minute_values {
+    int64_t process, sample;
+    bool has[QUANTITIES];
+    double mean[QUANTITIES];
+    int64_t max[QUANTITIES];
+};
+
+struct minute_list {
+    struct minute_values *entries; /* owned; by process */
+    size_t count, capacity;
+};
+
+/* The minute under way. */
+struct rollup {
+    bool active;
+    int64_t minute, first_tick, last_tick;
+    int64_t base, last; /* samples */
+    int64_t at;         /* the next sample to be read */
+    struct held *held;  /* owned; by sample, from base */
+    size_t held_capacity;
+    struct process_sum *sums; /* owned */
+    size_t sum_count, sum_capacity;
+    uint32_t *table; /* owned; index into sums plus one, by a hash of the process */
+    size_t table_size;
+    /* Of the minutes before: */
+    bool loaded;
+    int64_t done_tick; /* the last snapshot of the last minute made */
+    int64_t last_id, last_sample, keyframe_id;
+    uint64_t range_bytes;
+    struct minute_list known, next;
+};
+
+void minutes_forget(struct history *history)
+{
+    if (!history->rollup)
+        return;
+    history->rollup->active = false;
+    history->rollup->loaded = false;
+    history->rollup->known.count = 0;
+}
+
+void minutes_free(struct history *history)
+{
+    struct rollup *rollup = history->rollup;
+
+    if (!rollup)
+        return;
+    free(rollup->held);
+    free(rollup->sums);
+    free(rollup->table);
+    free(rollup->known.entries);
+    free(rollup->next.entries);
+    free(rollup);
+    history->rollup = NULL;
+}
+
+static int load(struct history *history)
+{
+    struct rollup *rollup = history->rollup;
+    sqlite3 *database = history->database;
+
+    rollup->keyframe_id = 0;
+    rollup->first_tick = 0;
+    rollup->range_bytes = 0;
+    int code = database_number(database,
+                               "SELECT coalesce((SELECT last_tick FROM minutes ORDER BY id DESC LIMIT 1), 0)",
+                               &rollup->done_tick);
+    if (code == 0)
+        code = database_number(database, "SELECT max(id) FROM minutes", &rollup->last_id);
+    if (code == 0)
+        code = database_number(database,
+                               "SELECT max(coalesce((SELECT max(id) FROM minute_samples), 0),"
+                               " coalesce((SELECT last_sample FROM minutes ORDER BY id DESC LIMIT 1), 0))",
+                               &rollup->last_sample);
+    rollup->loaded = code == 0;
+    return code;
+}
+
+/* Nothing more is to come of this minute; by a clock that may have been set back. */
+static bool is_late(int64_t minute, double now)
+{
+    return fabs(now - (double)(minute + 1) * 60) > LATE_SECONDS;
+}
+
+/* Whether the minute that was looked at last still goes on. */
+static bool is_open(const struct history *history, double now)
+{
+    const struct rollup *rollup = history->rollup;
+
+    return rollup->first_tick > rollup->done_tick &&
+           (int64_t)(history->committed.wall / 60) == rollup->minute && !is_late(rollup->minute, now);
+}
+
+/* Finds the snapshots of the next minute that has ended: 1 if there are any. */
+static int find_minute(struct history *history, double now)
+{
+    struct rollup *rollup = history->rollup;
+    sqlite3_stmt *next = history_statement(history, SQL_MINUTE_NEXT);
+    int64_t minute = 0;
+    int found = 0, result = 0;
+    bool ended = false;
+
+    bind_integer(next, 1, true, rollup->done_tick);
+    while (!ended && (result = sqlite3_step(next)) == SQLITE_ROW) {
+        int64_t id = sqlite3_column_int64(next, 0), at = sqlite3_column_int64(next, 1);
+
+        if (found == 0) {
+            rollup->first_tick = id;
+            minute = at;
+            found = 1;
+        }
+        if (at == minute)
+            rollup->last_tick = id;
+        ended = at != minute;
+    }
+    int code = ended ? 0 : next ? database_errno(history->database, result) : -ENOMEM;
+    (void)sqlite3_reset(next);
+    if (code < 0 || found == 0)
+        return code;
+    rollup->minute = minute;
+    return ended || is_late(minute, now);
+}
+
+struct range_context {
+    struct rollup *rollup;
+    int64_t ms;
+};
+
+static int add_range(void *context, int64_t first, int64_t last)
+{
+    struct range_context *range = context;
+    struct rollup *rollup = range->rollup;
+
+    if (first < rollup->base || last > rollup->last || first > last)
+        return -EBADMSG;
+    struct held *from = &rollup->held[first - rollup->base], *to = &rollup->held[last - rollup->base + 1];
+    from->ms += range->ms;
+    from->ticks++;
+    to->ms -= range->ms;
+    to->ticks--;
+    return 0;
+}
+
+static int reserve_held(struct rollup *rollup)
+{
+    if (rollup->last < rollup->base - 1)
+        return -EBADMSG;
+    if (rollup->last - rollup->base > SPAN_MAX)
+        return -E2BIG;
+    size_t count = (size_t)(rollup->last - rollup->base) + 2;
+
+    if (count > rollup->held_capacity) {
+        struct held *held = reallocarray(rollup->held, count * 2, sizeof(*held));
+
+        if (!held)
+            return -ENOMEM;
+        rollup->held = held;
+        rollup->held_capacity = count * 2;
+    }
+    memset(rollup->held, 0, count * sizeof(*rollup->held));
+    return 0;
+}
+
+/* The samples that the snapshots of the minute lie in. */
+static int find_span(struct history *history, sqlite3_stmt *ticks)
+{
+    struct rollup *rollup = history->rollup;
+    int result = 0;
+
+    rollup->base = INT64_MAX;
+    rollup->last = 0;
+    while ((result = sqlite3_step(ticks)) == SQLITE_ROW) {
+        int64_t first = sqlite3_column_int64(ticks, 2), last = sqlite3_column_int64(ticks, 3);
+
+        rollup->base = first < rollup->base ? first : rollup->base;
+        rollup->last = last > rollup->last ? last : rollup->last;
+    }
+    (void)sqlite3_reset(ticks);
+    return result == SQLITE_DONE ? 0 : database_errno(history->database, result);
+}
+
+static int read_ticks(struct history *history)
+{
+    struct rollup *rollup = history->rollup;
+    sqlite3_stmt *ticks = history_statement(history, SQL_MINUTE_TICKS);
+    int result = 0;
+
+    bind_integer(ticks, 1, true, rollup->first_tick);
+    bind_integer(ticks, 2, true, rollup->last_tick);
+    int code = ticks ? find_span(history, ticks) : -ENOMEM;
+    if (code == 0)
+        code = reserve_held(rollup);
+    while (code == 0 && (result = sqlite3_step(ticks)) == SQLITE_ROW) {
+        struct range_context context = {rollup, sqlite3_column_int64(ticks, 1)};
+        const char *text = (const char *)sqlite3_column_text(ticks, 4);
+
+        code =
+            text ? ranges_read(text, (size_t)sqlite3_column_bytes(ticks, 4), add_range, &context) : -EBADMSG;
+    }
+    if (code == 0)
+        code = database_errno(history->database, result);
+    (void)sqlite3_reset(ticks);
+    for (int64_t i = 1; code == 0 && i <= rollup->last - rollup->base; i++) {
+        rollup->held[i].ms += rollup->held[i - 1].ms;
+        rollup->held[i].ticks += rollup->held[i - 1].ticks;
+    }
+    rollup->at = rollup->base;
+    rollup->sum_count = 0;
+    if (rollup->table)
+        memset(rollup->table, 0, rollup->table_size * sizeof(*rollup->table));
+    rollup->active = code == 0;
+    if (code == -E2BIG) { /* left out, for the sake of those that follow */
+        rollup->done_tick = rollup->last_tick;
+        code = 0;
+    }
+    return code;
+}
+
+static size_t table_place(const struct rollup *rollup, int64_t process)
+{
+    size_t mask = rollup->table_size - 1;
+    size_t at = (size_t)((uint64_t)process * UINT64_C(11400714819323198485) >> 20) & mask;
+
+    while (rollup->table[at] && rollup->sums[rollup->table[at] - 1].process != process)
+        at = (at + 1) & mask;
+    return at;
+}
+
+/* Room for one more: the table is never more than half full. */
+static int reserve_sum(struct rollup *rollup)
+{
+    if (rollup->sum_count < rollup->sum_capacity)
+        return 0;
+    size_t capacity = rollup->sum_capacity ? rollup->sum_capacity * 2 : 512;
+    if (capacity > UINT32_MAX / 2)
+        return -ENOMEM;
+    struct process_sum *sums = reallocarray(rollup->sums, capacity, sizeof(*sums));
+    if (!sums)
+        return -ENOMEM;
+    rollup->sums = sums;
+    uint32_t *table = calloc(capacity * 2, sizeof(*table));
+    if (!table)
+        return -ENOMEM;
+    free(rollup->table);
+    rollup->table = table;
+    rollup->table_size = capacity * 2;
+    rollup->sum_capacity = capacity;
+    for (size_t i = 0; i < rollup->sum_count; i++)
+        rollup->table[table_place(rollup, sums[i].process)] = (uint32_t)i + 1;
+    return 0;
+}
+
+static int add_sample(struct rollup *rollup, sqlite3_stmt *row, const struct held *held)
+{
+    int64_t process = sqlite3_column_int64(row, 1);
+    int code = reserve_sum(rollup);
+
+    if (code < 0)
+        return code;
+    size_t place = table_place(rollup, process);
+    if (!rollup->table[place]) {
+        rollup->sums[rollup->sum_count] = (struct process_sum){.process = process};
+        rollup->table[place] = (uint32_t)++rollup->sum_count;
+    }
+    struct process_sum *sum = &rollup->sums[rollup->table[place] - 1];
+    for (int i = 0; i < QUANTITIES; i++) {
+        struct quantity_sum *of = &sum->of[i];
+        int64_t value = 0;
+
+        if (!column_integer(row, 2 + i, &value))
+            continue;
+        of->max = of->ticks > 0 && of->max > value ? of->max : value;
+        of->by_ms += (double)value * (double)held->ms;
+        of->ms += (double)held->ms;
+        of->by_tick += (double)value * (double)held->ticks;
+        of->ticks += (double)held->ticks;
+    }
+    return 0;
+}
+
+static int read_samples(struct history *history)
+{
+    struct rollup *rollup = history->rollup;
+    sqlite3_stmt *samples = history_statement(history, SQL_MINUTE_SAMPLES);
+    int result = SQLITE_DONE, code = samples ? 0 : -ENOMEM;
+
+    /* What is not held is not read, where much of it lies together. */
+    while (rollup->at <= rollup->last && rollup->held[rollup->at - rollup->base].ticks == 0)
+        rollup->at++;
+    bind_integer(samples, 1, true, rollup->at);
+    bind_integer(samples, 2, true, rollup->last);
+    bind_integer(samples, 3, true, STEP_SAMPLES);
+    int read = 0;
+    while (code == 0 && (result = sqlite3_step(samples)) == SQLITE_ROW) {
+        int64_t id = sqlite3_column_int64(samples, 0);
+        const struct held *held = &rollup->held[id - rollup->base];
+
+        if (held->ticks > 0)
+            code = add_sample(rollup, samples, held);
+        rollup->at = id + 1;
+        read++;
+    }
+    if (code == 0)
+        code = database_errno(history->database, result);
+    (void)sqlite3_reset(samples);
+    if (read < STEP_SAMPLES)
+        rollup->at = rollup->last + 1;
+    return code;
+}
+
+static int compare_sums(const void *a, const void *b)
+{
+    int64_t x = ((const struct process_sum *)a)->process, y = ((const struct process_sum *)b)->process;
+
+    return (x > y) - (x < y);
+}
+
+static struct minute_values values_of(const struct process_sum *sum)
+{
+    struct minute_values values = {.process = sum->process};
+
+    for (int i = 0; i < QUANTITIES; i++) {
+        const struct quantity_sum *of = &sum->of[i];
+
+        values.has[i] = of->ticks > 0;
+        if (of->ticks > 0) {
+            values.mean[i] = of->ms > 0 ? of->by_ms / of->ms : of->by_tick / of->ticks;
+            values.max[i] = of->max;
+        }
+    }
+    return values;
+}
+
+static bool values_equal(const struct minute_values *a, const struct minute_values *b)
+{
+    for (int i = 0; i < QUANTITIES; i++)
+        if (a->has[i] != b->has[i] || a->mean[i] != b->mean[i] || a->max[i] != b->max[i])
+            return false;
+    return true;
+}
+
+static int values_write(struct history *history, struct minute_values *values)
+{
+    sqlite3_stmt *add = history_statement(history, SQL_MINUTE_SAMPLE_ADD);
+
+    values->sample = ++history->rollup->last_sample;
+    bind_integer(add, 1, true, values->sample);
+    bind_integer(add, 2, true, values->process);
+    for (int i = 0; i < QUANTITIES; i++) {
+        bind_real(add, 3 + 2 * i, values->has[i], values->mean[i]);
+        bind_integer(add, 4 + 2 * i, values->has[i], values->max[i]);
+    }
+    return history_run(history, add);
+}
+
+static int reserve_list(struct minute_list *list, size_t count)
+{
+    if (count <= list->capacity)
+        return 0;
+    struct minute_values *entries = reallocarray(list->entries, count * 2, sizeof(*entries));
+
+    if (!entries)
+        return -ENOMEM;
+    list->entries = entries;
+    list->capacity = count * 2;
+    return 0;
+}
+
+/* Both lists are by process: one walk. */
+static int write_processes(struct history *history, bool keyframe)
+{
+    struct rollup *rollup = history->rollup;
+    int code = reserve_list(&rollup->next, rollup->sum_count);
+    size_t at = 0;
+
+    if (rollup->sum_count > 0)
+        qsort(rollup->sums, rollup->sum_count, sizeof(*rollup->sums), compare_sums);
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < rollup->sum_count && code == 0; i++) {
+        struct minute_values *values = &rollup->next.entries[i];
+        const struct minute_values *known = rollup->known.entries;
+
+        *values = values_of(&rollup->sums[i]);
+        while (at < rollup->known.count && known[at].process < values->process)
+            at++;
+        bool held = !keyframe && at < rollup->known.count && known[at].process == values->process &&
+                    values_equal(&known[at], values);
+        if (held)
+            values->sample = known[at].sample;
+        else
+            code = values_write(history, values);
+        first = values->sample < first ? values->sample : first;
+    }
+    rollup->next.count = rollup->sum_count;
+    if (code == 0)
+        code = id_set_begin(&history->ids, first == INT64_MAX ? rollup->last_sample + 1 : first,
+                            rollup->last_sample);
+    for (size_t i = 0; i < rollup->next.count && code == 0; i++)
+        id_set_add(&history->ids, rollup->next.entries[i].sample);
+    if (code == 0)
+        (void)id_set_ranges(&history->ids, &history->ranges);
+    return code == 0 && history->ranges.failed ? -ENOMEM : code;
+}
+
+static int write_minute(struct history *history)
+{
+    struct rollup *rollup = history->rollup;
+    bool keyframe = rollup->known.count == 0 || rollup->last_id - rollup->keyframe_id >= KEYFRAME_MINUTES ||
+                    rollup->range_bytes > rollup->sum_count * KEYFRAME_ROW;
+    int64_t last_sample = rollup->last_sample;
+    int code = history_begin(history);
+
+    if (code == 0 && !rollup->active) { /* the file was changed by others: begin anew */
+        code = history_commit(history);
+        return code < 0 ? code : 1;
+    }
+    if (code == 0)
+        code = write_processes(history, keyframe);
+    sqlite3_stmt *add = history_statement(history, SQL_MINUTE_ADD);
+    bind_integer(add, 1, true, rollup->first_tick);
+    bind_integer(add, 2, true, rollup->last_tick);
+    bind_integer(add, 3, true, rollup->last_id + 1);
+    bind_integer(add, 4, true, rollup->minute);
+    bind_integer(add, 5, true, history->ids.base);
+    bind_integer(add, 6, true, rollup->last_sample);
+    (void)sqlite3_bind_text(add, 7, strbuf_text(&history->ranges), (int)history->ranges.length,
+                            SQLITE_STATIC);
+    if (code == 0)
+        code = history_run(history, add);
+    if (code == 0)
+        code = history_commit(history);
+    rollup->active = false;
+    if (code < 0) {
+        rollup->last_sample = last_sample;
+        return code;
+    }
+    struct minute_list before = rollup->known;
+    rollup->known = rollup->next;
+    rollup->next = before;
+    rollup->last_id++;
+    rollup->done_tick = rollup->last_tick;
+    if (keyframe) {
+        rollup->keyframe_id = rollup->last_id;
+        rollup->range_bytes = 0;
+    }
+    rollup->range_bytes += history->ranges.length;
+    return 1;
+}
+
+int minutes_step(struct history *history, double now)
+{
+    int code = 0;
+
+    if (!history->rollup && !(history->rollup = calloc(1, sizeof(*history->rollup))))
+        return -ENOMEM;
+    struct rollup *rollup = history->rollup;
+    if (!rollup->loaded && (code = load(history)) < 0)
+        return code;
+    if (!rollup->active) {
+        code = is_open(history, now) ? 0 : find_minute(history, now);
+        if (code > 0)
+            code = read_ticks(history);
+        else
+            return code;
+        return code < 0 ? code : 1;
+    }
+    if (rollup->at <= rollup->last) {
+        code = read_samples(history);
+        return code < 0 ? code : 1;
+    }
+    return write_minute(history);
+}

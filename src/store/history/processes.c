@@ -1,0 +1,374 @@
+/*
+ * The processes of a snapshot: a row only for what changed.
+ *
+ * Both the snapshot and what is known of the one before are in the order of pids, so that one walk over the
+ * two finds who is new, who is gone and who is the same. From time to time (a keyframe) all are written anew,
+ * so that old rows can go. In a keyframe those that have not changed since the last one come first: they are
+ * the ones that will not change soon, and stay one unbroken range. When a keyframe is due is a matter of
+ * bytes: once the ranges written since the last one take as much as it would, it is made; and every ten
+ * minutes.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "store/history/schema.h"
+#include "store/history/state.h"
+
+#define KEYFRAME_SECONDS 600
+#define KEYFRAME_ROW     32  /* bytes of a row, about */
+#define CLOCK_STEP       0.5 /* seconds by which a start time may seem to have moved */
+
+static int reserve(struct known_processes *processes, size_t count)
+{
+    if (count <= processes->capacity)
+        return 0;
+    size_t capacity = count + count / 4;
+    struct known_process *entries = reallocarray(processes->entries, capacity, sizeof(*entries));
+
+    if (!entries)
+        return -ENOMEM;
+    processes->entries = entries;
+    processes->capacity = capacity;
+    return 0;
+}
+
+int command_row(struct history *history, const char *text, int64_t hour, int64_t *out)
+{
+    int64_t hash = (int64_t)(hash_bytes(HASH_BEGIN, text, strlen(text)) >> 32); /* four bytes are enough */
+    sqlite3_stmt *find = history_statement(history, SQL_COMMAND_FIND);
+
+    bind_integer(find, 1, true, hash);
+    bind_text(find, 2, text);
+    int result = sqlite3_step(find);
+    bool found = result == SQLITE_ROW;
+    *out = found ? sqlite3_column_int64(find, 0) : 0;
+    bool old = found && sqlite3_column_int64(find, 1) < hour;
+    int code = found ? 0 : database_errno(history->database, result);
+    (void)sqlite3_reset(find);
+    if (code < 0 || (found && !old))
+        return code;
+    sqlite3_stmt *set = history_statement(history, found ? SQL_COMMAND_TOUCH : SQL_COMMAND_ADD);
+    if (found) {
+        bind_integer(set, 1, true, hour);
+        bind_integer(set, 2, true, *out);
+        return history_run(history, set);
+    }
+    bind_integer(set, 1, true, hash);
+    bind_integer(set, 2, true, hour);
+    bind_text(set, 3, text);
+    code = history_run(history, set);
+    *out = sqlite3_last_insert_rowid(history->database);
+    return code;
+}
+
+static int64_t rounded(double value)
+{
+    return value < 1e15 ? llround(value) : (int64_t)1e15;
+}
+
+static uint64_t hash_calls(const struct snapshot_process *process)
+{
+    uint64_t hash = HASH_BEGIN;
+
+    for (size_t i = 0; i < process->call_count; i++) {
+        const struct snapshot_call *call = &process->calls[i];
+
+        hash = hash_bytes(hash, call->name, strlen(call->name));
+        hash = hash_bytes(hash, &call->count, sizeof(call->count));
+        hash = hash_bytes(hash, &call->seconds, sizeof(call->seconds));
+    }
+    return hash;
+}
+
+static struct sample_values values_of(const struct snapshot_process *process)
+{
+    unsigned has = process->has & (PROCESS_HAS_CPU | PROCESS_HAS_RSS | PROCESS_HAS_VMS | PROCESS_HAS_THREADS |
+                                   PROCESS_HAS_FDS | PROCESS_HAS_IO);
+
+    if (!(process->cpu >= 0))
+        has &= ~(unsigned)PROCESS_HAS_CPU;
+    struct sample_values values = {.has = has, .state = process->state};
+    if (has & PROCESS_HAS_CPU)
+        values.cpu = rounded(process->cpu * 1000);
+    if (has & PROCESS_HAS_RSS)
+        values.rss = (int64_t)(process->rss_bytes / 1024);
+    if (has & PROCESS_HAS_VMS)
+        values.vms = (int64_t)(process->vms_bytes / 1024);
+    if (has & PROCESS_HAS_THREADS)
+        values.threads = process->threads;
+    if (has & PROCESS_HAS_FDS)
+        values.open_fds = process->open_fds;
+    if (has & PROCESS_HAS_IO) {
+        values.read_bytes = (int64_t)process->read_bytes;
+        values.write_bytes = (int64_t)process->write_bytes;
+    }
+    values.calls = process->calls && process->call_count ? hash_calls(process) : 0;
+    return values;
+}
+
+static bool values_equal(const struct sample_values *a, const struct sample_values *b)
+{
+    return a->has == b->has && a->state == b->state && a->cpu == b->cpu && a->rss == b->rss &&
+           a->vms == b->vms && a->threads == b->threads && a->open_fds == b->open_fds &&
+           a->read_bytes == b->read_bytes && a->write_bytes == b->write_bytes && a->calls == b->calls;
+}
+
+static int calls_write(struct history *history, const struct snapshot_process *process,
+                       const struct known_process *entry)
+{
+    struct json json;
+
+    strbuf_reset(&history->text);
+    json_init(&json, &history->text, 0);
+    json_object_begin(&json);
+    for (size_t i = 0; i < process->call_count; i++) {
+        double seconds = process->calls[i].seconds;
+
+        json_key(&json, process->calls[i].name);
+        json_array_begin(&json);
+        json_integer(&json, (int64_t)process->calls[i].count);
+        json_number(&json, isfinite(seconds) ? seconds : 0);
+        json_array_end(&json);
+    }
+    json_object_end(&json);
+    if (history->text.failed)
+        return -ENOMEM;
+    sqlite3_stmt *add = history_statement(history, SQL_CALLS_ADD);
+    bind_integer(add, 1, true, entry->sample);
+    bind_text(add, 2, strbuf_text(&history->text));
+    int code = history_run(history, add);
+    sqlite3_stmt *latest = history_statement(history, SQL_CALLS_LATEST);
+    bind_integer(latest, 1, true, entry->row);
+    bind_text(latest, 2, strbuf_text(&history->text));
+    return code < 0 ? code : history_run(history, latest);
+}
+
+static int sample_write(struct history *history, const struct snapshot_process *process,
+                        struct known_process *entry)
+{
+    const struct sample_values *values = &entry->values;
+    sqlite3_stmt *add = history_statement(history, SQL_SAMPLE_ADD);
+
+    entry->sample = ++history->counters.sample;
+    bind_integer(add, 1, true, entry->sample);
+    bind_integer(add, 2, true, entry->row);
+    if (values->state)
+        (void)sqlite3_bind_text(add, 3, &values->state, 1, SQLITE_STATIC);
+    else
+        (void)sqlite3_bind_null(add, 3);
+    bind_integer(add, 4, values->has & PROCESS_HAS_CPU, values->cpu);
+    bind_integer(add, 5, values->has & PROCESS_HAS_RSS, values->rss);
+    bind_integer(add, 6, values->has & PROCESS_HAS_VMS, values->vms);
+    bind_integer(add, 7, values->has & PROCESS_HAS_THREADS, values->threads);
+    bind_integer(add, 8, values->has & PROCESS_HAS_FDS, values->open_fds);
+    bind_integer(add, 9, values->has & PROCESS_HAS_IO, values->read_bytes);
+    bind_integer(add, 10, values->has & PROCESS_HAS_IO, values->write_bytes);
+    int code = history_run(history, add);
+    return code == 0 && values->calls ? calls_write(history, process, entry) : code;
+}
+
+static int process_end(struct history *history, const struct known_process *entry)
+{
+    sqlite3_stmt *end = history_statement(history, SQL_PROCESS_END);
+
+    bind_real(end, 1, true, history->counters.wall);
+    bind_integer(end, 2, true, entry->row);
+    return history_run(history, end);
+}
+
+static bool same_identity(const struct known_process *a, const struct known_process *b)
+{
+    return a->serial == b->serial && a->image == b->image && a->ppid == b->ppid && a->job == b->job &&
+           a->has_sheet == b->has_sheet && a->sheet == b->sheet && a->membership == b->membership &&
+           a->has_started == b->has_started && fabs(a->started - b->started) <= CLOCK_STEP;
+}
+
+static int identity_write(struct history *history, const struct snapshot_process *process,
+                          struct known_process *entry)
+{
+    sqlite3_stmt *add = history_statement(history, SQL_PROCESS_ADD);
+
+    entry->row = ++history->counters.process;
+    if (entry->origin == 0)
+        entry->origin = entry->row;
+    bind_integer(add, 1, true, entry->row);
+    bind_integer(add, 2, true, entry->origin);
+    bind_integer(add, 3, true, entry->pid);
+    bind_integer(add, 4, entry->ppid >= 0, entry->ppid);
+    bind_integer(add, 5, true, (int64_t)process->start_ticks);
+    bind_real(add, 6, entry->has_started, entry->started);
+    bind_integer(add, 7, entry->command != 0, entry->command);
+    bind_integer(add, 8, entry->job != 0, entry->job);
+    bind_integer(add, 9, entry->has_sheet, entry->sheet);
+    bind_integer(add, 10, entry->membership != MEMBER_OF_NONE, entry->membership);
+    return history_run(history, add);
+}
+
+/* The entry of a process, of which `before` (NULL: none) is known under the same pid; with a row of its own
+ * if it is not who that was. */
+static int entry_fill(struct history *history, const struct snapshot_process *process,
+                      const struct known_process *before, double wall, struct known_process *entry)
+{
+    int64_t hour = (int64_t)(wall / 3600);
+    bool same = before && before->serial == process->serial;
+    int code = process->job_id ? job_row(history, process->job_id, &entry->job) : 0;
+
+    if (code < 0)
+        return code;
+    if (same && before->image == process->image && before->command) {
+        entry->command = before->command;
+        entry->command_hour = before->command_hour;
+    } else if (process->command) {
+        code = command_row(history, process->command, hour, &entry->command);
+        entry->command_hour = hour;
+    }
+    entry->origin = same ? before->origin : 0;
+    if (same && same_identity(before, entry) && before->command == entry->command) {
+        entry->row = before->row;
+        entry->started = before->started; /* or small steps would add up unseen */
+        entry->sample = before->sample;
+        return code;
+    }
+    if (code == 0 && before)
+        code = process_end(history, before);
+    return code < 0 ? code : identity_write(history, process, entry);
+}
+
+static struct known_process entry_of(const struct snapshot_process *process, double wall)
+{
+    bool aged = (process->has & PROCESS_HAS_AGE) && isfinite(process->age_seconds);
+    bool sheet = process->has & PROCESS_HAS_SHEET;
+
+    return (struct known_process){
+        .serial = process->serial,
+        .image = process->image,
+        .pid = process->pid,
+        .ppid = process->ppid,
+        .has_started = aged,
+        .started = aged ? wall - process->age_seconds : 0,
+        .has_sheet = sheet,
+        .sheet = sheet ? process->sheet_num : 0,
+        .membership = (int)process->membership,
+        .values = values_of(process),
+    };
+}
+
+/* A keyframe keeps the commands of the living young. */
+static int command_touch(struct history *history, struct known_process *entry, int64_t hour)
+{
+    if (entry->command == 0 || entry->command_hour >= hour)
+        return 0;
+    sqlite3_stmt *touch = history_statement(history, SQL_COMMAND_TOUCH);
+
+    entry->command_hour = hour;
+    bind_integer(touch, 1, true, hour);
+    bind_integer(touch, 2, true, entry->command);
+    return history_run(history, touch);
+}
+
+/* One walk over the snapshot and what was known; `sample` of an entry is 0 where a row is to be written. */
+static int match(struct history *history, const struct snapshot *snapshot, double wall)
+{
+    const struct known_process *known = history->known.entries;
+    size_t at = 0, count = history->known.count;
+    int code = 0;
+
+    for (size_t i = 0; i < snapshot->process_count && code == 0; i++) {
+        const struct snapshot_process *process = &snapshot->processes[i];
+        struct known_process *entry = &history->next.entries[i];
+
+        for (; at < count && known[at].pid < process->pid && code == 0; at++)
+            code = process_end(history, &known[at]);
+        const struct known_process *before =
+            at < count && known[at].pid == process->pid ? &known[at++] : NULL;
+        *entry = entry_of(process, wall);
+        if (code == 0)
+            code = entry_fill(history, process, before, wall, entry);
+        if (before && entry->sample && !values_equal(&before->values, &entry->values))
+            entry->sample = 0;
+    }
+    for (; at < count && code == 0; at++)
+        code = process_end(history, &known[at]);
+    history->next.count = snapshot->process_count;
+    return code;
+}
+
+static bool keyframe_due(const struct history *history, size_t count, double wall)
+{
+    const struct history_counters *counters = &history->counters;
+
+    return fabs(wall - counters->keyframe_wall) >= KEYFRAME_SECONDS ||
+           counters->range_bytes > (uint64_t)count * KEYFRAME_ROW ||
+           counters->sample - counters->keyframe > SCHEMA_SPAN_MAX / 2;
+}
+
+/* Whether an entry is to be written in this round: in a keyframe first those that are quiet, then all others;
+ * else those that have changed. */
+static bool is_due(const struct history *history, const struct known_process *entry, bool keyframe, int round)
+{
+    if (entry->sample == 0)
+        return round == 1;
+    if (!keyframe || entry->sample > history->committed.sample) /* or written in the first round */
+        return false;
+    return round == 1 || entry->sample <= history->committed.keyframe;
+}
+
+static int samples_write(struct history *history, const struct snapshot *snapshot, bool keyframe,
+                         int64_t hour)
+{
+    for (int round = keyframe ? 0 : 1; round < 2; round++) {
+        for (size_t i = 0; i < snapshot->process_count; i++) {
+            struct known_process *entry = &history->next.entries[i];
+
+            if (!is_due(history, entry, keyframe, round))
+                continue;
+            int code = keyframe ? command_touch(history, entry, hour) : 0;
+            if (code == 0)
+                code = sample_write(history, &snapshot->processes[i], entry);
+            if (code < 0)
+                return code;
+        }
+    }
+    return 0;
+}
+
+static int ranges_write(struct history *history)
+{
+    const struct known_processes *next = &history->next;
+    int64_t first = history->counters.sample + 1;
+
+    for (size_t i = 0; i < next->count; i++)
+        if (next->entries[i].sample < first)
+            first = next->entries[i].sample;
+    int code = id_set_begin(&history->ids, first, history->counters.sample);
+    for (size_t i = 0; i < next->count && code == 0; i++)
+        id_set_add(&history->ids, next->entries[i].sample);
+    if (code == 0)
+        (void)id_set_ranges(&history->ids, &history->ranges);
+    return code == 0 && history->ranges.failed ? -ENOMEM : code;
+}
+
+int processes_write(struct history *history, const struct snapshot *snapshot, double wall)
+{
+    struct history_counters *counters = &history->counters;
+    int code = reserve(&history->next, snapshot->process_count);
+
+    if (code == 0)
+        code = match(history, snapshot, wall);
+    if (code < 0)
+        return code;
+    bool keyframe = keyframe_due(history, snapshot->process_count, wall);
+    code = samples_write(history, snapshot, keyframe, (int64_t)(wall / 3600));
+    if (code == 0)
+        code = ranges_write(history);
+    if (keyframe) {
+        counters->keyframe = counters->sample;
+        counters->keyframe_wall = wall;
+        counters->range_bytes = 0;
+    }
+    counters->range_bytes += history->ranges.length;
+    return code;
+}

@@ -1,0 +1,151 @@
+#include "store/history/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json_reader.h"
+#include "store/history/reader_state.h"
+#include "store/history/schema.h"
+
+#define BUSY_MS   2000
+#define CALLS_MAX 4096 /* no kernel has as many */
+
+/* schema_check lets an older version pass, because the writer brings it up to date. */
+static int check_version(struct history_reader *reader, struct metron_error *error)
+{
+    int64_t version = 0;
+    int code = schema_check(reader->database, reader->path, SCHEMA_VERSION, error);
+
+    if (code == 0)
+        code = database_number(reader->database, "PRAGMA user_version", &version);
+    if (code == 0 && version < SCHEMA_VERSION)
+        return error_set(error, -ENOTSUP,
+                         "history '%s' is of an older version; start the daemon once to bring it up to date",
+                         reader->path);
+    return code;
+}
+
+int history_reader_open(const char *path, struct history_reader **out, struct metron_error *error)
+{
+    struct history_reader *reader = calloc(1, sizeof(*reader));
+    int code = 0;
+
+    *out = NULL;
+    if (!reader || !(reader->path = strdup(path))) {
+        free(reader);
+        return error_set(error, -ENOMEM, "no memory for reading the history");
+    }
+    if (access(path, F_OK) < 0)
+        code =
+            error_set(error, -errno, "history '%s': %s; `metron daemon` writes one", path, strerror(errno));
+    if (code == 0 && sqlite3_open_v2(path, &reader->database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                                     NULL) != SQLITE_OK)
+        code = database_failed(reader->database, path, "cannot be opened", 0, error);
+    if (code == 0) {
+        (void)sqlite3_extended_result_codes(reader->database, 1);
+        (void)sqlite3_busy_timeout(reader->database, BUSY_MS);
+        code = check_version(reader, error);
+    }
+    if (code < 0) {
+        history_reader_close(reader);
+        return code;
+    }
+    *out = reader;
+    return 0;
+}
+
+void history_reader_close(struct history_reader *reader)
+{
+    if (!reader)
+        return;
+    (void)sqlite3_close(reader->database);
+    free(reader->path);
+    free(reader);
+}
+
+int reader_begin(struct history_reader *reader, struct metron_error *error)
+{
+    int code = database_run(reader->database, "BEGIN");
+
+    return code < 0 ? database_failed(reader->database, reader->path, "cannot be read", code, error) : 0;
+}
+
+int reader_end(struct history_reader *reader, int code, bool visited, struct metron_error *error)
+{
+    if (code < 0 && !visited && code != -ENOENT)
+        (void)database_failed(reader->database, reader->path, "cannot be read", code, error);
+    (void)database_run(reader->database, "COMMIT");
+    return code;
+}
+
+sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *sql, int *code)
+{
+    sqlite3_stmt *statement = NULL;
+
+    if (*code == 0 && sqlite3_prepare_v2(reader->database, sql, -1, &statement, NULL) != SQLITE_OK)
+        *code = database_errno(reader->database, sqlite3_extended_errcode(reader->database));
+    return statement;
+}
+
+int reader_step(struct history_reader *reader, sqlite3_stmt *statement)
+{
+    int result = sqlite3_step(statement);
+
+    return result == SQLITE_ROW ? 1 : database_errno(reader->database, result);
+}
+
+const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena, int *code)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+
+    if (!text)
+        return NULL;
+    const char *copy = arena_strdup(arena, text);
+    if (!copy)
+        *code = -ENOMEM;
+    return copy;
+}
+
+static int call_read(struct json_reader *reader, struct arena *arena, const struct json_text *name,
+                     struct snapshot_call *out)
+{
+    double count = 0;
+    char *copy = arena_alloc(arena, name->length + 1);
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, name->bytes, name->length);
+    if (!json_enter_array(reader) || !json_next_item(reader) || !json_read_number(reader, &count) ||
+        !json_next_item(reader) || !json_read_number(reader, &out->seconds) || json_next_item(reader))
+        return -EBADMSG;
+    out->name = copy;
+    out->count = count >= 0 && count < 0x1p63 ? (uint64_t)count : 0;
+    return 0;
+}
+
+int calls_read(const char *text, size_t length, struct arena *arena, const struct snapshot_call **out,
+               size_t *count)
+{
+    struct json_reader reader;
+    struct json_text key;
+    size_t commas = 1;
+
+    *out = NULL;
+    *count = 0;
+    for (size_t i = 0; i < length; i++)
+        commas += text[i] == '[';
+    struct snapshot_call *calls = commas <= CALLS_MAX ? arena_alloc(arena, commas * sizeof(*calls)) : NULL;
+    if (!calls)
+        return commas <= CALLS_MAX ? -ENOMEM : -EBADMSG;
+    json_reader_init(&reader, text, length);
+    int code = json_enter_object(&reader) ? 0 : -EBADMSG;
+    while (code == 0 && json_next_key(&reader, &key) && *count < commas)
+        code = call_read(&reader, arena, &key, &calls[(*count)++]);
+    if (code == 0)
+        code = json_reader_end(&reader, NULL);
+    json_reader_fini(&reader);
+    *out = code == 0 && *count > 0 ? calls : NULL;
+    return code;
+}

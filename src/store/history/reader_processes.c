@@ -1,0 +1,192 @@
+/*
+ * A process out of its rows: in a snapshot, and along the snapshots.
+ */
+#include <errno.h>
+
+#include "store/history/ranges.h"
+#include "store/history/reader_state.h"
+
+void process_set_age(struct snapshot_process *process, bool has_started, double started, double timestamp)
+{
+    if (!has_started)
+        return;
+    process->has |= PROCESS_HAS_AGE;
+    process->age_seconds = timestamp > started ? timestamp - started : 0;
+}
+
+static void values_read(sqlite3_stmt *row, struct snapshot_process *out)
+{
+    const unsigned char *state = sqlite3_column_text(row, 1);
+    int64_t number = 0;
+
+    out->state = state ? (char)state[0] : '\0';
+    if (column_integer(row, 2, &number)) {
+        out->has |= PROCESS_HAS_CPU;
+        out->cpu = (double)number / 1000;
+    }
+    if (column_integer(row, 3, &number)) {
+        out->has |= PROCESS_HAS_RSS;
+        out->rss_bytes = (uint64_t)number * 1024;
+    }
+    if (column_integer(row, 4, &number)) {
+        out->has |= PROCESS_HAS_VMS;
+        out->vms_bytes = (uint64_t)number * 1024;
+    }
+    if (column_integer(row, 5, &number)) {
+        out->has |= PROCESS_HAS_THREADS;
+        out->threads = (uint32_t)number;
+    }
+    if (column_integer(row, 6, &number)) {
+        out->has |= PROCESS_HAS_FDS;
+        out->open_fds = (uint32_t)number;
+    }
+    if (column_integer(row, 7, &number)) {
+        out->has |= PROCESS_HAS_IO;
+        out->read_bytes = (uint64_t)number;
+        out->write_bytes = (uint64_t)sqlite3_column_int64(row, 8);
+    }
+}
+
+int process_read(sqlite3_stmt *row, struct arena *arena, double timestamp, struct snapshot_process *out)
+{
+    int64_t membership = sqlite3_column_int64(row, 18);
+    double started = 0;
+    int code = 0;
+
+    *out = (struct snapshot_process){
+        .serial = (uint64_t)sqlite3_column_int64(row, 9),
+        .image = (uint64_t)sqlite3_column_int64(row, 14),
+        .pid = (pid_t)sqlite3_column_int64(row, 10),
+        .ppid = (pid_t)sqlite3_column_int64(row, 11),
+        .start_ticks = (uint64_t)sqlite3_column_int64(row, 12),
+        .membership = membership >= 0 && membership <= MEMBER_BY_VARIABLE ? (enum membership)membership
+                                                                          : MEMBER_OF_NONE,
+    };
+    values_read(row, out);
+    bool has_started = column_real(row, 13, &started);
+    process_set_age(out, has_started, started, timestamp);
+    out->command = column_copy(row, 15, arena, &code);
+    out->job_id = column_copy(row, 16, arena, &code);
+    if (column_integer(row, 17, &out->sheet_num))
+        out->has |= PROCESS_HAS_SHEET;
+    const char *calls = (const char *)sqlite3_column_text(row, 19);
+    if (code == 0 && calls)
+        code = calls_read(calls, (size_t)sqlite3_column_bytes(row, 19), arena, &out->calls, &out->call_count);
+    return code;
+}
+
+/* A sample of the process, and the room its texts live in. */
+struct point {
+    int64_t sample; /* 0: none */
+    struct snapshot_process process;
+    bool has_started;
+    double started;
+    struct arena arena;
+};
+
+/* Two points, of which one is current and the other lies ahead. */
+struct points {
+    struct point at[2];
+    int current;
+    bool more; /* the other one is a sample that lies ahead */
+};
+
+static int point_next(struct history_reader *reader, sqlite3_stmt *samples, struct points *points)
+{
+    struct point *ahead = &points->at[!points->current];
+    int code = reader_step(reader, samples);
+
+    points->more = code == 1;
+    if (code != 1)
+        return code;
+    arena_reset(&ahead->arena);
+    ahead->sample = sqlite3_column_int64(samples, 0);
+    ahead->has_started = column_real(samples, 13, &ahead->started);
+    return process_read(samples, &ahead->arena, 0, &ahead->process);
+}
+
+struct search {
+    int64_t id;
+    bool found;
+};
+
+static int find_in_range(void *context, int64_t first, int64_t last)
+{
+    struct search *search = context;
+
+    search->found = search->found || (search->id >= first && search->id <= last);
+    return 0;
+}
+
+/* The last sample up to this snapshot's last, if it is one of the snapshot's. */
+static int visit_tick(struct history_reader *reader, sqlite3_stmt *tick, sqlite3_stmt *samples,
+                      struct points *points, history_visit_process *visit, void *context, bool *visited)
+{
+    double timestamp = sqlite3_column_double(tick, 1);
+    int64_t last = sqlite3_column_int64(tick, 2);
+    int code = 0;
+
+    while (code == 0 && points->more && points->at[!points->current].sample <= last) {
+        points->current = !points->current;
+        code = point_next(reader, samples, points);
+    }
+    struct point *point = &points->at[points->current];
+    const char *text = (const char *)sqlite3_column_text(tick, 3);
+    if (code < 0 || point->sample == 0 || !text)
+        return code;
+    struct search search = {.id = point->sample};
+    code = ranges_read(text, (size_t)sqlite3_column_bytes(tick, 3), find_in_range, &search);
+    if (code < 0 || !search.found)
+        return code;
+    process_set_age(&point->process, point->has_started, point->started, timestamp);
+    *visited = true;
+    return visit(context, timestamp, &point->process);
+}
+
+int history_read_process(struct history_reader *reader, pid_t pid, uint64_t start_ticks, double since,
+                         size_t limit, history_visit_process *visit, void *context,
+                         struct metron_error *error)
+{
+    static const char tick_sql[] =
+        "SELECT id, timestamp, last_sample, ranges FROM ticks WHERE timestamp >= ?1 AND id >="
+        " (SELECT min(id) FROM (SELECT id FROM ticks WHERE timestamp >= ?1 ORDER BY id DESC LIMIT ?2)) ORDER "
+        "BY id";
+    static const char sample_sql[] =
+        "SELECT " PROCESS_COLUMNS
+        " FROM samples AS s CROSS JOIN processes AS p ON p.id = s.process" PROCESS_JOINS
+        " WHERE s.process IN (SELECT id FROM processes WHERE pid = ?3 AND (?4 = 0 OR start_ticks = ?4))"
+        " AND s.id >= (SELECT min(first_sample) FROM ticks WHERE timestamp >= ?1 AND id >="
+        "  (SELECT min(id) FROM (SELECT id FROM ticks WHERE timestamp >= ?1 ORDER BY id DESC LIMIT ?2)))"
+        " ORDER BY s.id";
+    struct points points = {0};
+    bool visited = false;
+    int code = reader_begin(reader, error);
+
+    if (code < 0)
+        return code;
+    sqlite3_stmt *ticks = reader_prepare(reader, tick_sql, &code);
+    sqlite3_stmt *samples = reader_prepare(reader, sample_sql, &code);
+    bind_real(ticks, 1, true, since);
+    bind_integer(ticks, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+    bind_real(samples, 1, true, since);
+    bind_integer(samples, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+    bind_integer(samples, 3, true, pid);
+    bind_integer(samples, 4, true, (int64_t)start_ticks);
+    if (code == 0)
+        code = point_next(reader, samples, &points);
+    while (code == 0) {
+        int step = reader_step(reader, ticks);
+
+        if (step != 1) {
+            code = step;
+            break;
+        }
+        visited = false;
+        code = visit_tick(reader, ticks, samples, &points, visit, context, &visited);
+    }
+    (void)sqlite3_finalize(ticks);
+    (void)sqlite3_finalize(samples);
+    arena_fini(&points.at[0].arena);
+    arena_fini(&points.at[1].arena);
+    return reader_end(reader, code, visited, error);
+}

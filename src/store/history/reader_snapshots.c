@@ -1,0 +1,281 @@
+/*
+ * Snapshots as they were, built anew from their rows.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_reader.h"
+#include "store/history/reader_state.h"
+
+#define PROCESSES_MAX (1 << 22) /* as many pids as the kernel has */
+#define ARRAY_MAX     65536     /* GPUs, jobs */
+
+static struct timespec timespec_of(double seconds)
+{
+    double whole = floor(seconds);
+    struct timespec time = {.tv_sec = (time_t)whole, .tv_nsec = (long)round((seconds - whole) * 1e9)};
+
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec = 0;
+    }
+    return time;
+}
+
+/* Items of an array of objects, at most: what it takes to hold them. */
+static size_t count_objects(const char *text, size_t length)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < length && count < ARRAY_MAX; i++)
+        count += text[i] == '{';
+    return count;
+}
+
+static void gpu_read(struct json_reader *reader, struct snapshot_gpu *gpu)
+{
+    struct json_text key;
+
+    if (!json_enter_object(reader))
+        return;
+    while (json_next_key(reader, &key)) {
+        double number = 0;
+        char name[32] = "";
+
+        if (key.length < sizeof(name))
+            memcpy(name, key.bytes, key.length);
+        if (!json_read_number(reader, &number)) {
+            (void)json_skip(reader);
+        } else if (strcmp(name, "index") == 0) {
+            gpu->index = (unsigned)number;
+        } else if (strcmp(name, "utilization_pct") == 0) {
+            gpu->has_utilization = true;
+            gpu->utilization = number / 100;
+        } else if (strcmp(name, "memory_used_mb") == 0) {
+            gpu->has_memory = true;
+            gpu->memory_used_bytes = (uint64_t)llround(number * 1048576);
+        } else if (strcmp(name, "memory_total_mb") == 0) {
+            gpu->memory_total_bytes = (uint64_t)llround(number * 1048576);
+        } else if (strcmp(name, "temperature_c") == 0) {
+            gpu->has_temperature = true;
+            gpu->temperature_celsius = number;
+        }
+    }
+}
+
+static const char *text_copy(struct arena *arena, const struct json_text *text)
+{
+    char *copy = arena_alloc(arena, text->length + 1);
+
+    if (copy)
+        memcpy(copy, text->bytes, text->length);
+    return copy;
+}
+
+static void job_number(const struct json_text *key, double number, struct snapshot_job *job)
+{
+    if (json_text_is(key, "total_sheets")) {
+        job->has_total = true;
+        job->total_sheets = (int64_t)number;
+    } else if (json_text_is(key, "last_completed_sheet")) {
+        job->has_completed = true;
+        job->last_completed_sheet = (int64_t)number;
+    } else if (json_text_is(key, "current_sheet")) {
+        job->has_current = true;
+        job->current_sheet = (int64_t)number;
+    }
+}
+
+static int job_read(struct json_reader *reader, struct arena *arena, struct snapshot_job *job)
+{
+    struct json_text key, text;
+    double number = 0;
+
+    if (!json_enter_object(reader))
+        return -EBADMSG;
+    while (json_next_key(reader, &key)) {
+        if (json_read_number(reader, &number)) {
+            job_number(&key, number, job);
+            continue;
+        }
+        bool id = json_text_is(&key, "job_id"), status = json_text_is(&key, "status");
+        if (!json_read_text(reader, &text)) {
+            (void)json_skip(reader);
+            continue;
+        }
+        const char *copy = id || status ? text_copy(arena, &text) : "";
+        if (!copy)
+            return -ENOMEM;
+        if (id)
+            job->job_id = copy;
+        if (status)
+            job->status = copy;
+    }
+    return job->job_id && job->status ? 0 : -EBADMSG;
+}
+
+static int jobs_read(struct snapshot *snapshot, const char *text, size_t length)
+{
+    size_t most = count_objects(text, length);
+    struct json_reader reader;
+    int code = 0;
+
+    if (most == 0)
+        return 0;
+    snapshot->jobs = arena_alloc(&snapshot->arena, most * sizeof(*snapshot->jobs));
+    if (!snapshot->jobs)
+        return -ENOMEM;
+    json_reader_init(&reader, text, length);
+    if (json_enter_array(&reader))
+        while (code == 0 && snapshot->job_count < most && json_next_item(&reader))
+            code = job_read(&reader, &snapshot->arena, &snapshot->jobs[snapshot->job_count++]);
+    if (code == 0 && reader.failed)
+        code = -EBADMSG;
+    json_reader_fini(&reader);
+    return code;
+}
+
+static int gpus_read(struct snapshot *snapshot, const char *text, size_t length)
+{
+    size_t most = count_objects(text, length);
+    struct json_reader reader;
+
+    if (most == 0)
+        return 0;
+    snapshot->gpus = arena_alloc(&snapshot->arena, most * sizeof(*snapshot->gpus));
+    if (!snapshot->gpus)
+        return -ENOMEM;
+    json_reader_init(&reader, text, length);
+    if (json_enter_array(&reader))
+        while (snapshot->gpu_count < most && json_next_item(&reader))
+            gpu_read(&reader, &snapshot->gpus[snapshot->gpu_count++]);
+    int code = reader.failed ? -EBADMSG : 0;
+    json_reader_fini(&reader);
+    return code;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = ((const struct snapshot_process *)a)->pid, y = ((const struct snapshot_process *)b)->pid;
+
+    return (x > y) - (x < y);
+}
+
+static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, const char *ranges, int length,
+                          int64_t count, double timestamp, struct snapshot *snapshot)
+{
+    int code = 0;
+
+    if (count < 0 || count > PROCESSES_MAX)
+        return -EBADMSG;
+    if (count == 0)
+        return 0;
+    snapshot->processes = arena_alloc(&snapshot->arena, (size_t)count * sizeof(*snapshot->processes));
+    if (!snapshot->processes)
+        return -ENOMEM;
+    (void)sqlite3_bind_text(rows, 1, ranges, length, SQLITE_STATIC);
+    while (code == 0 && (code = reader_step(reader, rows)) == 1)
+        code = (int64_t)snapshot->process_count < count
+                   ? process_read(rows, &snapshot->arena, timestamp,
+                                  &snapshot->processes[snapshot->process_count++])
+                   : -EBADMSG;
+    (void)sqlite3_reset(rows);
+    if (code == 0 && snapshot->process_count > 0)
+        qsort(snapshot->processes, snapshot->process_count, sizeof(*snapshot->processes), by_pid);
+    return code;
+}
+
+static uint64_t column_kib(sqlite3_stmt *row, int column)
+{
+    return (uint64_t)sqlite3_column_int64(row, column) * 1024;
+}
+
+static int machine_read(sqlite3_stmt *tick, struct snapshot *snapshot)
+{
+    int64_t number = 0;
+    int code = 0;
+
+    snapshot->tick = (uint64_t)sqlite3_column_int64(tick, 0);
+    snapshot->wall = timespec_of(sqlite3_column_double(tick, 1));
+    snapshot->daemon_pid = (pid_t)sqlite3_column_int64(tick, 2);
+    snapshot->uptime_seconds = sqlite3_column_double(tick, 3);
+    if (column_integer(tick, 4, &number)) {
+        snapshot->has |= SNAPSHOT_HAS_MEMORY;
+        snapshot->memory_total_bytes = column_kib(tick, 4);
+        snapshot->memory_available_bytes = column_kib(tick, 5);
+        snapshot->memory_used_bytes = column_kib(tick, 6);
+    }
+    if (column_integer(tick, 7, &number)) {
+        snapshot->has |= SNAPSHOT_HAS_OWN_RSS;
+        snapshot->own_rss_bytes = column_kib(tick, 7);
+    }
+    snapshot->zombie_count = (size_t)sqlite3_column_int64(tick, 9);
+    if (column_real(tick, 10, &snapshot->load[0])) {
+        snapshot->has |= SNAPSHOT_HAS_LOAD;
+        snapshot->load[1] = sqlite3_column_double(tick, 11);
+        snapshot->load[2] = sqlite3_column_double(tick, 12);
+    }
+    snapshot->pressure_level = column_copy(tick, 14, &snapshot->arena, &code);
+    snapshot->running_jobs = (unsigned)sqlite3_column_int64(tick, 15);
+    snapshot->active_sheets = (unsigned)sqlite3_column_int64(tick, 16);
+    const char *gpus = (const char *)sqlite3_column_text(tick, 13);
+    if (code == 0 && gpus)
+        code = gpus_read(snapshot, gpus, (size_t)sqlite3_column_bytes(tick, 13));
+    const char *jobs = (const char *)sqlite3_column_text(tick, 17);
+    if (code == 0 && jobs)
+        code = jobs_read(snapshot, jobs, (size_t)sqlite3_column_bytes(tick, 17));
+    return code;
+}
+
+static int snapshot_read(struct history_reader *reader, sqlite3_stmt *tick, sqlite3_stmt *rows,
+                         struct snapshot *snapshot)
+{
+    int code = machine_read(tick, snapshot);
+    const char *ranges = (const char *)sqlite3_column_text(tick, 18);
+
+    if (code < 0 || !ranges)
+        return code < 0 ? code : -EBADMSG;
+    return processes_read(reader, rows, ranges, sqlite3_column_bytes(tick, 18), sqlite3_column_int64(tick, 8),
+                          sqlite3_column_double(tick, 1), snapshot);
+}
+
+int history_read_snapshots(struct history_reader *reader, double since, size_t limit,
+                           struct snapshot_pool *pool, history_visit_snapshot *visit, void *context,
+                           struct metron_error *error)
+{
+    static const char tick_sql[] =
+        "SELECT t.id, timestamp, daemon_pid, uptime_seconds, memory_total, memory_available, memory_used,"
+        " daemon_rss, process_count, zombie_count, load_1, load_5, load_15, gpus, pressure_level, "
+        "running_jobs,"
+        " active_sheets, g.jobs, ranges FROM ticks AS t LEFT JOIN progress AS g ON g.id = t.progress"
+        " WHERE timestamp >= ?1 AND t.id >= (SELECT min(id) FROM (SELECT id FROM ticks WHERE timestamp >= ?1"
+        " ORDER BY id DESC LIMIT ?2)) ORDER BY t.id";
+    static const char row_sql[] =
+        "SELECT " PROCESS_COLUMNS " FROM json_each(?1) AS r CROSS JOIN samples AS s ON s.id BETWEEN"
+        " CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"
+        " CROSS JOIN processes AS p ON p.id = s.process" PROCESS_JOINS;
+    bool visited = false;
+    int code = reader_begin(reader, error);
+
+    if (code < 0)
+        return code;
+    sqlite3_stmt *ticks = reader_prepare(reader, tick_sql, &code);
+    sqlite3_stmt *rows = reader_prepare(reader, row_sql, &code);
+    bind_real(ticks, 1, true, since);
+    bind_integer(ticks, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+    while (code == 0 && (code = reader_step(reader, ticks)) == 1) {
+        struct snapshot *snapshot = snapshot_new(pool);
+
+        code = snapshot ? snapshot_read(reader, ticks, rows, snapshot) : -ENOMEM;
+        if (code == 0) {
+            code = visit(context, snapshot);
+            visited = code != 0;
+        }
+        snapshot_release(snapshot);
+    }
+    (void)sqlite3_finalize(ticks);
+    (void)sqlite3_finalize(rows);
+    return reader_end(reader, code, visited, error);
+}

@@ -1,0 +1,38 @@
+/* What the files that read share. */
+#ifndef METRON_STORE_HISTORY_READER_STATE_H
+#define METRON_STORE_HISTORY_READER_STATE_H
+
+#include "store/history/database.h"
+#include "store/history/reader.h"
+
+struct history_reader {
+    char *path; /* owned */
+    sqlite3 *database;
+};
+
+/* Everything between the two is read from the file as it was at the beginning. The end fills in `error` for a
+ * `code` of this folder's and gives it back; what a visitor returned is given back as it is. */
+int reader_begin(struct history_reader *reader, struct metron_error *error);
+int reader_end(struct history_reader *reader, int code, bool visited, struct metron_error *error);
+/* NULL: *code says why. */
+sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *sql, int *code);
+/* 1: there is a row; 0: no more. */
+int reader_step(struct history_reader *reader, sqlite3_stmt *statement);
+
+/* Text of a column, copied; NULL for NULL. Sets *code to -ENOMEM. */
+const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena, int *code);
+/* {"name": [count, seconds], …} as calls, in their order. */
+int calls_read(const char *text, size_t length, struct arena *arena, const struct snapshot_call **out,
+               size_t *count);
+
+/* A process at one instant, of a row that was selected with these columns and tables. */
+#define PROCESS_COLUMNS                                                                                      \
+    "s.id, s.state, s.cpu, s.rss, s.vms, s.threads, s.open_fds, s.read_bytes, s.write_bytes, p.origin,"      \
+    " p.pid, p.ppid, p.start_ticks, p.started, p.command, c.text, j.name, p.sheet, p.membership, l.calls"
+#define PROCESS_JOINS                                                                                        \
+    " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"                       \
+    " LEFT JOIN calls AS l ON l.sample = s.id"
+int process_read(sqlite3_stmt *row, struct arena *arena, double timestamp, struct snapshot_process *out);
+void process_set_age(struct snapshot_process *process, bool has_started, double started, double timestamp);
+
+#endif

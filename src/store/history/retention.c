@@ -1,0 +1,264 @@
+/*
+ * Forgetting: what is older than the settings allow, and the oldest first when the file is larger than it may
+ * be. A step deletes a handful of rows of one kind in a transaction of its own.
+ *
+ * Snapshots, minutes and events go by their age. What they pointed to goes when nothing that is left can
+ * point to it: samples by their ids, which only grow; processes, commands and system calls by when they were
+ * last seen, against the oldest snapshot, minute or event that is left. The newest of each kind stays
+ * whatever its age, so that ids go on from it and what is written next can refer to it. A snapshot stays
+ * until its minute is made.
+ *
+ * Deleting begins when something is an hour (or a twenty-fourth of the time it is kept) too old, so that not
+ * every tick writes to the front of the file, too; and at once when the history is opened.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/history/state.h"
+
+#define STEP_ROWS      2000
+#define STEP_PAGES     256 /* given back to the file system in one step */
+#define LOOK_SECONDS   60  /* between two looks at what is too old, and at the size */
+#define SLACK_SECONDS  3600
+#define CAP_HYSTERESIS 16 /* once over the cap, the file shrinks by this part of it */
+#define FOREVER        9e99
+
+enum kind { TICKS, MINUTES, EVENTS, KINDS };
+
+/* ?1: older than this; ?2: so many. */
+static const struct {
+    const char *oldest, *remove;
+    int step; /* rows in one step */
+} kinds[KINDS] = {
+    [TICKS] = {"SELECT min(timestamp) FROM ticks",
+               "DELETE FROM ticks WHERE id IN (SELECT id FROM ticks WHERE timestamp < ?1 AND"
+               " id < (SELECT max(id) FROM ticks) AND"
+               " id <= (SELECT last_tick FROM minutes ORDER BY id DESC LIMIT 1) ORDER BY timestamp LIMIT ?2)",
+               64},
+    [MINUTES] = {"SELECT min(minute) * 60 FROM minutes",
+                 "DELETE FROM minutes WHERE id IN (SELECT id FROM minutes WHERE minute < ?1 / 60 AND"
+                 " id < (SELECT max(id) FROM minutes) ORDER BY minute LIMIT ?2)",
+                 16},
+    [EVENTS] = {"SELECT min(timestamp) FROM events",
+                "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE timestamp < ?1 AND"
+                " id < (SELECT max(id) FROM events) ORDER BY timestamp LIMIT ?2)",
+                STEP_ROWS},
+};
+
+#define OLDEST_LEFT                                                                                          \
+    "min(coalesce((SELECT min(timestamp) FROM ticks), 9e99),"                                                \
+    " coalesce((SELECT min(minute) * 60.0 FROM minutes), 9e99))"
+#define OLDEST_WITH_EVENTS "min(" OLDEST_LEFT ", coalesce((SELECT min(timestamp) FROM events), 9e99))"
+/* Jobs outlive the rest: what a job needed is asked for long after. */
+#define OLD_JOB "j.id <= (SELECT max(id) FROM jobs) - 10000 AND j.ended_ns / 1e9 < " OLDEST_WITH_EVENTS
+
+/* What nothing points to any more, each after what could point to it; ?2: so many. A command that is in use
+ * is marked with its hour every ten minutes: with two hours' grace no row that is left can need it. */
+static const char *const sweeps[] = {
+    "DELETE FROM samples WHERE id IN (SELECT id FROM samples WHERE id <"
+    " (SELECT first_sample FROM ticks ORDER BY id LIMIT 1) ORDER BY id LIMIT ?2)",
+    "DELETE FROM calls WHERE sample IN (SELECT sample FROM calls WHERE sample <"
+    " (SELECT first_sample FROM ticks ORDER BY id LIMIT 1) ORDER BY sample LIMIT ?2)",
+    "DELETE FROM progress WHERE id IN (SELECT id FROM progress WHERE id <"
+    " (SELECT progress FROM ticks ORDER BY id LIMIT 1) ORDER BY id LIMIT ?2)",
+    "DELETE FROM minute_samples WHERE id IN (SELECT id FROM minute_samples WHERE id <"
+    " (SELECT first_sample FROM minutes ORDER BY id LIMIT 1) ORDER BY id LIMIT ?2)",
+    "DELETE FROM process_calls WHERE process IN (SELECT p.id FROM process_calls AS c JOIN processes AS p"
+    " ON p.id = c.process WHERE p.last_seen < " OLDEST_LEFT " - 60 LIMIT ?2)",
+    "DELETE FROM processes WHERE id IN (SELECT id FROM processes WHERE last_seen < " OLDEST_LEFT
+    " - 60 ORDER BY last_seen LIMIT ?2)",
+    "DELETE FROM sheets WHERE (job, number) IN (SELECT s.job, s.number FROM jobs AS j CROSS JOIN sheets AS s"
+    " ON s.job = j.id WHERE " OLD_JOB " LIMIT ?2)",
+    "DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs AS j WHERE " OLD_JOB
+    " AND NOT EXISTS (SELECT 1 FROM sheets WHERE job = j.id) LIMIT ?2)",
+    "DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE used <"
+    " CAST(" OLDEST_WITH_EVENTS " / 3600 AS INTEGER) - 2 ORDER BY used LIMIT ?2)",
+};
+#define SWEEPS ((int)(sizeof(sweeps) / sizeof(*sweeps)))
+
+struct prune {
+    bool running[KINDS]; /* deleting until nothing is too old */
+    bool shrinking;      /* deleting until the file is small enough */
+    bool looking;        /* at the size, after what was deleted */
+    double looked;
+    int sweep; /* the next one; SWEEPS: none */
+};
+
+void retention_free(struct history *history)
+{
+    free(history->prune);
+    history->prune = NULL;
+}
+
+/* Runs one deletion; returns the number of rows. */
+static int delete_some(struct history *history, const char *sql, double older, int limit)
+{
+    sqlite3_stmt *statement = NULL;
+    int changed = 0, code = history_begin(history);
+
+    if (code == 0 && sqlite3_prepare_v2(history->database, sql, -1, &statement, NULL) != SQLITE_OK)
+        code = database_errno(history->database, sqlite3_extended_errcode(history->database));
+    if (code == 0) {
+        if (sqlite3_bind_parameter_count(statement) >= 1)
+            bind_real(statement, 1, true, older);
+        bind_integer(statement, 2, true, limit);
+        code = history_run(history, statement);
+    }
+    (void)sqlite3_finalize(statement);
+    if (code == 0) {
+        changed = sqlite3_changes(history->database);
+        code = history_commit(history);
+    }
+    return code < 0 ? code : changed;
+}
+
+static double kept_seconds(const struct history *history, enum kind kind)
+{
+    switch (kind) {
+    case TICKS:
+        return history->options.full_hours * 3600;
+    case MINUTES:
+        return history->options.minute_days * 86400;
+    default:
+        return history->options.event_days * 86400;
+    }
+}
+
+static int look_for_old(struct history *history, double now)
+{
+    struct prune *prune = history->prune;
+
+    prune->looked = now;
+    prune->looking = true;
+    for (int kind = 0; kind < KINDS; kind++) {
+        double kept = kept_seconds(history, (enum kind)kind);
+        int64_t oldest = 0;
+        int code = database_number(history->database, kinds[kind].oldest, &oldest);
+
+        if (code < 0)
+            return code;
+        if (oldest != 0 && (double)oldest < now - kept - fmin(SLACK_SECONDS, kept / 24))
+            prune->running[kind] = true;
+    }
+    return 0;
+}
+
+/* 1: deleted something that was too old. */
+static int delete_old(struct history *history, double now)
+{
+    struct prune *prune = history->prune;
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        if (!prune->running[kind])
+            continue;
+        int count = delete_some(history, kinds[kind].remove, now - kept_seconds(history, (enum kind)kind),
+                                kinds[kind].step);
+        if (count < 0)
+            return count;
+        prune->running[kind] = count == kinds[kind].step;
+        if (count > 0) {
+            prune->sweep = 0;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* 1: deleted some of whatever is the oldest. */
+static int delete_oldest(struct history *history)
+{
+    bool tried[KINDS] = {false};
+
+    for (int round = 0; round < KINDS; round++) {
+        int chosen = -1;
+        int64_t lowest = INT64_MAX;
+
+        for (int kind = 0; kind < KINDS; kind++) {
+            int64_t oldest = 0;
+            int code = tried[kind] ? 0 : database_number(history->database, kinds[kind].oldest, &oldest);
+
+            if (code < 0)
+                return code;
+            if (oldest != 0 && oldest < lowest) {
+                lowest = oldest;
+                chosen = kind;
+            }
+        }
+        if (chosen < 0)
+            return 0;
+        int count = delete_some(history, kinds[chosen].remove, FOREVER, kinds[chosen].step);
+        if (count != 0)
+            return count < 0 ? count : 1;
+        tried[chosen] = true;
+    }
+    return 0;
+}
+
+static int give_back_pages(struct history *history)
+{
+    char sql[64];
+
+    (void)snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)", STEP_PAGES);
+    int code = database_run(history->database, sql);
+    return code < 0 ? code : 1;
+}
+
+/* 1: made the file smaller; 0: it is small enough, or nothing more can go. */
+static int keep_to_cap(struct history *history)
+{
+    struct prune *prune = history->prune;
+    int64_t cap = (int64_t)history->options.size_cap_bytes;
+    int64_t pages = 0, unused = 0, page = 0;
+
+    if (cap <= 0 || !prune->looking)
+        return 0;
+    int code = database_number(history->database, "PRAGMA page_count", &pages);
+    if (code == 0)
+        code = database_number(history->database, "PRAGMA freelist_count", &unused);
+    if (code == 0)
+        code = database_number(history->database, "PRAGMA page_size", &page);
+    if (code < 0)
+        return code;
+    int64_t used = (pages - unused) * page;
+    if (used > cap)
+        prune->shrinking = true;
+    if (prune->shrinking && used > cap - cap / CAP_HYSTERESIS) {
+        code = delete_oldest(history);
+        if (code > 0)
+            prune->sweep = 0;
+        if (code != 0)
+            return code;
+    }
+    prune->shrinking = false;
+    if (pages * page > cap && unused > 0)
+        return give_back_pages(history);
+    prune->looking = false;
+    return 0;
+}
+
+int retention_step(struct history *history, double now)
+{
+    struct prune *prune = history->prune;
+
+    if (!prune) {
+        prune = history->prune = calloc(1, sizeof(*prune));
+        if (!prune)
+            return -ENOMEM;
+        for (int kind = 0; kind < KINDS; kind++)
+            prune->running[kind] = true;
+        prune->looking = true;
+        prune->looked = now;
+    }
+    if (prune->sweep < SWEEPS) {
+        int count = delete_some(history, sweeps[prune->sweep], 0, STEP_ROWS);
+        if (count == 0)
+            prune->sweep++;
+        return count < 0 ? count : 1;
+    }
+    int code = fabs(now - prune->looked) >= LOOK_SECONDS ? look_for_old(history, now) : 0;
+    if (code == 0)
+        code = delete_old(history, now);
+    return code == 0 ? keep_to_cap(history) : code;
+}

@@ -1,0 +1,247 @@
+/*
+ * The layout, made so that a tick touches few pages and an idle process costs nothing:
+ *
+ * - ticks: one row per snapshot. `ranges` is a JSON object {"first id": how many more, …} of the samples that
+ *   make it up: those written with it and the older ones that still hold.
+ * - samples: one row whenever a process differs from its last row (its age does not count). Small integers:
+ *   cpu in tenths of a percent, memory in KiB. Rows are only ever added at the end and deleted from the
+ * start.
+ * - processes: who a sample is about; another row after an exec, a new parent or a change of job, with the id
+ * of the first one as `origin`. `last_seen` is NULL as long as it is there.
+ * - commands: each text once. `used` is the hour (unix time / 3600) it was last given to a new row, or seen
+ *   alive: what is older than everything else there is may go.
+ * - minutes, minute_samples: the same pair again for one-minute means and maxima.
+ * - calls: system calls as JSON {"read": [count, seconds], …}, by sample; process_calls: the latest of each
+ *   process, kept as long as the process is.
+ * - progress: the jobs' progress as JSON, a row whenever it changes.
+ */
+#include "store/history/schema.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define USAGE_COLUMNS                                                                                        \
+    "cpu_seconds REAL, cgroup_cpu_seconds REAL, peak_rss_bytes INTEGER, peak_pss_bytes INTEGER,"             \
+    "largest_hwm_bytes INTEGER, peak_cgroup_bytes INTEGER, read_bytes INTEGER, write_bytes INTEGER,"         \
+    "spawned INTEGER, exited INTEGER, spawned_is_exact INTEGER, unique_processes INTEGER,"                   \
+    "peak_processes INTEGER"
+
+#define TABLES                                                                                               \
+    "CREATE TABLE commands(id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, used INTEGER NOT NULL,"            \
+    " text TEXT NOT NULL);"                                                                                  \
+    "CREATE INDEX commands_hash ON commands(hash);"                                                          \
+    "CREATE INDEX commands_used ON commands(used);"                                                          \
+    "CREATE TABLE jobs(id INTEGER PRIMARY KEY, name TEXT NOT NULL, workspace TEXT, config_hash TEXT,"        \
+    " total_sheets INTEGER, status TEXT, pid INTEGER, pid_start INTEGER, started_ns INTEGER, ended_ns "      \
+    "INTEGER,"                                                                                               \
+    " " USAGE_COLUMNS ", hotspots TEXT);"                                                                    \
+    "CREATE INDEX jobs_name ON jobs(name);"                                                                  \
+    "CREATE INDEX jobs_running ON jobs(status) WHERE status = 'running';"                                    \
+    "CREATE TABLE sheets(job INTEGER NOT NULL, number INTEGER NOT NULL, status TEXT, pid INTEGER, "          \
+    "pid_start INTEGER,"                                                                                     \
+    " started_ns INTEGER, ended_ns INTEGER, tries INTEGER, " USAGE_COLUMNS ","                               \
+    " PRIMARY KEY(job, number)) WITHOUT ROWID;"                                                              \
+    "CREATE TABLE processes(id INTEGER PRIMARY KEY, origin INTEGER NOT NULL, pid INTEGER NOT NULL,"          \
+    " ppid INTEGER, start_ticks INTEGER, started REAL, command INTEGER, job INTEGER, sheet INTEGER,"         \
+    " membership INTEGER, last_seen REAL);"                                                                  \
+    "CREATE INDEX processes_last_seen ON processes(last_seen);"                                              \
+    "CREATE INDEX processes_job ON processes(job) WHERE job IS NOT NULL;"                                    \
+    "CREATE TABLE samples(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, state TEXT, cpu INTEGER,"        \
+    " rss INTEGER, vms INTEGER, threads INTEGER, open_fds INTEGER, read_bytes INTEGER,"                      \
+    " write_bytes INTEGER);"                                                                                 \
+    "CREATE TABLE calls(sample INTEGER PRIMARY KEY, calls TEXT NOT NULL);"                                   \
+    "CREATE TABLE process_calls(process INTEGER PRIMARY KEY, calls TEXT NOT NULL);"                          \
+    "CREATE TABLE progress(id INTEGER PRIMARY KEY, jobs TEXT NOT NULL);"                                     \
+    "CREATE TABLE ticks(id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, interval_ms INTEGER,"               \
+    " daemon_pid INTEGER, uptime_seconds REAL, memory_total INTEGER, memory_available INTEGER,"              \
+    " memory_used INTEGER, daemon_rss INTEGER, process_count INTEGER, zombie_count INTEGER,"                 \
+    " load_1 REAL, load_5 REAL, load_15 REAL, gpus TEXT, pressure_level TEXT, running_jobs INTEGER,"         \
+    " active_sheets INTEGER, progress INTEGER, first_sample INTEGER NOT NULL,"                               \
+    " last_sample INTEGER NOT NULL, ranges TEXT NOT NULL);"                                                  \
+    "CREATE INDEX ticks_timestamp ON ticks(timestamp);"                                                      \
+    "CREATE TABLE events(id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, pid INTEGER, type TEXT NOT NULL,"  \
+    " exit_code INTEGER, signal_num INTEGER, job INTEGER, sheet INTEGER, command INTEGER, details TEXT);"    \
+    "CREATE INDEX events_timestamp ON events(timestamp);"
+
+/* `minute` is unix time / 60; ids follow the snapshots, so that a clock that was set back loses nothing. Of
+ * each quantity the mean has its plain name. */
+#define MINUTE_TABLES                                                                                        \
+    "CREATE TABLE minutes(id INTEGER PRIMARY KEY, minute INTEGER NOT NULL, last_tick INTEGER NOT NULL,"      \
+    " num_samples INTEGER NOT NULL, daemon_pid INTEGER,"                                                     \
+    " memory_total INTEGER, memory_available REAL, memory_available_max INTEGER, memory_used REAL,"          \
+    " memory_used_max INTEGER, daemon_rss REAL, daemon_rss_max INTEGER, process_count REAL,"                 \
+    " process_count_max INTEGER, zombie_count REAL, zombie_count_max INTEGER, load_1 REAL,"                  \
+    " load_1_max REAL, load_5 REAL, load_5_max REAL, load_15 REAL, load_15_max REAL, gpus TEXT,"             \
+    " running_jobs REAL, running_jobs_max INTEGER, active_sheets REAL, active_sheets_max INTEGER,"           \
+    " first_sample INTEGER NOT NULL, last_sample INTEGER NOT NULL, ranges TEXT NOT NULL);"                   \
+    "CREATE INDEX minutes_minute ON minutes(minute);"                                                        \
+    "CREATE TABLE minute_samples(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, cpu REAL,"                \
+    " cpu_max INTEGER, rss REAL, rss_max INTEGER, vms REAL, vms_max INTEGER, threads REAL,"                  \
+    " threads_max INTEGER, open_fds REAL, open_fds_max INTEGER);"
+
+/* One column of the GPUs as an array by their order; NULL if none of them has it. */
+#define GPU_ARRAY(table, field)                                                                              \
+    "(SELECT CASE WHEN count(json_extract(g.value, '$." field "')) > 0"                                      \
+    " THEN json_group_array(json_extract(g.value, '$." field "')) END FROM json_each(" table ".gpus) AS g)"
+
+#define VIEWS                                                                                                \
+    "CREATE VIEW snapshots AS SELECT id, timestamp, daemon_pid,"                                             \
+    " memory_total / 1024.0 AS system_memory_total_mb,"                                                      \
+    " memory_available / 1024.0 AS system_memory_available_mb,"                                              \
+    " memory_used / 1024.0 AS system_memory_used_mb, daemon_rss / 1024.0 AS daemon_rss_mb,"                  \
+    " process_count AS child_count, zombie_count, load_1 AS load_avg_1, load_5 AS load_avg_5,"               \
+    " load_15 AS load_avg_15, json_array_length(gpus) AS gpu_count,"                                         \
+    " " GPU_ARRAY(                                                                                           \
+        "ticks",                                                                                             \
+        "utilization_pct") " AS gpu_utilization_pct,"                                                        \
+                           " " GPU_ARRAY(                                                                    \
+                               "ticks",                                                                      \
+                               "memory_used_mb") " AS gpu_memory_used_mb,"                                   \
+                                                 " " GPU_ARRAY(                                              \
+                                                     "ticks",                                                \
+                                                     "temperature_c") " AS gpu_temperature,"                 \
+                                                                      " pressure_level, running_jobs, "      \
+                                                                      "active_sheets FROM ticks;"
+
+/* CROSS JOIN fixes the order: a snapshot, its ranges, the samples of each. */
+#define PROCESS_VIEW                                                                                         \
+    "CREATE VIEW process_metrics AS SELECT (t.id << " SCHEMA_ID_SHIFT ") | (t.last_sample - s.id) AS id,"    \
+    " t.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.state AS state,"               \
+    " s.cpu / 10.0 AS cpu_percent, s.rss / 1024.0 AS rss_mb, s.vms / 1024.0 AS vms_mb,"                      \
+    " s.threads AS threads, s.open_fds AS open_fds, max(t.timestamp - p.started, 0) AS age_seconds,"         \
+    " j.name AS job_id, p.sheet AS sheet_num,"                                                               \
+    " (SELECT CASE WHEN count(*) > 0 THEN json_group_object(k.key, json_extract(k.value, '$[0]')) END"       \
+    "  FROM json_each(l.calls) AS k) AS syscall_counts,"                                                     \
+    " (SELECT CASE WHEN sum(json_extract(k.value, '$[1]')) > 0 THEN json_group_object(k.key,"                \
+    "   round(100.0 * json_extract(k.value, '$[1]') /"                                                       \
+    "    (SELECT sum(json_extract(a.value, '$[1]')) FROM json_each(l.calls) AS a), 2)) END"                  \
+    "  FROM json_each(l.calls) AS k) AS syscall_time_pct"                                                    \
+    " FROM ticks AS t CROSS JOIN json_each(t.ranges) AS r"                                                   \
+    " CROSS JOIN samples AS s ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"   \
+    " CROSS JOIN processes AS p ON p.id = s.process"                                                         \
+    " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"                       \
+    " LEFT JOIN calls AS l ON l.sample = s.id;"
+
+#define EVENT_VIEW                                                                                           \
+    "CREATE VIEW process_events AS SELECT e.id AS id, e.timestamp AS timestamp, e.pid AS pid,"               \
+    " e.type AS event_type, e.exit_code AS exit_code, e.signal_num AS signal_num, j.name AS job_id,"         \
+    " e.sheet AS sheet_num, CASE WHEN c.text IS NULL THEN e.details ELSE"                                    \
+    "  json_set(coalesce(e.details, '{}'), '$.command', c.text) END AS details"                              \
+    " FROM events AS e LEFT JOIN commands AS c ON c.id = e.command LEFT JOIN jobs AS j ON j.id = e.job;"
+
+/* Means have the names of what they are means of: what was written for the full ones can read these. */
+#define MINUTE_VIEWS                                                                                                                                                                                               \
+    "CREATE VIEW snapshots_1m AS SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid,"                                                                                                                  \
+    " memory_total / 1024.0 AS system_memory_total_mb,"                                                                                                                                                            \
+    " memory_available / 1024.0 AS system_memory_available_mb,"                                                                                                                                                    \
+    " memory_available_max / 1024.0 AS system_memory_available_mb_max,"                                                                                                                                            \
+    " memory_used / 1024.0 AS system_memory_used_mb, memory_used_max / 1024.0 AS system_memory_used_mb_max,"                                                                                                       \
+    " daemon_rss / 1024.0 AS daemon_rss_mb, daemon_rss_max / 1024.0 AS daemon_rss_mb_max,"                                                                                                                         \
+    " process_count AS child_count, process_count_max AS child_count_max, zombie_count, zombie_count_max,"                                                                                                         \
+    " load_1 AS load_avg_1, load_1_max AS load_avg_1_max, load_5 AS load_avg_5,"                                                                                                                                   \
+    " load_5_max AS load_avg_5_max, load_15 AS load_avg_15, load_15_max AS load_avg_15_max,"                                                                                                                       \
+    " json_array_length(gpus) AS gpu_count,"                                                                                                                                                                       \
+    " " GPU_ARRAY(                                                                                                                                                                                                 \
+        "minutes",                                                                                                                                                                                                 \
+        "utilization_pct") " AS gpu_utilization_pct,"                                                                                                                                                              \
+                           " " GPU_ARRAY(                                                                                                                                                                          \
+                               "minutes",                                                                                                                                                                          \
+                               "utilization_pct_max") " AS gpu_utilization_pct_max,"                                                                                                                               \
+                                                      " " GPU_ARRAY(                                                                                                                                               \
+                                                          "minutes",                                                                                                                                               \
+                                                          "memory_used_mb") " AS gpu_memory_used_mb,"                                                                                                              \
+                                                                            " " GPU_ARRAY(                                                                                                                         \
+                                                                                "minutes",                                                                                                                         \
+                                                                                "memory_used_mb_"                                                                                                                  \
+                                                                                "max") " AS "                                                                                                                      \
+                                                                                       "gpu_"                                                                                                                      \
+                                                                                       "memory_"                                                                                                                   \
+                                                                                       "used_mb_"                                                                                                                  \
+                                                                                       "max,"                                                                                                                      \
+                                                                                       " " GPU_ARRAY(                                                                                                              \
+                                                                                           "minu"                                                                                                                  \
+                                                                                           "tes",                                                                                                                  \
+                                                                                           "temp"                                                                                                                  \
+                                                                                           "erat"                                                                                                                  \
+                                                                                           "ure_"                                                                                                                  \
+                                                                                           "c") " AS "                                                                                                             \
+                                                                                                "gpu_"                                                                                                             \
+                                                                                                "temperatur"                                                                                                       \
+                                                                                                "e,"                                                                                                               \
+                                                                                                " " GPU_ARRAY(                                                                                                     \
+                                                                                                    "minute"                                                                                                       \
+                                                                                                    "s",                                                                                                           \
+                                                                                                    "temper"                                                                                                       \
+                                                                                                    "ature_"                                                                                                       \
+                                                                                                    "c_max") " AS gpu_temperature_max,"                                                                            \
+                                                                                                             " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes;"                     \
+                                                                                                             "CREATE VIEW process_metrics_1m AS SELECT (m.id << " SCHEMA_ID_SHIFT                                  \
+                                                                                                             ") | (m.last_sample - s.id) AS id,"                                                                   \
+                                                                                                             " m.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.cpu / 10.0 AS cpu_percent," \
+                                                                                                             " s.cpu_max / 10.0 AS cpu_percent_max, s.rss / 1024.0 AS rss_mb, s.rss_max / 1024.0 AS rss_mb_max,"   \
+                                                                                                             " s.vms / 1024.0 AS vms_mb, s.vms_max / 1024.0 AS vms_mb_max, s.threads AS threads,"                  \
+                                                                                                             " s.threads_max AS threads_max, s.open_fds AS open_fds, s.open_fds_max AS open_fds_max,"              \
+                                                                                                             " max(m.minute * 60 + 60 - p.started, 0) AS age_seconds, j.name AS job_id, p.sheet AS sheet_num"      \
+                                                                                                             " FROM minutes AS m CROSS JOIN json_each(m.ranges) AS r CROSS JOIN minute_samples AS s"               \
+                                                                                                             "  ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"                       \
+                                                                                                             " CROSS JOIN processes AS p ON p.id = s.process"                                                      \
+                                                                                                             " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job;"
+
+const char *const schema_steps[SCHEMA_VERSION] = {
+    TABLES MINUTE_TABLES VIEWS PROCESS_VIEW EVENT_VIEW MINUTE_VIEWS,
+};
+
+int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error)
+{
+    int64_t version = 0, application = 0, tables = 0;
+
+    if (database_number(database, "PRAGMA user_version", &version) < 0 ||
+        database_number(database, "PRAGMA application_id", &application) < 0 ||
+        database_number(database, "SELECT count(*) FROM sqlite_master", &tables) < 0)
+        return database_failed(database, path, "cannot be read", 0, error);
+    if (application != SCHEMA_APPLICATION && (tables > 0 || application != 0))
+        return error_set(error, -EINVAL,
+                         "history '%s' is another program's database; choose another path for the history",
+                         path);
+    if (version < 0)
+        return error_set(error, -EINVAL, "history '%s' has version %" PRId64 ", which no metron writes", path,
+                         version);
+    if (version > newest)
+        return error_set(error, -ENOTSUP,
+                         "history '%s' was written by a newer metron (version %" PRId64
+                         ", this one knows %d); install that one, or choose another path for the history",
+                         path, version, newest);
+    return 0;
+}
+
+static int run_step(sqlite3 *database, const char *step, int version)
+{
+    char mark[96];
+    int code = database_run(database, step);
+
+    (void)snprintf(mark, sizeof(mark), "PRAGMA user_version = %d; PRAGMA application_id = %d", version,
+                   SCHEMA_APPLICATION);
+    return code < 0 ? code : database_run(database, mark);
+}
+
+int schema_migrate(sqlite3 *database, const char *path, const char *const *steps, int newest,
+                   struct metron_error *error)
+{
+    int64_t version = 0;
+
+    /* Looked at once more inside: another program may have been faster. */
+    if (database_run(database, "BEGIN IMMEDIATE") < 0 ||
+        database_number(database, "PRAGMA user_version", &version) < 0)
+        goto failed;
+    for (; version < newest; version++)
+        if (version < 0 || run_step(database, steps[version], (int)version + 1) < 0)
+            goto failed;
+    if (database_run(database, "COMMIT") == 0)
+        return 0;
+failed:;
+    int code = database_failed(database, path, "cannot be brought up to this version", 0, error);
+
+    (void)database_run(database, "ROLLBACK");
+    return code;
+}

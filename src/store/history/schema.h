@@ -1,0 +1,28 @@
+/*
+ * The tables and views of the history, and how an older file becomes one of this version.
+ */
+#ifndef METRON_STORE_HISTORY_SCHEMA_H
+#define METRON_STORE_HISTORY_SCHEMA_H
+
+#include "store/history/database.h"
+
+/* "mtrn": what a file of ours has as its application_id. */
+#define SCHEMA_APPLICATION 0x6D74726E
+#define SCHEMA_VERSION     1
+
+/* In process_metrics an id is that of its snapshot, shifted, plus how far back its sample is: unique, and the
+ * same at every reading. */
+#define SCHEMA_ID_SHIFT "24"
+#define SCHEMA_SPAN_MAX (1 << 20) /* so far back a sample may be, and less than the shift has room for */
+
+/* The step from version i to i + 1 is steps[i]. */
+extern const char *const schema_steps[SCHEMA_VERSION];
+
+/* -ENOTSUP: of a newer version; -EINVAL: of another program; else the errno of what failed, with the file as
+ * it was. */
+int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error);
+/* Brings the file up to `newest` (made-up steps are for tests), in one transaction. */
+int schema_migrate(sqlite3 *database, const char *path, const char *const *steps, int newest,
+                   struct metron_error *error);
+
+#endif

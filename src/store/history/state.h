@@ -1,0 +1,156 @@
+/*
+ * What an open history knows, shared by the files of this folder that write.
+ *
+ * Everything that a transaction changes here is kept twice, as it was committed and as it is being written,
+ * so that a transaction that failed changes nothing: `known` and `next`, `committed` and `counters`.
+ */
+#ifndef METRON_STORE_HISTORY_STATE_H
+#define METRON_STORE_HISTORY_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "store/history/database.h"
+#include "store/history/history.h"
+#include "store/history/ranges.h"
+
+/* What a row of samples holds; equal ones need no other row. */
+struct sample_values {
+    unsigned has; /* enum process_has, of what is held here */
+    char state;
+    int64_t cpu;      /* tenths of a percent */
+    int64_t rss, vms; /* KiB */
+    int64_t threads, open_fds;
+    int64_t read_bytes, write_bytes;
+    uint64_t calls; /* a hash of them; 0: none */
+};
+
+/* A process as it was last written. */
+struct known_process {
+    uint64_t serial, image;
+    pid_t pid, ppid;
+    int64_t row, origin; /* in processes */
+    int64_t command;     /* 0: not known */
+    int64_t command_hour;
+    bool has_started, has_sheet;
+    double started; /* unix seconds */
+    int64_t job;    /* 0: of none */
+    int64_t sheet;
+    int membership;
+    int64_t sample;
+    struct sample_values values;
+};
+
+struct known_processes {
+    struct known_process *entries; /* owned; by pid, as the snapshot has them */
+    size_t count, capacity;
+};
+
+/* The last ids given. */
+struct history_counters {
+    int64_t tick, sample, process, progress;
+    int64_t keyframe;     /* the last sample when all were last written anew */
+    double keyframe_wall; /* when that was */
+    uint64_t range_bytes; /* of all range texts since then */
+    double wall, uptime;  /* of the last snapshot; uptime < 0: none in this session */
+    uint64_t progress_hash;
+};
+
+enum history_statement {
+    SQL_BEGIN,
+    SQL_COMMIT,
+    SQL_DATA_VERSION,
+    SQL_COMMAND_FIND,
+    SQL_COMMAND_ADD,
+    SQL_COMMAND_TOUCH,
+    SQL_PROCESS_ADD,
+    SQL_PROCESS_END,
+    SQL_SAMPLE_ADD,
+    SQL_CALLS_ADD,
+    SQL_CALLS_LATEST,
+    SQL_PROGRESS_ADD,
+    SQL_TICK_ADD,
+    SQL_EVENT_ADD,
+    SQL_JOB_FIND,
+    SQL_JOB_ADD,
+    SQL_JOB_SET,
+    SQL_JOB_HOTSPOTS,
+    SQL_SHEET_SET,
+    SQL_MINUTE_NEXT,
+    SQL_MINUTE_TICKS,
+    SQL_MINUTE_SAMPLES,
+    SQL_MINUTE_SAMPLE_ADD,
+    SQL_MINUTE_ADD,
+    SQL_COUNT,
+};
+
+struct known_job;
+struct rollup;
+struct prune;
+
+struct history {
+    char *path;                     /* owned */
+    char *set_aside;                /* owned */
+    struct history_options options; /* with the defaults filled in */
+    sqlite3 *database;
+    struct statement statements[SQL_COUNT];
+    bool loaded; /* the counters are what the file says */
+    int64_t data_version;
+    struct history_counters counters, committed;
+    struct known_processes known, next;
+    struct known_job *jobs; /* owned; uthash by name */
+    struct id_set ids;
+    struct strbuf text, ranges; /* scratch */
+    struct rollup *rollup;      /* owned */
+    struct prune *prune;        /* owned */
+};
+
+static inline sqlite3_stmt *history_statement(struct history *history, enum history_statement which)
+{
+    return statement_use(history->database, &history->statements[which]);
+}
+static inline int history_run(struct history *history, sqlite3_stmt *compiled)
+{
+    return statement_run(history->database, compiled);
+}
+
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length); /* FNV-1a; begin with HASH_BEGIN */
+#define HASH_BEGIN UINT64_C(14695981039346656037)
+
+/* statements.c */
+extern const char *const history_sql[SQL_COUNT];
+
+/* connection.c: the file. history_connect leaves a connection of which nothing is loaded. */
+int history_connect(struct history *history, struct metron_error *error);
+void history_disconnect(struct history *history);
+/* Renames the file and what belongs to it; disconnected. */
+int history_put_aside(struct history *history, struct metron_error *error);
+
+/* write.c: a transaction, in which the counters are what the file says. */
+int history_begin(struct history *history);
+int history_commit(struct history *history);
+void history_rollback(struct history *history);
+
+/* processes.c: `wall` of the snapshot in unix seconds. Fills `next` and the ranges' text. */
+int processes_write(struct history *history, const struct snapshot *snapshot, double wall);
+int command_row(struct history *history, const char *text, int64_t hour, int64_t *out);
+
+/* jobs.c */
+int jobs_write(struct history *history, const struct snapshot *snapshot);
+/* For those that ended: what their processes called most. After processes_write. */
+int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot);
+int job_row(struct history *history, const char *name, int64_t *out); /* made if there is none */
+void jobs_forget(struct history *history);
+
+/* minutes.c: 1: did a step; 0: there is nothing to do. */
+int minutes_step(struct history *history, double now);
+void minutes_forget(struct history *history); /* what is under way, and what holds */
+void minutes_free(struct history *history);
+
+/* retention.c, the same. */
+int retention_step(struct history *history, double now);
+void retention_free(struct history *history);
+
+#endif

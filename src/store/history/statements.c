@@ -1,0 +1,109 @@
+/*
+ * The statements that write, each prepared at its first use.
+ */
+#include "store/history/state.h"
+
+#define USAGE_SET                                                                                            \
+    "cpu_seconds, cgroup_cpu_seconds, peak_rss_bytes, peak_pss_bytes, largest_hwm_bytes, peak_cgroup_bytes," \
+    " read_bytes, write_bytes, spawned, exited, spawned_is_exact, unique_processes, peak_processes"
+
+/* Weighted by the time each snapshot stands for; where no time is known, plainly. */
+#define MEAN(column)                                                                                         \
+    "CASE WHEN sum(CASE WHEN " column " IS NOT NULL THEN interval_ms END) > 0 THEN"                          \
+    " sum(" column " * interval_ms) * 1.0 / sum(CASE WHEN " column " IS NOT NULL THEN interval_ms END)"      \
+    " ELSE avg(" column ") END"
+#define MEAN_MAX(column) MEAN(column) ", max(" column ")"
+#define GPU_FIELD(name)                                                                                      \
+    "'" name "', round(" MEAN("json_extract(g.value, '$." name "')") ", 3), '" name "_max',"                 \
+                                                                     " max(json_extract(g.value, '$." name   \
+                                                                     "'))"
+
+const char *const history_sql[SQL_COUNT] = {
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_DATA_VERSION] = "PRAGMA data_version",
+    [SQL_COMMAND_FIND] = "SELECT id, used FROM commands WHERE hash = ? AND text = ?",
+    [SQL_COMMAND_ADD] = "INSERT INTO commands(hash, used, text) VALUES(?, ?, ?)",
+    [SQL_COMMAND_TOUCH] = "UPDATE commands SET used = ? WHERE id = ?",
+    [SQL_PROCESS_ADD] =
+        "INSERT INTO processes(id, origin, pid, ppid, start_ticks, started, command, job, sheet,"
+        " membership) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [SQL_PROCESS_END] = "UPDATE processes SET last_seen = ? WHERE id = ?",
+    [SQL_SAMPLE_ADD] = "INSERT INTO samples VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [SQL_CALLS_ADD] = "INSERT INTO calls VALUES(?, ?)",
+    [SQL_CALLS_LATEST] = "INSERT OR REPLACE INTO process_calls VALUES(?, ?)",
+    [SQL_PROGRESS_ADD] = "INSERT INTO progress VALUES(?, ?)",
+    [SQL_TICK_ADD] =
+        "INSERT INTO ticks VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    /* ?1 time, ?2 the event as JSON, ?3 job, ?4 command: whatever else the JSON says are details. */
+    [SQL_EVENT_ADD] =
+        "INSERT INTO events(timestamp, pid, type, exit_code, signal_num, job, sheet, command, details)"
+        " VALUES(?1, json_extract(?2, '$.pid'), json_extract(?2, '$.event_type'), json_extract(?2, "
+        "'$.exit_code'),"
+        " json_extract(?2, '$.signal_num'), ?3, json_extract(?2, '$.sheet_num'), ?4, json_remove(?2, "
+        "'$.timestamp',"
+        " '$.pid', '$.event_type', '$.exit_code', '$.signal_num', '$.job_id', '$.sheet_num', '$.command'))",
+    [SQL_JOB_FIND] = "SELECT id, started_ns FROM jobs WHERE name = ? ORDER BY id DESC LIMIT 1",
+    [SQL_JOB_ADD] = "INSERT INTO jobs(name) VALUES(?)",
+    [SQL_JOB_SET] =
+        "UPDATE jobs SET (" USAGE_SET ", workspace, config_hash, total_sheets, status, pid, started_ns,"
+        " ended_ns, pid_start) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
+        " ?17, ?18, ?19, ?20, ?22) WHERE id = ?21",
+    /* A process that was followed under several rows tells its counts since the sheet began in each: the
+       last. */
+    [SQL_JOB_HOTSPOTS] =
+        "UPDATE jobs SET hotspots = (SELECT CASE WHEN count(*) > 0 THEN"
+        " json_group_object(name, json_array(number, seconds)) END FROM (SELECT k.key AS name,"
+        " sum(json_extract(k.value, '$[0]')) AS number, sum(json_extract(k.value, '$[1]')) AS seconds"
+        " FROM process_calls AS c, json_each(c.calls) AS k WHERE c.process IN (SELECT max(l.process)"
+        "  FROM processes AS p JOIN process_calls AS l ON l.process = p.id WHERE p.job = ?1"
+        "  GROUP BY p.origin, p.sheet)"
+        " GROUP BY k.key ORDER BY seconds DESC, number DESC LIMIT 64)) WHERE id = ?1",
+    [SQL_SHEET_SET] =
+        "INSERT OR REPLACE INTO sheets(" USAGE_SET ", job, number, status, pid, started_ns, ended_ns,"
+        " tries, pid_start) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    /* The first snapshot after the last minute made, and whether one of another minute follows. */
+    [SQL_MINUTE_NEXT] = "SELECT id, CAST(timestamp / 60 AS INTEGER) FROM ticks WHERE id > ? ORDER BY id",
+    [SQL_MINUTE_TICKS] = "SELECT id, interval_ms, first_sample, last_sample, ranges FROM ticks"
+                         " WHERE id BETWEEN ? AND ? ORDER BY id",
+    [SQL_MINUTE_SAMPLES] = "SELECT id, process, cpu, rss, vms, threads, open_fds FROM samples"
+                           " WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+    [SQL_MINUTE_SAMPLE_ADD] = "INSERT INTO minute_samples VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    /* ?1 first and ?2 last snapshot, ?3 id, ?4 minute, ?5, ?6 and ?7 the samples */
+    [SQL_MINUTE_ADD] =
+        "INSERT INTO minutes SELECT ?3, ?4, ?2, count(*), max(daemon_pid), max(memory_total),"
+        " " MEAN_MAX("memory_available") ", " MEAN_MAX("memory_used") ", " MEAN_MAX(
+            "daemon_rss") ","
+                          " " MEAN_MAX("process_count") ", " MEAN_MAX("zombie_count") ", " MEAN_MAX(
+                              "load_1") ","
+                                        " " MEAN_MAX("load_5") ", " MEAN_MAX(
+                                            "load_15") ","
+                                                       " (SELECT CASE WHEN count(*) > 0 THEN "
+                                                       "json_group_array(json(gpu)) END FROM (SELECT "
+                                                       "json_object("
+                                                       "  'index', json_extract(g.value, "
+                                                       "'$.index'), " GPU_FIELD(
+                                                           "utilization_pct") ","
+                                                                              "  " GPU_FIELD("memory_used_mb") ", " GPU_FIELD(
+                                                                                  "temperature_c") ") AS gpu"
+                                                                                                   "  FROM "
+                                                                                                   "ticks AS "
+                                                                                                   "t, "
+                                                                                                   "json_"
+                                                                                                   "each(t."
+                                                                                                   "gpus) AS "
+                                                                                                   "g WHERE "
+                                                                                                   "t.id "
+                                                                                                   "BETWEEN "
+                                                                                                   "?1 AND "
+                                                                                                   "?2 GROUP "
+                                                                                                   "BY g.key "
+                                                                                                   "ORDER BY "
+                                                                                                   "g.key)),"
+                                                                                                   " " MEAN_MAX("running_jobs") ", " MEAN_MAX(
+                                                                                                       "activ"
+                                                                                                       "e_"
+                                                                                                       "sheet"
+                                                                                                       "s") ", ?5, ?6, ?7"
+                                                                                                            " FROM ticks WHERE id BETWEEN ?1 AND ?2",
+};

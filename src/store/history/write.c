@@ -1,0 +1,293 @@
+/*
+ * Writing a snapshot: one transaction, whole or not at all.
+ *
+ * The file may be changed by others between two transactions (somebody vacuums it, a second daemon writes to
+ * it): SQLite tells by its data version. What was known is then forgotten, the ids are read again and every
+ * process is written anew, as at the start.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "store/history/state.h"
+
+static double seconds_of(struct timespec time)
+{
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int read_counters(struct history *history)
+{
+    struct history_counters *counters = &history->counters;
+    sqlite3 *database = history->database;
+
+    *counters = (struct history_counters){.uptime = -1};
+    int code = database_number(database, "SELECT max(id) FROM ticks", &counters->tick);
+    if (code == 0)
+        code = database_number(database,
+                               "SELECT max(coalesce((SELECT max(id) FROM samples), 0),"
+                               " coalesce((SELECT last_sample FROM ticks ORDER BY id DESC LIMIT 1), 0))",
+                               &counters->sample);
+    if (code == 0)
+        code = database_number(database, "SELECT max(id) FROM processes", &counters->process);
+    if (code == 0)
+        code = database_number(database, "SELECT max(id) FROM progress", &counters->progress);
+    /* They may be alive still, but nobody watched them: what comes has rows of its own. */
+    if (code == 0)
+        code = database_run(database, "UPDATE processes SET last_seen = coalesce((SELECT timestamp FROM ticks"
+                                      " ORDER BY id DESC LIMIT 1), 0) WHERE last_seen IS NULL");
+    return code;
+}
+
+static int read_data_version(struct history *history, int64_t *out)
+{
+    sqlite3_stmt *compiled = history_statement(history, SQL_DATA_VERSION);
+    int result = sqlite3_step(compiled);
+
+    if (result == SQLITE_ROW)
+        *out = sqlite3_column_int64(compiled, 0);
+    int code = result == SQLITE_ROW ? 0 : database_errno(history->database, result);
+    (void)sqlite3_reset(compiled);
+    return result != SQLITE_ROW && code == 0 ? -EIO : code;
+}
+
+int history_begin(struct history *history)
+{
+    int64_t version = 0;
+    int code = history_run(history, history_statement(history, SQL_BEGIN));
+
+    if (code == 0)
+        code = read_data_version(history, &version);
+    if (code < 0 || (history->loaded && version == history->data_version))
+        return code;
+    history->loaded = false;
+    history->known.count = 0;
+    jobs_forget(history);
+    minutes_forget(history);
+    code = read_counters(history);
+    history->data_version = version;
+    return code;
+}
+
+int history_commit(struct history *history)
+{
+    int code = history_run(history, history_statement(history, SQL_COMMIT));
+
+    if (code == 0) {
+        history->committed = history->counters;
+        history->loaded = true;
+    }
+    return code;
+}
+
+void history_rollback(struct history *history)
+{
+    history->counters = history->committed;
+    jobs_forget(history);
+    if (history->database && !sqlite3_get_autocommit(history->database))
+        (void)database_run(history->database, "ROLLBACK");
+}
+
+static int events_write(struct history *history, const struct snapshot *snapshot, int64_t hour)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < snapshot->event_count && code == 0; i++) {
+        const struct event *event = &snapshot->events[i];
+        int64_t job = 0, command = 0;
+        struct json json;
+
+        if (event->job_id)
+            code = job_row(history, event->job_id, &job);
+        if (code == 0 && event->command)
+            code = command_row(history, event->command, hour, &command);
+        if (code < 0)
+            return code;
+        strbuf_reset(&history->text);
+        json_init(&json, &history->text, 0);
+        event_json_unix(&json, event);
+        if (history->text.failed)
+            return -ENOMEM;
+        sqlite3_stmt *add = history_statement(history, SQL_EVENT_ADD);
+        bind_real(add, 1, true, seconds_of(event->wall));
+        bind_text(add, 2, strbuf_text(&history->text));
+        bind_integer(add, 3, job != 0, job);
+        bind_integer(add, 4, command != 0, command);
+        code = history_run(history, add);
+    }
+    return code;
+}
+
+/* The jobs of the snapshot as JSON, in a row of their own whenever it is another text. */
+static int progress_write(struct history *history, const struct snapshot *snapshot)
+{
+    struct history_counters *counters = &history->counters;
+    struct json json;
+
+    strbuf_reset(&history->text);
+    json_init(&json, &history->text, 0);
+    json_array_begin(&json);
+    for (size_t i = 0; i < snapshot->job_count; i++) {
+        const struct snapshot_job *job = &snapshot->jobs[i];
+
+        json_object_begin(&json);
+        json_key_string(&json, "job_id", job->job_id);
+        if (job->has_total)
+            json_key_integer(&json, "total_sheets", job->total_sheets);
+        if (job->has_completed)
+            json_key_integer(&json, "last_completed_sheet", job->last_completed_sheet);
+        if (job->has_current)
+            json_key_integer(&json, "current_sheet", job->current_sheet);
+        json_key_string(&json, "status", job->status);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    if (history->text.failed)
+        return -ENOMEM;
+    uint64_t hash = hash_bytes(HASH_BEGIN, strbuf_text(&history->text), history->text.length);
+    if (hash == counters->progress_hash)
+        return 0;
+    sqlite3_stmt *add = history_statement(history, SQL_PROGRESS_ADD);
+    bind_integer(add, 1, true, ++counters->progress);
+    bind_text(add, 2, strbuf_text(&history->text));
+    counters->progress_hash = hash;
+    return history_run(history, add);
+}
+
+static void gpus_text(struct strbuf *out, const struct snapshot *snapshot)
+{
+    struct json json;
+
+    strbuf_reset(out);
+    json_init(&json, out, 0);
+    json_array_begin(&json);
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+
+        json_object_begin(&json);
+        json_key_integer(&json, "index", gpu->index);
+        if (gpu->has_utilization && isfinite(gpu->utilization))
+            json_key_number(&json, "utilization_pct", round(gpu->utilization * 1000) / 10);
+        if (gpu->has_memory) {
+            json_key_number(&json, "memory_used_mb", (double)gpu->memory_used_bytes / 1048576);
+            json_key_number(&json, "memory_total_mb", (double)gpu->memory_total_bytes / 1048576);
+        }
+        if (gpu->has_temperature && isfinite(gpu->temperature_celsius))
+            json_key_number(&json, "temperature_c", gpu->temperature_celsius);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+}
+
+static int64_t kib(uint64_t bytes)
+{
+    return (int64_t)(bytes / 1024);
+}
+
+/* The time this snapshot stands for, by the daemon's own clock, which nobody sets. */
+static int64_t interval_ms(const struct history_counters *counters, const struct snapshot *snapshot)
+{
+    double passed = snapshot->uptime_seconds - counters->uptime;
+
+    return counters->uptime < 0 || !(passed > 0) || passed > 86400 ? 0 : llround(passed * 1000);
+}
+
+static int tick_write(struct history *history, const struct snapshot *snapshot, double wall)
+{
+    struct history_counters *counters = &history->counters;
+    bool memory = snapshot->has & SNAPSHOT_HAS_MEMORY, load = snapshot->has & SNAPSHOT_HAS_LOAD;
+    int64_t interval = interval_ms(counters, snapshot);
+    sqlite3_stmt *add = history_statement(history, SQL_TICK_ADD);
+
+    gpus_text(&history->text, snapshot);
+    if (history->text.failed || history->ranges.failed)
+        return -ENOMEM;
+    bind_integer(add, 1, true, ++counters->tick);
+    bind_real(add, 2, true, wall);
+    bind_integer(add, 3, interval > 0, interval);
+    bind_integer(add, 4, snapshot->daemon_pid > 0, snapshot->daemon_pid);
+    bind_real(add, 5, true, snapshot->uptime_seconds);
+    bind_integer(add, 6, memory, kib(snapshot->memory_total_bytes));
+    bind_integer(add, 7, memory, kib(snapshot->memory_available_bytes));
+    bind_integer(add, 8, memory, kib(snapshot->memory_used_bytes));
+    bind_integer(add, 9, snapshot->has & SNAPSHOT_HAS_OWN_RSS, kib(snapshot->own_rss_bytes));
+    bind_integer(add, 10, true, (int64_t)snapshot->process_count);
+    bind_integer(add, 11, true, (int64_t)snapshot->zombie_count);
+    for (int i = 0; i < 3; i++)
+        bind_real(add, 12 + i, load && isfinite(snapshot->load[i]), snapshot->load[i]);
+    bind_text(add, 15, snapshot->gpu_count ? strbuf_text(&history->text) : NULL);
+    bind_text(add, 16, snapshot->pressure_level);
+    bind_integer(add, 17, true, snapshot->running_jobs);
+    bind_integer(add, 18, true, snapshot->active_sheets);
+    bind_integer(add, 19, true, counters->progress);
+    bind_integer(add, 20, true, history->ids.base);
+    bind_integer(add, 21, true, counters->sample);
+    (void)sqlite3_bind_text(add, 22, strbuf_text(&history->ranges), (int)history->ranges.length,
+                            SQLITE_STATIC);
+    counters->wall = wall;
+    counters->uptime = snapshot->uptime_seconds;
+    return history_run(history, add);
+}
+
+static int write_once(struct history *history, const struct snapshot *snapshot)
+{
+    double wall = seconds_of(snapshot->wall);
+    int code = history_begin(history);
+
+    if (code == 0)
+        code = jobs_write(history, snapshot);
+    if (code == 0)
+        code = processes_write(history, snapshot, wall);
+    if (code == 0)
+        code = jobs_write_hotspots(history, snapshot);
+    if (code == 0)
+        code = events_write(history, snapshot, (int64_t)(wall / 3600));
+    if (code == 0)
+        code = progress_write(history, snapshot);
+    if (code == 0)
+        code = tick_write(history, snapshot, wall);
+    if (code == 0)
+        code = history_commit(history);
+    return code;
+}
+
+/* What was written is what is known from now on. */
+static void keep_next(struct history *history)
+{
+    struct known_processes before = history->known;
+
+    history->known = history->next;
+    history->next = before;
+}
+
+int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error)
+{
+    int code = history->database ? 0 : history_connect(history, error);
+
+    if (code < 0)
+        return code;
+    code = write_once(history, snapshot);
+    if (code == 0) {
+        keep_next(history);
+        return 0;
+    }
+    struct metron_error cause = {0};
+    (void)database_failed(history->database, history->path, "a snapshot cannot be written", code, &cause);
+    history_rollback(history);
+    if (code == -EBADMSG) {
+        code = history_put_aside(history, error);
+        if (code == 0)
+            code = history_connect(history, error);
+        if (code == 0 && (code = write_once(history, snapshot)) == 0) {
+            keep_next(history);
+            return 0;
+        }
+        if (!history->database)
+            return code;
+        (void)database_failed(history->database, history->path, "a snapshot cannot be written", code, &cause);
+        history_rollback(history);
+    }
+    return error_set(error, code, "%s", cause.message);
+}

@@ -1,0 +1,371 @@
+/*
+ * The writer's thread and its queue.
+ *
+ * The queue is a ring between two threads, without a lock: the loop's thread alone moves `tail`, the writer's
+ * alone `head`. With a lock, a writer that was put aside by the scheduler while it held it would delay a
+ * sample after all. An eventfd wakes the writer; writing to it never blocks.
+ *
+ * What befell the sinks is behind a lock, held while a few hundred bytes are copied, never during a write.
+ */
+#include "store/writer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define NS_PER_MS     (NS_PER_SECOND / 1000)
+#define IDLE_MS       1000
+#define STUCK_SECONDS 1.0 /* after the time limit, for the write that is under way */
+#define WELL_AFTER    3   /* snapshots in a row */
+
+struct queued {
+    struct snapshot *snapshot;
+    size_t bytes;
+    uint64_t submitted_ns;
+};
+
+/* From a failure until it is well again a sink is ailing. A failure that is over before it was told of is
+ * told of all the same, and then that it is over; one that comes back before that is still the same one. */
+struct sink_state {
+    struct writer_sink_figures figures;
+    bool ailing;
+    bool untold;                   /* that it is ailing */
+    bool told;                     /* that it is ailing, and not yet that it is well again */
+    unsigned well;                 /* writes in a row that succeeded since the last failure */
+    uint64_t lost;                 /* snapshots since it began to fail */
+    uint64_t failed_ns, mended_ns; /* when it began to fail, and the first success after the last failure */
+};
+
+struct writer {
+    struct writer_sink sinks[WRITER_SINKS_MAX];
+    size_t sink_count;
+    struct writer_options options;
+    pthread_t thread;
+    int wake_fd, ended_fd; /* eventfds: something is to be done; the thread is through */
+
+    struct queued *ring;                                 /* queue_count of them */
+    size_t head, tail, bytes;                            /* atomic; head and tail only grow */
+    uint64_t written, longest_delay_ns;                  /* atomic */
+    uint64_t dropped, dropped_processes, dropped_events; /* atomic */
+    uint64_t stop_at_ns;                                 /* atomic; 0: not to stop */
+    bool left; /* atomic: one of the two threads has no use for it any more; the other one frees it */
+
+    pthread_mutex_t lock; /* of states */
+    struct sink_state states[WRITER_SINKS_MAX];
+};
+
+#define LOAD(field)       __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define STORE(field, new) __atomic_store_n(&(field), (new), __ATOMIC_RELEASE)
+#define ADD(field, more)  __atomic_add_fetch(&(field), (more), __ATOMIC_RELEASE)
+
+static void poke(int fd)
+{
+    const uint64_t one = 1;
+
+    /* It fails only when it has been poked 2^64 times and never looked. */
+    (void)!write(fd, &one, sizeof(one));
+}
+
+/* Whether it was poked, within that time. */
+static bool wait_for(int fd, uint64_t milliseconds)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    uint64_t end_ns = clock_monotonic_ns() + milliseconds * NS_PER_MS;
+    uint64_t count;
+    int found;
+
+    do {
+        uint64_t now_ns = clock_monotonic_ns();
+        uint64_t left_ns = now_ns < end_ns ? end_ns - now_ns : 0;
+
+        found = poll(&ready, 1, (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS));
+    } while (found < 0 && errno == EINTR);
+    return found > 0 && read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count);
+}
+
+static void writer_free(struct writer *writer)
+{
+    if (writer->wake_fd >= 0)
+        (void)close(writer->wake_fd);
+    if (writer->ended_fd >= 0)
+        (void)close(writer->ended_fd);
+    pthread_mutex_destroy(&writer->lock);
+    free(writer->ring);
+    free(writer);
+}
+
+/* -- The writer's thread -- */
+
+static void note_success(struct sink_state *state, uint64_t now_ns)
+{
+    state->figures.written++;
+    state->figures.failing = false;
+    if (!state->ailing)
+        return;
+    if (state->well++ == 0)
+        state->mended_ns = now_ns;
+    if (state->well >= WELL_AFTER)
+        state->ailing = false;
+}
+
+static void note_failure(struct sink_state *state, uint64_t now_ns, const struct metron_error *error)
+{
+    state->figures.failures++;
+    if (!state->figures.failing)
+        state->figures.since = clock_wall();
+    state->figures.failing = true;
+    state->figures.last = *error;
+    state->well = 0;
+    if (!state->ailing && !state->told && !state->untold) {
+        state->lost = 0;
+        state->failed_ns = now_ns;
+    }
+    state->ailing = true;
+    state->untold = !state->told;
+    state->lost++;
+}
+
+static void write_to(struct writer *writer, size_t index, const struct snapshot *snapshot)
+{
+    const struct writer_sink *sink = &writer->sinks[index];
+    struct metron_error error = {0};
+    int code = sink->write(sink->context, snapshot, &error);
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (code < 0 && error.code == 0)
+        error_set(&error, code, "%s: %s", sink->name, strerror(-code));
+    pthread_mutex_lock(&writer->lock);
+    if (code < 0)
+        note_failure(&writer->states[index], now_ns, &error);
+    else
+        note_success(&writer->states[index], now_ns);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+/* Takes the oldest out of the queue; false: it is empty. */
+static bool queue_take(struct writer *writer, struct queued *out)
+{
+    size_t head = LOAD(writer->head);
+
+    if (head == LOAD(writer->tail))
+        return false;
+    *out = writer->ring[head % writer->options.queue_count];
+    ADD(writer->bytes, -out->bytes);
+    STORE(writer->head, head + 1);
+    return true;
+}
+
+static void count_dropped(struct writer *writer, const struct snapshot *snapshot)
+{
+    ADD(writer->dropped, 1);
+    ADD(writer->dropped_processes, snapshot->process_count);
+    ADD(writer->dropped_events, snapshot->event_count);
+}
+
+static void write_one(struct writer *writer, const struct queued *one)
+{
+    for (size_t i = 0; i < writer->sink_count; i++)
+        write_to(writer, i, one->snapshot);
+
+    uint64_t delay_ns = clock_monotonic_ns() - one->submitted_ns;
+
+    if (delay_ns > LOAD(writer->longest_delay_ns))
+        STORE(writer->longest_delay_ns, delay_ns);
+    ADD(writer->written, 1);
+}
+
+static void upkeep(const struct writer *writer)
+{
+    for (size_t i = 0; i < writer->sink_count; i++) {
+        if (writer->sinks[i].idle)
+            writer->sinks[i].idle(writer->sinks[i].context);
+    }
+}
+
+static void *run(void *given)
+{
+    struct writer *writer = given;
+    struct queued one;
+
+    if (writer->options.begin)
+        writer->options.begin();
+    for (;;) {
+        /* Asked before the queue: what was submitted before the stop is seen. */
+        uint64_t stop_at_ns = LOAD(writer->stop_at_ns);
+
+        if (queue_take(writer, &one)) {
+            if (stop_at_ns == 0 || clock_monotonic_ns() < stop_at_ns)
+                write_one(writer, &one);
+            else
+                count_dropped(writer, one.snapshot);
+            snapshot_release(one.snapshot);
+        } else if (stop_at_ns != 0) {
+            break;
+        } else {
+            if (wait_for(writer->wake_fd, IDLE_MS))
+                continue;
+        }
+        if (stop_at_ns == 0)
+            upkeep(writer);
+    }
+    if (__atomic_exchange_n(&writer->left, true, __ATOMIC_ACQ_REL))
+        writer_free(writer);
+    else
+        poke(writer->ended_fd);
+    return NULL;
+}
+
+/* -- The loop's thread -- */
+
+bool writer_submit(struct writer *writer, struct snapshot *snapshot)
+{
+    size_t bytes = snapshot_bytes(snapshot);
+    size_t tail = LOAD(writer->tail);
+    size_t length = tail - LOAD(writer->head);
+    const struct writer_options *options = &writer->options;
+
+    if (length >= options->queue_count ||
+        (length > 0 && LOAD(writer->bytes) + bytes > options->queue_bytes)) {
+        count_dropped(writer, snapshot);
+        return false;
+    }
+    writer->ring[tail % options->queue_count] =
+        (struct queued){snapshot_hold(snapshot), bytes, clock_monotonic_ns()};
+    ADD(writer->bytes, bytes);
+    STORE(writer->tail, tail + 1);
+    poke(writer->wake_fd);
+    return true;
+}
+
+void writer_figures(struct writer *writer, struct writer_figures *out)
+{
+    size_t head = LOAD(writer->head); /* first: it never passes the tail */
+
+    *out = (struct writer_figures){
+        .written = LOAD(writer->written),
+        .dropped = LOAD(writer->dropped),
+        .dropped_processes = LOAD(writer->dropped_processes),
+        .dropped_events = LOAD(writer->dropped_events),
+        .queue_length = LOAD(writer->tail) - head,
+        .queue_bytes = LOAD(writer->bytes),
+        .longest_delay_seconds = (double)LOAD(writer->longest_delay_ns) / (double)NS_PER_SECOND,
+    };
+}
+
+bool writer_sink_figures(struct writer *writer, size_t index, struct writer_sink_figures *out)
+{
+    if (index >= writer->sink_count)
+        return false;
+    pthread_mutex_lock(&writer->lock);
+    *out = writer->states[index].figures;
+    pthread_mutex_unlock(&writer->lock);
+    return true;
+}
+
+static bool news_of(struct sink_state *state, struct writer_news *out)
+{
+    *out = (struct writer_news){.sink = state->figures.name, .error = state->figures.last};
+    if (state->untold) {
+        state->untold = false;
+        state->told = true;
+        return true;
+    }
+    if (!state->told || state->ailing)
+        return false;
+    state->told = false;
+    out->recovered = true;
+    out->lost = state->lost;
+    out->failed_seconds = (double)(state->mended_ns - state->failed_ns) / (double)NS_PER_SECOND;
+    return true;
+}
+
+bool writer_next_news(struct writer *writer, struct writer_news *out)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&writer->lock);
+    for (size_t i = 0; i < writer->sink_count && !found; i++)
+        found = news_of(&writer->states[i], out);
+    pthread_mutex_unlock(&writer->lock);
+    return found;
+}
+
+/* -- Beginning and end -- */
+
+/* Signals are the loop's: the new thread, which inherits the mask, takes none. */
+static int start_thread(struct writer *writer)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&writer->thread, NULL, run, writer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0)
+        (void)pthread_setname_np(writer->thread, "metron-writer");
+    return -code;
+}
+
+int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct writer_options *options,
+               struct writer **out, struct metron_error *error)
+{
+    struct writer *writer = sink_count <= WRITER_SINKS_MAX ? calloc(1, sizeof(*writer)) : NULL;
+    int code;
+
+    *out = NULL;
+    if (!writer)
+        return error_set(error, sink_count <= WRITER_SINKS_MAX ? -ENOMEM : -E2BIG,
+                         "cannot start the writer: no room for %zu sinks", sink_count);
+    pthread_mutex_init(&writer->lock, NULL);
+    if (options)
+        writer->options = *options;
+    if (writer->options.queue_count == 0)
+        writer->options.queue_count = WRITER_QUEUE_COUNT;
+    if (writer->options.queue_bytes == 0)
+        writer->options.queue_bytes = WRITER_QUEUE_BYTES;
+    writer->sink_count = sink_count;
+    for (size_t i = 0; i < sink_count; i++) {
+        writer->sinks[i] = sinks[i];
+        writer->states[i].figures.name = sinks[i].name;
+    }
+    writer->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    writer->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    code = writer->wake_fd < 0 || writer->ended_fd < 0 ? -errno : 0;
+    writer->ring = calloc(writer->options.queue_count, sizeof(*writer->ring));
+    if (code == 0 && !writer->ring)
+        code = -ENOMEM;
+    if (code == 0)
+        code = start_thread(writer);
+    if (code < 0) {
+        writer_free(writer);
+        return error_set(error, code, "cannot start the thread that stores snapshots: %s", strerror(-code));
+    }
+    *out = writer;
+    return 0;
+}
+
+int writer_stop(struct writer *writer, double seconds, struct writer_figures *last)
+{
+    double limit = seconds < 0 ? WRITER_STOP_SECONDS : seconds < 3600 ? seconds : 3600;
+
+    STORE(writer->stop_at_ns, clock_monotonic_ns() + (uint64_t)(limit * (double)NS_PER_SECOND) + 1);
+    poke(writer->wake_fd);
+    bool ended = wait_for(writer->ended_fd, (uint64_t)((limit + STUCK_SECONDS) * 1000));
+    pthread_t thread = writer->thread;
+    if (last)
+        writer_figures(writer, last);
+    if (!ended && !__atomic_exchange_n(&writer->left, true, __ATOMIC_ACQ_REL)) {
+        pthread_detach(thread);
+        return -ETIMEDOUT;
+    }
+    pthread_join(thread, NULL);
+    writer_free(writer);
+    return 0;
+}

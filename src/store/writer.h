@@ -1,0 +1,88 @@
+/*
+ * The thread that stores snapshots, so that a slow disk never delays a sample.
+ *
+ * The loop's thread hands it snapshots through a bounded queue and goes on at once; the writer's thread hands
+ * each one to every sink, in order. One sink that fails does not keep the others from theirs. If the queue is
+ * full, the newest snapshot is not taken, and counted.
+ *
+ * The thread logs nothing: what befell a sink is asked for from the loop's thread, with writer_next_news.
+ *
+ * writer_submit, writer_next_news and writer_stop are for one thread, the one that made the writer.
+ */
+#ifndef METRON_STORE_WRITER_H
+#define METRON_STORE_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "schema/snapshot.h"
+
+#define WRITER_QUEUE_COUNT  256
+#define WRITER_QUEUE_BYTES  ((size_t)16 * 1024 * 1024)
+#define WRITER_SINKS_MAX    8
+#define WRITER_STOP_SECONDS 5.0
+
+/* All called in the writer's thread. `write`: 0, or a negative errno and the reason. `idle`: after each
+ * snapshot and at least every second, for upkeep; what takes longer than a tick is done in parts. May be
+ * NULL. */
+struct writer_sink {
+    const char *name; /* borrowed, for as long as the writer lives */
+    int (*write)(void *context, const struct snapshot *snapshot, struct metron_error *error);
+    void (*idle)(void *context);
+    void *context;
+};
+
+struct writer_options {
+    size_t queue_count, queue_bytes; /* 0: the defaults. One snapshot always fits into an empty queue. */
+    void (*begin)(void); /* called first in the new thread, say to drop capabilities; may be NULL */
+};
+
+struct writer_figures {
+    uint64_t written; /* snapshots that every sink has been given, whether it took them or not */
+    uint64_t dropped, dropped_processes, dropped_events; /* snapshots, and what was in them */
+    size_t queue_length, queue_bytes;                    /* now, without the one being written */
+    double longest_delay_seconds;                        /* from writer_submit until all sinks were through */
+};
+
+struct writer_sink_figures {
+    const char *name;
+    uint64_t written, failures;
+    bool failing;             /* the last write failed */
+    struct timespec since;    /* failing: since when, wall clock */
+    struct metron_error last; /* code 0: it never failed */
+};
+
+/* A sink failed, or is well again. */
+struct writer_news {
+    const char *sink;
+    bool recovered;
+    double failed_seconds;     /* recovered: for how long it had failed */
+    uint64_t lost;             /* recovered: snapshots that it missed */
+    struct metron_error error; /* why; recovered: why it last failed */
+};
+
+struct writer;
+
+/* `options` may be NULL. Starts the thread. */
+int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct writer_options *options,
+               struct writer **out, struct metron_error *error);
+/* Takes a reference of its own. Never blocks, on nothing. False: the queue is full, the snapshot was not
+ * taken, and is counted as dropped; events and jobs that the store must know of belong into the next one. */
+bool writer_submit(struct writer *writer, struct snapshot *snapshot);
+/* From any thread. Waits for none that does I/O. */
+void writer_figures(struct writer *writer, struct writer_figures *out);
+/* False: there is no such sink. */
+bool writer_sink_figures(struct writer *writer, size_t index, struct writer_sink_figures *out);
+/* What has happened and was not told yet; false: nothing. A failure is told once, and so is that the sink is
+ * well again: after three snapshots in a row, so that one that comes and goes is not told at every tick. */
+bool writer_next_news(struct writer *writer, struct writer_news *out);
+/* Has what is queued written, for at most `seconds` (negative: the default); the rest is dropped and counted
+ * (`last`, may be NULL, has the figures). The writer is gone then. 0: its thread has ended. -ETIMEDOUT: a
+ * sink is stuck in a write a second later still; the thread is left behind with its sinks, which must not be
+ * freed. */
+int writer_stop(struct writer *writer, double seconds, struct writer_figures *last);
+
+#endif

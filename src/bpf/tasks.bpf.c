@@ -14,12 +14,13 @@
 
 #define RLIMIT_NOFILE 7
 
-/* Which members are to be added, by pid: written from outside before the seeding iterator is read. */
+/* Which members are to be added, by pid: written from outside before the seeding iterator is read; their ids
+ * are left in it. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 32768);
     __type(key, __u32);
-    __type(value, __u8);
+    __type(value, __u64);
 } seeds SEC(".maps");
 
 /* Follows processes that live already. */
@@ -28,16 +29,24 @@ int seed_members(struct bpf_iter__task *context)
 {
     struct task_struct *task = context->task;
     struct member *member;
+    __u64 *id;
     __u32 pid;
 
     if (!task || task->pid != task->tgid)
         return 0;
     pid = task->tgid;
-    if (!bpf_map_lookup_elem(&seeds, &pid) || member_of(task))
+    id = bpf_map_lookup_elem(&seeds, &pid);
+    if (!id)
         return 0;
+    member = member_of(task);
+    if (member) {
+        *id = member->id;
+        return 0;
+    }
     member = member_add(task, 1, 1);
     if (!member)
         return 0;
+    *id = member->id;
     /* What its ended threads had used. (Not I/O: there it is mixed with that of waited-for children.) */
     member->cpu_ns = task->signal->sum_sched_runtime;
     member->minor_faults = task->signal->min_flt;

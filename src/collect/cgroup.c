@@ -125,9 +125,9 @@ static const struct measurement measurements[] = {
      .type = TYPE_LABEL,
      .reduce = REDUCE_LAST,
      .cost = COST_CGROUP,
-     .meaning =
-         "own: a leaf made for this target; inherited: the group metron was started in, which may hold "
-         "others"},
+     .meaning = "own: a leaf made for this target; inherited: the group metron was started in, or that a "
+                "process was "
+                "in which it attached to; it may hold others"},
 };
 
 static void survey(const struct collect_context *context, const char *reasons[])

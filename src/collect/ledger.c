@@ -62,6 +62,7 @@ static void survey(const struct collect_context *context, const char *reasons[])
 {
     const char *facts[CGROUP_FACT_COUNT];
 
+    reasons[REAPED_SECONDS] = context->why_no_reaping;
     if (breakage_has("stat")) {
         reasons[LIVE_SECONDS] = reasons[UNACCOUNTED_SECONDS] = "/proc/PID/stat cannot be read";
         return;

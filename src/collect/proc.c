@@ -113,7 +113,9 @@ static const struct measurement measurements[] = {
      .unit = UNIT_BYTES,
      .reduce = REDUCE_LAST,
      .cost = COST_STATUS,
-     .meaning = "the largest high-water mark of a single process so far, ended ones included"},
+     .meaning =
+         "the largest high-water mark of a single process so far, ended ones included; of one that ran "
+         "before, what was sampled, until its mark rises"},
     LEVEL(
         "proc_pmem", PMEM, UNIT_PERCENT, COST_STATM,
         "resident memory in percent of what the target may use: the machine's, or the lowest limit above it"),
@@ -343,15 +345,13 @@ static void read_status(const struct proc_state *proc, struct tree *tree, struct
 
     if (pid_dir_status(&process->dir, tree_reader(tree), threads, process->passes > 1, &status) < 0)
         return;
-    files->has_hwm = status.has_hwm;
+    files->has_hwm = status.has_hwm && tree_note_hwm(tree, process, status.hwm_bytes);
     files->hwm_bytes = status.hwm_bytes;
     files->has_switches = status.has_switches;
     if (status.has_switches) {
         files->voluntary_switches = switches(&process->voluntary, status.voluntary_switches);
         files->involuntary_switches = switches(&process->involuntary, status.involuntary_switches);
     }
-    if (status.has_hwm)
-        tree_note_hwm(tree, status.hwm_bytes);
 }
 
 /* Its other files, as far as they are wanted. */
@@ -430,6 +430,8 @@ static int proc_collect(void *state, const struct collect_context *context, stru
             read_files(proc, tree, process);
         if ((proc->cost & COST_STATM) && !process->by_tasks)
             read_resident(proc, tree, process);
+        if (process->files.has_rss)
+            tree_note_resident(tree, process, process->files.rss_bytes);
         put_files(proc, &process->files, row);
     }
     if (ledger->hwm_bytes)

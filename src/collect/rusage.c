@@ -39,6 +39,7 @@ static const struct measurement measurements[] = {
                 "process inherited from the one that started it"},
 };
 
+static void survey(const struct collect_context *context, const char *reasons[]);
 static int read_reaped(void *state, const struct collect_context *context, struct pass *pass)
 {
     static const double block_bytes = 512, kibibyte = 1024;
@@ -67,5 +68,12 @@ const struct collector collector_rusage = {
                .field_count = FIELD_COUNT,
                .measurements = measurements,
                .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .survey = survey,
     .read = read_reaped,
 };
+
+static void survey(const struct collect_context *context, const char *reasons[])
+{
+    if (context->why_no_reaping)
+        survey_all(&collector_rusage.source, context->why_no_reaping, reasons);
+}

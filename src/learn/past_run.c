@@ -15,6 +15,7 @@ const char *const past_run_fields[] = {
     "cpu_seconds",
     "wall",
     "num_samples",
+    "attached.children",
     "stall.cpu.share",
     "stall.cpu.note",
     "job",
@@ -84,6 +85,8 @@ static enum past_end how_it_ended(const struct recording *recording, const struc
         return PAST_RUNNING;
     if (recording->status == RECORDING_LOST)
         return PAST_LOST;
+    if (recording_field(recording, "attached.children") && !mentions(cause, "OOM killer"))
+        return PAST_ATTACHED;
     if (!recording_number(recording, "exit_code", &exit_code))
         return PAST_UNKNOWN;
     if (is_out_of_memory(cause, exit_code))

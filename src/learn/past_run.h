@@ -21,6 +21,7 @@ enum past_end {
     PAST_LOST,        /* its recorder was killed as well */
     PAST_UNKNOWN,     /* ended, and nobody noted how */
     PAST_NOT_STARTED, /* its command was not found, or could not be run: it used nothing */
+    PAST_ATTACHED,    /* metron attached to what ran already: a part of a run, however that ended */
     PAST_END_COUNT,
 };
 

@@ -35,7 +35,7 @@ static int take_programs(struct kernel_events *events, bool wait)
 
 static int load_now(struct kernel_events *events, bool calls)
 {
-    const struct bpf_start_options options = {.spawner = getpid(), .calls = calls};
+    const struct bpf_start_options options = {.spawner = events->spawner, .calls = calls};
     int code = bpf_start(&events->start, &options, &events->why_no_bpf);
 
     return code < 0 ? code : take_programs(events, true);
@@ -59,7 +59,8 @@ int kernel_events_open(struct kernel_events *events, const struct kernel_events_
 {
     const char *why_no_bpf = bpf_programs_why_not();
 
-    *events = (struct kernel_events){.mode = options->mode, .start = {.fd = -1}};
+    *events = (struct kernel_events){
+        .mode = options->mode, .spawner = options->of_running ? 0 : getpid(), .start = {.fd = -1}};
     explain_choice(events, why_no_bpf);
     events->may_load = options->mode <= EVENTS_BPF && !why_no_bpf;
     if (options->look_only || options->mode == EVENTS_OFF)
@@ -95,7 +96,7 @@ struct lifecycle *kernel_events_source(const struct kernel_events *events)
 
 int kernel_events_begin(struct kernel_events *events, struct tree *tree)
 {
-    const struct bpf_start_options options = {.spawner = getpid(), .gently = true};
+    const struct bpf_start_options options = {.spawner = events->spawner, .gently = true};
 
     events->may_load = false;
     int code = bpf_start(&events->start, &options, &events->why_no_bpf);

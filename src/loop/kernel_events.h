@@ -21,6 +21,7 @@ enum events_mode { EVENTS_AUTO, EVENTS_BPF, EVENTS_CONNECTOR, EVENTS_OFF };
 
 struct kernel_events {
     enum events_mode mode;
+    pid_t spawner;                     /* our programs tell of its children by themselves; 0: of nobody's */
     struct lifecycle *connector, *bpf; /* either, both or none */
     struct bpf_programs *programs;
     bool from_start; /* our programs were in place before the command */
@@ -32,8 +33,9 @@ struct kernel_events {
 
 struct kernel_events_options {
     enum events_mode mode;
-    bool calls;     /* system calls will be counted: our programs are waited for, if they can be had */
-    bool look_only; /* nothing is opened: only what could be */
+    bool calls;      /* system calls will be counted: our programs are waited for, if they can be had */
+    bool look_only;  /* nothing is opened: only what could be */
+    bool of_running; /* what is followed runs already: nobody is told of for being our child */
 };
 
 /* 0; or, if a mode was demanded and cannot be had, a negative errno and why. */

@@ -1,6 +1,7 @@
 /*
- * The run's event loop: one thread that samples, reaps and answers signals (the ledger wants the three in one
- * thread), driven by libuv; output goes through threads of its own (launch/capture.h).
+ * The run of a command: it is started, its signals and its output are handed on, its processes are reaped.
+ * One thread samples, reaps and answers signals (the ledger wants the three in one thread), driven by libuv
+ * (run_loop.c); output goes through threads of its own (launch/capture.h).
  *
  * A run is RUNNING until its target has ended; then the last readings are taken and the record is written at
  * once, and it is DRAINING until the output has gone where it should go, which a stopped terminal may delay,
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
@@ -29,67 +29,11 @@
 #include "launch/signals.h"
 #include "launch/terminal.h"
 #include "loop/run_state.h"
-#include "loop/sampler.h"
-#include "loop/ticker.h"
 #include "probe/cgroup/target.h"
-#include "probe/oom_watch.h"
-#include "reduce/headline.h"
 
 /* After SIGKILL, a process that does not go is in the kernel's hands: it is named, not waited for. */
 #define KILL_ROUND_MS 50
 #define KILL_ROUNDS   100
-
-static void run_finish(struct run *run);
-
-static void write_report(struct run *run)
-{
-    if (sampler_report(run->sampler, &run->record) < 0) {
-        log_warning("no memory for a record: this report is lost");
-        return;
-    }
-    run->info.num_reports++;
-    run_warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record));
-    run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
-}
-
-static void arm_ticker(struct run *run)
-{
-    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(run->ticker.next_ns / NS_PER_SECOND),
-                                           .tv_nsec = (long)(run->ticker.next_ns % NS_PER_SECOND)}};
-    (void)timerfd_settime(run->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-/* What our programs in the kernel take from the target. */
-static void note_own_cost(struct run *run)
-{
-    const struct bpf_programs *programs = run->options.events->programs;
-
-    if (programs)
-        sampler_set_kernel_cpu(run->sampler, bpf_programs_cpu_seconds(programs));
-}
-
-static void on_tick(uv_poll_t *poll, int status, int events)
-{
-    struct run *run = poll->data;
-    uint64_t expirations;
-
-    (void)status;
-    (void)events;
-    if (read(run->tick_fd, &expirations, sizeof(expirations)) < 0 || run->phase != RUN_RUNNING)
-        return;
-    note_own_cost(run);
-    (void)sampler_sample(run->sampler);
-    oom_watch_look(run->oom);
-    uint64_t now_ns = clock_monotonic_ns();
-    sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
-    arm_ticker(run);
-    run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
-    if (now_ns >= run->next_report_ns) {
-        uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
-        run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
-        write_report(run);
-    }
-}
 
 /* The target has ended as far as this run is concerned. */
 static bool run_is_over(const struct run *run, bool no_children)
@@ -103,6 +47,20 @@ static bool run_is_over(const struct run *run, bool no_children)
     if (run->options.new_session && !tree_has_strangers(run->tree))
         return no_children;
     return tree_command_alive(run->tree) == 0;
+}
+
+/* The target has ended: writes the record and lets the output come to its end. */
+static void finish_command(struct run *run)
+{
+    (void)uv_timer_stop(&run->end_timer);
+    if (!run->root_ended || run->ending || run->options.wait == RUN_WAIT_TREE)
+        run_end_now(run);
+    run_finish(run);
+    for (size_t i = 0; i < CAPTURE_COUNT; i++)
+        if (run->captures[i])
+            capture_stop(run->captures[i]);
+    if (run->captures_open == 0)
+        uv_stop(&run->loop);
 }
 
 static void reap_children(struct run *run)
@@ -125,11 +83,10 @@ static void reap_children(struct run *run)
             continue;
         run->root_ended = true;
         run->root_status = reaped.wait_status;
-        run->end_ns = clock_monotonic_ns();
-        run->info.end_wall = clock_wall();
+        run_end_now(run);
     }
     if (run->phase == RUN_RUNNING && run_is_over(run, code == -ECHILD))
-        run_finish(run);
+        finish_command(run);
 }
 
 static void on_kill_round(uv_timer_t *timer)
@@ -151,7 +108,7 @@ static void on_kill_round(uv_timer_t *timer)
     reap_children(run);
     if (run->kill_rounds >= KILL_ROUNDS && run->phase == RUN_RUNNING) {
         log_warning("some processes do not end at SIGKILL either: not waiting for them");
-        run_finish(run);
+        finish_command(run);
     }
 }
 
@@ -164,7 +121,7 @@ static void end_tree(struct run *run, const char *why)
     log_info("%s: ending the command and all its processes", why);
     (void)tree_signal(run->tree, SIGTERM);
     (void)tree_signal(run->tree, SIGCONT); /* a stopped process ends only once it goes on */
-    (void)uv_timer_start(&run->kill_timer, on_kill_round, KILL_ROUND_MS, KILL_ROUND_MS);
+    (void)uv_timer_start(&run->end_timer, on_kill_round, KILL_ROUND_MS, KILL_ROUND_MS);
     reap_children(run); /* the command itself may have ended before */
 }
 
@@ -179,8 +136,7 @@ static void suspend(struct run *run, int signal)
         (void)relay_signal(run->launched.pid, run->options.new_session, signal);
     }
     keyboard_resume(run->keyboard);
-    ticker_resume(&run->ticker, clock_monotonic_ns());
-    arm_ticker(run);
+    run_resume(run);
 }
 
 static void on_interrupt(struct run *run)
@@ -229,8 +185,7 @@ static void on_signal(uv_signal_t *handle, int number)
         break;
     case SIGCONT:
         keyboard_resume(run->keyboard);
-        ticker_resume(&run->ticker, clock_monotonic_ns());
-        arm_ticker(run);
+        run_resume(run);
         if (!run->root_ended)
             (void)relay_signal(run->launched.pid, run->options.new_session, number);
         break;
@@ -264,133 +219,6 @@ static void on_capture_ended(uv_poll_t *poll, int status, int events)
     run->captures_open--;
     if (run->phase == RUN_DRAINING && run->captures_open == 0)
         uv_stop(&run->loop);
-}
-
-/* What the numbers say together: which are shown first, which disagree, which could not be had. */
-static void settle_methods(struct run *run)
-{
-    struct run_info *info = &run->info;
-    struct headline_method_facts facts = {
-        .cpu_note = tree_cpu_missing(run->tree),
-        .spawned_is_exact = info->spawned_is_exact,
-        .own_cgroup = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN,
-        .living_cpu_seconds = tree_living_cpu_seconds(run->tree),
-    };
-    struct strbuf text = STRBUF_INIT;
-    int code;
-
-    info->headline = headline_of(&run->summary, &facts);
-    info->cpu_is_conserved = !facts.cpu_note && !headline_ledger_misses(&run->summary, &facts);
-    headline_disagreements(&text, &run->summary, &facts);
-    for (char *rest = text.length ? text.data : NULL, *line; (line = strsep(&rest, "\n")) != NULL;)
-        if (line[0])
-            log_warning("%s", line);
-    strbuf_fini(&text);
-    for (size_t i = 0; i < run->options.collector_count; i++) {
-        run->options.collectors[i].failures = sampler_failures(run->sampler, i, &code);
-        run->options.collectors[i].failure = code ? strerror(-code) : NULL;
-    }
-}
-
-static void describe_syscalls(struct run *run)
-{
-    struct syscall_counts *counts = run->options.syscalls;
-    struct run_syscalls *syscalls = &run->info.syscalls;
-
-    syscalls->reason = counts ? syscall_counts_reason(counts) : run->options.why_no_syscalls;
-    if (syscalls->reason) {
-        log_warning("system calls were not counted: %s", syscalls->reason);
-        return;
-    }
-    if (counts) {
-        syscalls->method = syscall_counts_source(counts)->method;
-        syscalls->lost = syscall_counts_lost(counts);
-    }
-}
-
-/* The target has ended: takes the last readings and writes the record. */
-static void run_finish(struct run *run)
-{
-    struct run_info *info = &run->info;
-
-    run->phase = RUN_DRAINING;
-    (void)uv_timer_stop(&run->kill_timer);
-    if (!run->root_ended || run->ending || run->options.wait == RUN_WAIT_TREE) {
-        run->end_ns = clock_monotonic_ns();
-        info->end_wall = clock_wall();
-    }
-    syscall_counts_finish(run->options.syscalls);
-    tree_drain(run->tree);
-    note_own_cost(run);
-    sampler_add_helper_cpu(run->sampler, run->options.events->loader_cpu_seconds +
-                                             syscall_counts_helper_seconds(run->options.syscalls));
-    sampler_finish(run->sampler);
-    tree_settle(run->tree);
-    run_name_survivors(run);
-    write_report(run);
-    if (sampler_summarise(run->sampler, &run->summary) < 0)
-        log_warning("no memory for the whole summary");
-    info->summary = &run->summary;
-    info->num_samples = run->summary.num_samples;
-    info->wall_seconds = (double)(run->end_ns - run->launched.start_ns) / (double)NS_PER_SECOND;
-    info->events_lost = tree_events_lost(run->tree);
-    info->spawned_is_exact = tree_counts_all(run->tree);
-    info->has_io = tree_has_io(run->tree);
-    info->io_is_conserved = !tree_cpu_missing(run->tree) && !tree_io_missed(run->tree);
-    describe_syscalls(run);
-    run_describe_method(run);
-    settle_methods(run);
-    run_set_outcome(run);
-    info->ended = true;
-    run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
-
-    for (size_t i = 0; i < CAPTURE_COUNT; i++)
-        if (run->captures[i])
-            capture_stop(run->captures[i]);
-    if (run->captures_open == 0)
-        uv_stop(&run->loop);
-}
-
-static int start_signals(struct run *run)
-{
-    static const int numbers[SIGNAL_COUNT] = {SIGCHLD, SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT,
-                                              SIGTSTP, SIGCONT, SIGWINCH, SIGUSR1, SIGUSR2};
-
-    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-        /* What the caller had ignored (nohup, a shell's background job) stays ignored. */
-        if (numbers[i] != SIGCHLD && launch_signal_was_ignored(numbers[i]))
-            continue;
-        int code = uv_signal_init(&run->loop, &run->signals[i]);
-        if (code == 0) {
-            run->signals[i].data = run;
-            code = uv_signal_start(&run->signals[i], on_signal, numbers[i]);
-        }
-        if (code < 0)
-            return code;
-    }
-    return 0;
-}
-
-/* Everything that must be in place before the command runs, so that nothing of it is missed. */
-static int start_loop(struct run *run)
-{
-    int code = uv_loop_init(&run->loop);
-    if (code < 0)
-        return code;
-    run->loop_open = true;
-    run->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (run->tick_fd < 0)
-        return -errno;
-    (void)uv_timer_init(&run->loop, &run->kill_timer);
-    (void)uv_timer_init(&run->loop, &run->events_pause);
-    (void)uv_timer_init(&run->loop, &run->load_timer);
-    run->kill_timer.data = run->events_pause.data = run->load_timer.data = run;
-    code = start_signals(run);
-    if (code == 0)
-        code = run_start_poll(run, &run->tick_poll, run->tick_fd, on_tick);
-    if (code == 0)
-        code = run_start_listening(run);
-    return code;
 }
 
 static int start_capture(struct run *run, size_t index, int source_fd, int show_fd, enum run_file file)
@@ -471,43 +299,41 @@ static int start_command(struct run *run, struct metron_error *error)
         return code;
     if (run->launched.stdin_withheld)
         log_info("started in the background of a terminal: the command reads from /dev/null");
-    sampler_begin(run->sampler, run->launched.start_ns, run->launched.inherited_rss_bytes);
     run->info.start_wall = run->launched.start_wall;
     if (tree_add_root(run->tree, run->launched.pid) < 0)
         log_warning("no memory to follow the command");
+    if (options->on_started)
+        options->on_started(options->started_context, run->launched.pid);
     return 0;
 }
 
-static void close_handle(uv_handle_t *handle, void *context)
-{
-    (void)context;
-    if (!uv_is_closing(handle))
-        uv_close(handle, NULL);
-}
-
-static void stop_loop(struct run *run)
+static void stop_streams(struct run *run)
 {
     keyboard_finish(run->keyboard);
     run->keyboard = NULL;
-    if (run->loop_open) {
-        uv_walk(&run->loop, close_handle, NULL);
-        while (uv_run(&run->loop, UV_RUN_DEFAULT) != 0)
-            ; /* a uv_stop from before uv_run ends only the first round */
-        (void)uv_loop_close(&run->loop);
-        run->loop_open = false;
-    }
-    if (run->tick_fd >= 0)
-        (void)close(run->tick_fd);
-    run->tick_fd = -1;
+    run_stop_loop(run);
     for (size_t i = 0; i < CAPTURE_COUNT; i++) {
         capture_free(run->captures[i]);
         run->captures[i] = NULL;
     }
 }
 
+static void set_outcome(struct run *run)
+{
+    run_name_survivors(run);
+    run_set_outcome(run);
+}
+
+static const struct run_kind command_kind = {
+    .signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH, SIGUSR1, SIGUSR2},
+    .on_signal = on_signal,
+    .set_outcome = set_outcome,
+};
+
 int run_execute(struct run *run, struct metron_error *error)
 {
-    int code = start_loop(run);
+    run->kind = &command_kind;
+    int code = run_start_loop(run); /* in place before the command runs: nothing of it is missed */
     if (code < 0) {
         code = error_set(error, code, "cannot start the event loop: %s", uv_strerror(code));
         goto out;
@@ -518,17 +344,13 @@ int run_execute(struct run *run, struct metron_error *error)
         goto out;
     }
     start_streams(run);
-    ticker_init(&run->ticker, run->launched.start_ns,
-                (uint64_t)(run->options.sample_interval * (double)NS_PER_SECOND));
-    run->next_report_ns =
-        run->launched.start_ns + (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
-    arm_ticker(run);
+    run_begin(run, run->launched.start_ns, run->launched.inherited_rss_bytes);
     run_start_loading(run);
     reap_children(run);
     if (run->phase == RUN_RUNNING || run->captures_open > 0)
         (void)uv_run(&run->loop, UV_RUN_DEFAULT);
 out:
-    stop_loop(run);
+    stop_streams(run);
     run_settle_files(run, code);
     return code;
 }

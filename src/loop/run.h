@@ -1,5 +1,5 @@
 /*
- * One run: a command goes in, a record comes out.
+ * One run: a command goes in, a record comes out. (Or processes that run already: loop/attach.h.)
  *
  * run_prepare finds out everything that can go wrong before the command starts (prefix, files); run_execute
  * starts the command, follows it until it ends, and writes the record, whatever happens to the command. The
@@ -21,8 +21,11 @@
 
 enum run_wait { RUN_WAIT_ROOT, RUN_WAIT_TREE };
 
+struct attach_target;
+
 struct run_options {
-    char *const *argv; /* NULL-terminated command */
+    char *const *argv;                  /* NULL-terminated command; or NULL, and */
+    const struct attach_target *attach; /* processes that run already (loop/attach.h) */
     const char *prefix_pattern;
     bool clobber;
     bool capture_stdout, capture_stderr;     /* recorded in files */
@@ -47,6 +50,8 @@ struct run_options {
     struct run_collector *collectors; /* their failures are filled in */
     size_t collector_count;
     const char *metron_version;
+    void (*on_started)(void *context, pid_t pid); /* the command runs; may be NULL */
+    void *started_context;
 };
 
 struct run;

@@ -1,6 +1,6 @@
 /*
- * Inside loop/: what a run is made of, and its parts that need no event loop (run_state.c, and outcome.c for
- * how it ended). Not for other rooms.
+ * Inside loop/: what a run is made of; its loop (run_loop.c), and its parts that need none
+ * (run_state.c, run_describe.c, and outcome.c for how it ended). Not for other rooms.
  */
 #ifndef METRON_LOOP_RUN_STATE_H
 #define METRON_LOOP_RUN_STATE_H
@@ -9,6 +9,8 @@
 #include <uv.h>
 
 #include "launch/launch.h"
+#include "loop/attach.h"
+#include "loop/listening.h"
 #include "loop/run.h"
 #include "loop/ticker.h"
 #include "schema/record.h"
@@ -17,31 +19,40 @@
 enum run_phase { RUN_RUNNING, RUN_DRAINING };
 enum { CAPTURE_COUNT = 2, SIGNAL_COUNT = 10, SURVIVORS_NAMED = 8 };
 
+/* What is followed, as far as the loop asks. */
+struct run_kind {
+    int signals[SIGNAL_COUNT]; /* that are answered, ended by 0 where there are fewer */
+    uv_signal_cb on_signal;
+    void (*after_sample)(struct run *run); /* may be NULL */
+    void (*set_outcome)(struct run *run);  /* how it ended, once the last readings are taken */
+};
+
 struct run {
+    const struct run_kind *kind;
     struct run_options options;
     struct run_folder folder;
     bool warned[RUN_FILE_COUNT];
     struct rlimit open_files; /* as the caller had it */
     int kept_descriptors;
-    char **environment; /* what the command gets; owned array, borrowed or owned strings */
-    struct arena arena; /* texts that `info` borrows */
+    struct tree_root *roots; /* attached: what options.attach names; owned */
+    char **environment;      /* what the command gets; owned array, borrowed or owned strings */
+    struct arena arena;      /* texts that `info` borrows */
 
     uv_loop_t loop;
     bool loop_open;
     uv_signal_t signals[SIGNAL_COUNT];
     uv_poll_t tick_poll, keyboard_poll, capture_polls[CAPTURE_COUNT];
-    uv_poll_t events_poll; /* the source of events that the run began with, */
-    uv_poll_t ring_poll;   /* the one that took over, */
-    uv_poll_t load_poll;   /* and, before that, its loading */
-    uv_timer_t kill_timer, events_pause, load_timer;
+    struct listening listening; /* to the kernel */
+    uv_timer_t end_timer;       /* a command: the next round of ending the tree; attached: the time is up */
     int tick_fd;
-    uint64_t events_pause_ms;
 
     struct tree *tree;
     struct sampler *sampler;
     struct oom_watch *oom;
     struct ticker ticker;
-    uint64_t start_ns, end_ns, next_report_ns;
+    uint64_t start_ns; /* monotonic: whoever was born before has a baseline */
+    uint64_t begin_ns; /* the command was started; attached: the baselines were taken */
+    uint64_t end_ns, next_report_ns;
     struct launched launched;
     struct capture *captures[CAPTURE_COUNT];
     unsigned captures_open;
@@ -57,7 +68,8 @@ struct run {
     struct record record, summary;
     struct run_info info;
     struct run_survivor survivors[SURVIVORS_NAMED];
-    bool oom_struck; /* the OOM killer had to do with how it ended */
+    struct attach_watch *watch; /* attached: the ends of the roots (attach.c) */
+    bool oom_struck;            /* the OOM killer had to do with how it ended */
     bool discarded;
 };
 
@@ -67,10 +79,28 @@ void run_warn_write(struct run *run, enum run_file which, int code);
 void run_never_started(struct run *run, int code, const struct metron_error *error);
 /* Exit code, signal and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
+/* Everything but what is of a kind: signals, ticks, what the kernel tells. 0 or a negative errno. */
+int run_start_loop(struct run *run);
+/* The target runs: samples and reports from here on. `inherited_rss_bytes`: what its ru_maxrss began with. */
+void run_begin(struct run *run, uint64_t begin_ns, uint64_t inherited_rss_bytes);
+void run_arm_ticker(struct run *run);
+/* We were stopped, and go on. */
+void run_resume(struct run *run);
+/* The target, or our looking at it, ends at this moment. */
+void run_end_now(struct run *run);
+/* Takes the last readings and writes the record. */
+void run_finish(struct run *run);
+void run_stop_loop(struct run *run);
+/* Fills in run->info with what is known before it begins. 0 or a negative errno. */
+int run_describe(struct run *run);
+/* What stands on its command line and in its environment, as far as it is recorded. */
+int run_describe_command(struct run *run, char *const *argv);
+int run_describe_environment(struct run *run, char *const *variables);
+/* Attached: the roots for the tree, and what is known of them. 0 or a negative errno. */
+int attach_choose_roots(struct run *run);
+int attach_describe(struct run *run);
 /* Watches a descriptor in the run's loop. 0 or a negative errno. */
 int run_start_poll(struct run *run, uv_poll_t *poll, int fd, uv_poll_cb callback);
-/* Takes the kernel's events from now on, if it tells any. 0 or a negative errno. */
-int run_start_listening(struct run *run);
 /* The command runs: loads our programs behind it, if that is to be, and gives up the privilege for it. */
 void run_start_loading(struct run *run);
 /* By which means it is measured: known at the start, and again when they have changed. */

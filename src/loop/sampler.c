@@ -131,7 +131,7 @@ bool sampler_sample(struct sampler *sampler)
     uint64_t begin_ns = clock_monotonic_ns();
 
     tree_refresh(sampler->options.tree);
-    if (tree_living(sampler->options.tree) == 0)
+    if (tree_living(sampler->options.tree) == 0 && !sampler->options.machine)
         return false;
     sampler->figures.samples++;
     window_count_sample(sampler->window);

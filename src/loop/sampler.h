@@ -22,6 +22,7 @@ struct sampler_options {
     const struct collect_context *context; /* what collectors may look at, but for tree and figures; copied */
     uint64_t start_ns;
     double usable_cores, online_cores;
+    bool machine; /* the machine itself is of interest: sampled also while nobody is alive */
 };
 
 /* Opens the collectors that something was selected of. One that fails to open costs its own keys; its reason

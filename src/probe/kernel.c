@@ -23,7 +23,7 @@
 
 /* The affinity mask as a count. cpu_set_t ends at 1,024 CPUs and the kernel refuses (EINVAL) a mask shorter
  * than its own: so it grows until it is taken. */
-static unsigned usable_cpus_count(void)
+unsigned kernel_usable_cpus(pid_t pid)
 {
     for (size_t cpus = 1024; cpus <= CPU_SET_LIMIT; cpus *= 4) {
         cpu_set_t *set = CPU_ALLOC(cpus);
@@ -33,7 +33,7 @@ static unsigned usable_cpus_count(void)
 
         if (set == NULL)
             break;
-        again = sched_getaffinity(0, size, set) < 0 && errno == EINVAL;
+        again = sched_getaffinity(pid, size, set) < 0 && errno == EINVAL;
         if (!again)
             count = CPU_COUNT_S(size, set);
         CPU_FREE(set);
@@ -123,7 +123,7 @@ int kernel_facts_read(const char *proc_root, struct kernel_facts *out)
         .live = is_live(proc_root),
         .page_bytes = (size_t)sysconf(_SC_PAGESIZE),
         .ticks_per_second = sysconf(_SC_CLK_TCK),
-        .usable_cpus = usable_cpus_count(),
+        .usable_cpus = kernel_usable_cpus(0),
         .online_cpus = online > 0 ? (unsigned)online : 1,
         .has_children_files = children_files_probe(root_fd),
         .delay_accounting = delay_accounting_probe(root_fd),

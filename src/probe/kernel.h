@@ -30,4 +30,7 @@ struct kernel_facts {
  * there is no such folder. */
 int kernel_facts_read(const char *proc_root, struct kernel_facts *out);
 
+/* On how many CPUs a process may run (its affinity); 0: the calling one. At least 1. */
+unsigned kernel_usable_cpus(pid_t pid);
+
 #endif

@@ -169,7 +169,8 @@ uint64_t lifecycle_lost(const struct lifecycle *lifecycle)
     return lifecycle->lost;
 }
 
-int lifecycle_follow(struct lifecycle *lifecycle, const pid_t *pids, size_t count)
+int lifecycle_follow(struct lifecycle *lifecycle, const pid_t *pids, size_t count, uint64_t *ids)
 {
-    return lifecycle->method == LIFECYCLE_BPF ? bpf_programs_follow(lifecycle->programs, pids, count) : 0;
+    return lifecycle->method == LIFECYCLE_BPF ? bpf_programs_follow(lifecycle->programs, pids, count, ids)
+                                              : 0;
 }

@@ -85,8 +85,8 @@ bool lifecycle_is_patient(const struct lifecycle *lifecycle);
 int lifecycle_read(struct lifecycle *lifecycle, lifecycle_visit *visit, void *context);
 /* Events lost so far. For the connector: of all processes of the machine. */
 uint64_t lifecycle_lost(const struct lifecycle *lifecycle);
-/* Which processes are followed that live already (bpf; the connector tells of everybody). 0 or a negative
- * errno. */
-int lifecycle_follow(struct lifecycle *lifecycle, const pid_t *pids, size_t count);
+/* Which processes are followed that live already (bpf; the connector tells of everybody). Their ids come
+ * back, 0 where there is none; `ids` may be NULL, and comes zeroed. 0 or a negative errno. */
+int lifecycle_follow(struct lifecycle *lifecycle, const pid_t *pids, size_t count, uint64_t *ids);
 
 #endif

@@ -51,12 +51,16 @@ static struct headline_answer peak_memory(const struct record *summary,
     struct headline_answer best = {0};
     double value, spawned;
     /* With one process in all there is nothing to be careful about. */
-    bool alone = facts->spawned_is_exact && record_number(summary, "proc_spawned", &spawned) && spawned <= 1;
+    bool alone = facts->spawned_is_exact && record_number(summary, "proc_spawned", &spawned) &&
+                 spawned + (double)facts->found <= 1;
     bool own = facts->own_cgroup && record_number(summary, "cgroup_peak_mem_anon_shmem", &value);
     bool shares = shares_are_of_the_peak(summary);
     /* Where it is more than any sample saw of the whole, the samples missed that moment, and what the others
      * held in it. */
     const char *one = alone ? NULL : "largest single process; several may have held more at once";
+
+    if (alone && facts->attached)
+        one = "since metron attached";
 
     larger(&best, answer(summary, "proc_hwm_max", one));
     larger(&best, answer(summary, "exit_max_rss_max", one));
@@ -73,25 +77,28 @@ static struct headline_answer peak_memory(const struct record *summary,
 static const struct {
     const char *source, *method, *bias;
     const char *inherited_bias; /* where the group is not the target's own; NULL: the same */
+    const char *attached_bias;  /* where processes ran already; NULL: the same */
 } methods[] = {
     {"cgroup_mem_peak", "largest charge of the control group, kept by the kernel",
      "page cache is included; pages that others read first are charged to them",
-     "page cache is included, and whoever else is in the group"},
+     "page cache is included, and whoever else is in the group", NULL},
     {"cgroup_peak_mem_anon_shmem", "anonymous and shared memory of the control group, sampled",
-     "a peak between two samples is missed", "whoever else is in the group is included; sampled"},
+     "a peak between two samples is missed", "whoever else is in the group is included; sampled", NULL},
     {"smaps_peak_pss_total", "sum of proportional shares of all processes, sampled",
-     "a peak between two readings is missed; pages shared with others count in part", NULL},
+     "a peak between two readings is missed; pages shared with others count in part", NULL, NULL},
     {"proc_peak_rss_total", "sum of resident memory of all processes, sampled",
-     "a shared page is counted once per process: too high where memory is shared", NULL},
+     "a shared page is counted once per process: too high where memory is shared", NULL, NULL},
     {"proc_hwm_max", "largest high-water mark of a single process, kept by the kernel",
-     "one process only: too low where several hold memory at once", NULL},
+     "one process only: too low where several hold memory at once", NULL,
+     "one process only; of one that ran already what was sampled, until it is above its mark of before"},
     {"exit_max_rss_max", "largest resident memory of a single process at its end, kept by the kernel",
-     "one process only: too low where several hold memory at once", NULL},
+     "one process only: too low where several hold memory at once", NULL, NULL},
     {"rusage_max_rss", "largest resident memory of a single reaped process, from wait4",
-     "one process only: too low where several hold memory at once", NULL},
+     "one process only: too low where several hold memory at once", NULL, NULL},
 };
 
-static void compare_methods(const struct record *summary, bool own_cgroup, struct headline *headline)
+static void compare_methods(const struct record *summary, const struct headline_method_facts *facts,
+                            struct headline *headline)
 {
     _Static_assert(sizeof(methods) / sizeof(methods[0]) <= HEADLINE_METHODS_MAX, "room for every method");
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
@@ -100,17 +107,22 @@ static void compare_methods(const struct record *summary, bool own_cgroup, struc
             continue;
         method->source = methods[i].source;
         method->method = methods[i].method;
-        method->bias = !own_cgroup && methods[i].inherited_bias ? methods[i].inherited_bias : methods[i].bias;
+        method->bias = methods[i].bias;
+        if (!facts->own_cgroup && methods[i].inherited_bias)
+            method->bias = methods[i].inherited_bias;
+        if (facts->attached && methods[i].attached_bias)
+            method->bias = methods[i].attached_bias;
         headline->memory_method_count++;
     }
 }
 
 /* The target's own group tells best; the group it shares with others next; the machine last. */
-static struct headline_answer stall(const struct record *summary, bool own_cgroup, const char *group_key,
-                                    const char *machine_key)
+static struct headline_answer stall(const struct record *summary, const struct headline_method_facts *facts,
+                                    const char *group_key, const char *machine_key)
 {
-    struct headline_answer share =
-        answer(summary, group_key, own_cgroup ? NULL : "of the group metron was started in");
+    const char *whose =
+        facts->attached ? "of the group that its processes are in" : "of the group metron was started in";
+    struct headline_answer share = answer(summary, group_key, facts->own_cgroup ? NULL : whose);
     if (!share.has)
         share = answer(summary, machine_key, "of the whole machine");
     share.value /= 100; /* the edge says percent */
@@ -161,6 +173,19 @@ static struct headline_answer cpu_seconds(const struct record *summary,
     return other;
 }
 
+/* Those that were born, and those that were there. */
+static struct headline_answer processes(const struct record *summary,
+                                        const struct headline_method_facts *facts)
+{
+    const char *note = facts->spawned_is_exact ? NULL : "lower bound";
+
+    if (facts->found)
+        note = note ? "lower bound, with those that ran already" : "with those that ran already";
+    struct headline_answer all = answer(summary, "proc_spawned", note);
+    all.value += (double)facts->found;
+    return all;
+}
+
 struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts)
 {
     struct headline headline = {0};
@@ -173,12 +198,12 @@ struct headline headline_of(const struct record *summary, const struct headline_
     /* Pages that somebody else read first are charged to him: then it is no bound. */
     if (headline.memory_upper_bound.value < headline.peak_memory_bytes.value)
         headline.memory_upper_bound.has = false;
-    headline.processes = answer(summary, "proc_spawned", facts->spawned_is_exact ? NULL : "lower bound");
-    headline.stalls[STALL_CPU] = stall(summary, own, "cgroup_ave_psi_cpu_some_pct", "psi_ave_cpu_some_pct");
+    headline.processes = processes(summary, facts);
+    headline.stalls[STALL_CPU] = stall(summary, facts, "cgroup_ave_psi_cpu_some_pct", "psi_ave_cpu_some_pct");
     headline.stalls[STALL_MEMORY] =
-        stall(summary, own, "cgroup_ave_psi_memory_some_pct", "psi_ave_memory_some_pct");
-    headline.stalls[STALL_IO] = stall(summary, own, "cgroup_ave_psi_io_some_pct", "psi_ave_io_some_pct");
-    compare_methods(summary, own, &headline);
+        stall(summary, facts, "cgroup_ave_psi_memory_some_pct", "psi_ave_memory_some_pct");
+    headline.stalls[STALL_IO] = stall(summary, facts, "cgroup_ave_psi_io_some_pct", "psi_ave_io_some_pct");
+    compare_methods(summary, facts, &headline);
     return headline;
 }
 

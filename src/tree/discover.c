@@ -9,8 +9,19 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "probe/pid/dir.h"
+#include "probe/pid/files.h"
 #include "probe/proc_scan.h"
+
+/* Where events tell of everybody, a scan now and then finds whom they do not: processes that change to our
+ * user, and those that the kernel starts. */
+#define SCAN_EVERY_PASSES 10
+/* So often everybody is looked at anew who was passed over: the pid may be another's, or the user changed. */
+#define FORGET_EVERY_SCANS 16
 
 static void visit_child(void *context, pid_t pid)
 {
@@ -23,6 +34,8 @@ void discover_children(struct tree *tree, struct process *process)
 {
     uint32_t threads = process->passes > 0 ? process->stat.threads : UINT32_MAX;
 
+    if (tree->options.alone)
+        return;
     (void)pid_dir_children(&process->dir, &tree->reader, threads, process->passes > 1, visit_child, tree);
 }
 
@@ -99,6 +112,56 @@ struct scan {
     size_t count, capacity;
 };
 
+void discover_prepare(struct tree *tree)
+{
+    tree->passed_over = mmap(NULL, tree->pid_max / 8, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (tree->passed_over == MAP_FAILED)
+        tree->passed_over = NULL;
+}
+
+bool discover_is_due(const struct tree *tree)
+{
+    return tree->options.scope == TREE_OF_MACHINE &&
+           (!tree->options.all_users || tree->passes % SCAN_EVERY_PASSES == 0);
+}
+
+/* Whether a process is a user's, and of the right one. Who is not is remembered for a while. */
+static bool is_to_be_watched(struct tree *tree, pid_t pid)
+{
+    const size_t place = (size_t)pid / 64;
+    const uint64_t bit = UINT64_C(1) << ((unsigned)pid % 64);
+    struct pid_identity identity;
+    struct pid_dir dir;
+    char text[2048];
+
+    if (pid <= 0 || (size_t)pid >= tree->pid_max)
+        return false;
+    /* Cheap to ask, and it changes when a process becomes ours. Of one that hides from us root is the owner.
+     */
+    bool is_ours = !tree->options.all_users && pid_dir_owner(&tree->reader, pid) == geteuid();
+    if (!is_ours && tree->passed_over && (tree->passed_over[place] & bit))
+        return false;
+    pid_dir_init(&dir, pid);
+    ssize_t length = pid_dir_read(&dir, &tree->reader, PID_FILE_STATUS, false, text, sizeof(text));
+    pid_dir_close(&dir, &tree->reader);
+    if (length < 0 || pid_identity_parse(text, (size_t)length, &identity) < 0)
+        return false;
+    bool is_zombie = !identity.has_memory && memmem(text, (size_t)length, "State:\tZ", 8);
+    if ((identity.has_memory || is_zombie) && (tree->options.all_users || identity.uid == getuid()))
+        return true;
+    if (tree->passed_over)
+        tree->passed_over[place] |= bit;
+    return false;
+}
+
+struct process *discover_one(struct tree *tree, pid_t pid)
+{
+    if (is_stranger(tree, pid) || !is_to_be_watched(tree, pid))
+        return NULL;
+    return members_add(tree, pid, 0);
+}
+
 static void visit_scanned(void *context, pid_t pid)
 {
     struct scan *scan = context;
@@ -107,7 +170,9 @@ static void visit_scanned(void *context, pid_t pid)
     struct pid_stat stat;
     struct pid_dir dir;
 
-    if (pid == tree->self || is_stranger(tree, pid))
+    if ((pid == tree->self && tree->options.scope != TREE_OF_MACHINE) || is_stranger(tree, pid))
+        return;
+    if (tree->options.scope == TREE_OF_MACHINE && (members_find(tree, pid) || !is_to_be_watched(tree, pid)))
         return;
     pid_dir_init(&dir, pid);
     ssize_t length = pid_dir_read(&dir, &tree->reader, PID_FILE_STAT, false, text, sizeof(text));
@@ -123,8 +188,8 @@ static void visit_scanned(void *context, pid_t pid)
         scan->capacity = capacity;
     }
     bool ours = (tree->options.reaps && stat.ppid == tree->self) ||
-                (tree->options.session && stat.session == tree->options.session) ||
-                members_find(tree, pid) != NULL;
+                (tree->options.scope == TREE_OF_SESSION && stat.session == tree->options.session) ||
+                tree->options.scope == TREE_OF_MACHINE || members_find(tree, pid) != NULL;
     scan->items[scan->count++] = (struct scanned){pid, stat.ppid, stat.start_ticks, ours};
 }
 
@@ -140,6 +205,10 @@ void discover_by_scan(struct tree *tree)
 {
     struct scan scan = {.tree = tree};
 
+    if (tree->options.alone)
+        return;
+    if (tree->passed_over && ++tree->scans % FORGET_EVERY_SCANS == 0)
+        (void)madvise(tree->passed_over, tree->pid_max / 8, MADV_DONTNEED);
     (void)proc_scan(&tree->reader, visit_scanned, &scan);
     /* Oldest first: a parent stands before its children, so one walk spreads membership to all generations.
      */

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "tree/groups.h"
 #include "tree/members.h"
 
 static void use_add(struct lifecycle_use *sum, const struct lifecycle_use *use)
@@ -36,7 +37,8 @@ void ended_add(struct tree *tree, struct process *process, const struct lifecycl
     sum->processes++;
     /* What wait4 would tell is no peak of its own: it begins with what the parent held. */
     uint64_t peak = event->exit.peak_bytes;
-    if (peak > sum->max_rss_bytes)
+    bool ours = tree_note_hwm(tree, process, peak);
+    if (ours && peak > sum->max_rss_bytes)
         sum->max_rss_bytes = peak;
     double lifetime = (double)event->exit.lifetime_ns / (double)NS_PER_SECOND;
     const struct lifecycle_use *use = &event->exit.use;
@@ -62,9 +64,103 @@ void ended_add(struct tree *tree, struct process *process, const struct lifecycl
         .subject = process->subject,
         .kernel_id = process->kernel_id,
         .use = *use,
-        .max_rss_bytes = peak,
+        .max_rss_bytes = ours ? peak : 0,
         .lifetime_seconds = lifetime,
     };
+}
+
+static uint64_t ticks_of(const struct pid_stat *stat)
+{
+    return stat->user_ticks + stat->system_ticks + stat->child_user_ticks + stat->child_system_ticks;
+}
+
+/* Both it and its parent were found to be gone: either the parent had waited for it, and left both to whoever
+ * waited for the parent; or it was an orphan, whose times nobody of the target has. It shows in how much was
+ * inherited. */
+static bool has_inherited(const struct tree *tree, const struct process *heir, const struct process *process)
+{
+    const uint64_t cut_down = 1; /* a sum of times is cut down to ticks once, each of them as well */
+
+    return heir->inherited_pass == tree->passes &&
+           heir->inherited_ticks + cut_down >= heir->claimed_ticks + ticks_of(&process->stat);
+}
+
+/* Whoever waits for it takes over what it used, unless nobody does: its parent has gone as well, or lets the
+ * kernel drop it. */
+static struct process *heir_of(const struct tree *tree, const struct process *process)
+{
+    /* Of one that was never read it is known who forked it, if it was told at all. */
+    pid_t pid = process->passes == 0 ? process->forker : process->has_heir ? process->stat.ppid : 0;
+    struct process *heir = pid > 0 && !tree->options.alone ? members_find(tree, pid) : NULL;
+
+    if (!heir && process->passes > 0 && process->heir_above_pass == tree->passes) {
+        heir = members_find(tree, process->heir_above);
+        if (heir && !has_inherited(tree, heir, process))
+            heir = NULL;
+    }
+    return heir && !(heir->stat.ignored_signals & SIGCHLD_BIT) ? heir : NULL;
+}
+
+/* Its children may be found to be gone in this pass as well. */
+static void tell_children(struct tree *tree, const struct process *process, const struct process *heir)
+{
+    for (size_t i = 0; process->has_children && i < tree->count; i++)
+        if (tree->members[i]->stat.ppid == process->subject.id) {
+            tree->members[i]->heir_above = heir->subject.id;
+            tree->members[i]->heir_above_pass = tree->passes;
+        }
+}
+
+void settle_unreaped(struct tree *tree, struct process *process)
+{
+    if (tree->options.reaps || process->is_settled)
+        return;
+    process->is_settled = true;
+    struct process *heir = heir_of(tree, process);
+    groups_settle(process, heir);
+    if (!heir) {
+        ledger_add(&tree->ledger.gone, process->counted);
+        /* A zombie does not run any more: what was last read of it is all. */
+        if (!process->has_last_use && !process_is_zombie(process))
+            tree->ended_unread = true;
+        return;
+    }
+    process->was_inherited = true;
+    heir->claimed_ticks += ticks_of(&process->stat);
+    tell_children(tree, process, heir);
+    /* The heir takes over all of it, also what it had used before we came: that is not ours with the heir
+     * either. The heir was read in this pass already; if that was before it took over, the next one is
+     * right. */
+    struct ledger_sum before = heir->counted;
+    ledger_add(&heir->baseline, process->baseline);
+    heir->counted = ledger_minus(before, process->baseline);
+    tree->ledger.live = ledger_minus(tree->ledger.live, ledger_minus(before, heir->counted));
+}
+
+void count_last_use(struct tree *tree, struct process *process, const struct lifecycle_use *use)
+{
+    struct ledger_sum before = process->counted;
+
+    /* Of one that was never read it is not known what it had used before we came. */
+    if (tree->options.reaps || (process->was_there && process->passes == 0))
+        return;
+    process->has_last_use = true;
+    if (use->cpu_ns > process->cpu_ns)
+        process->cpu_ns = use->cpu_ns;
+    if (use->minor_faults > process->stat.minor_faults)
+        process->stat.minor_faults = use->minor_faults;
+    if (use->major_faults > process->stat.major_faults)
+        process->stat.major_faults = use->major_faults;
+    if (tree->options.read_io && !process->has_io && !process->was_there) {
+        process->io = use->io;
+        process->has_io = tree->has_io = true;
+    }
+    member_count(tree, process);
+    if (process->is_settled)
+        groups_add_gone(process, ledger_minus(process->counted, before));
+    /* It was found to be gone before this was told. */
+    if (process->is_settled && !process->was_inherited)
+        ledger_add(&tree->ledger.gone, ledger_minus(process->counted, before));
 }
 
 size_t tree_ended_count(const struct tree *tree)
@@ -87,7 +183,7 @@ struct ended_sum tree_ended_sum(const struct tree *tree)
     struct ended_sum sum = tree->ended_sum;
 
     sum.is_whole = tree->method == TREE_BPF && tree->told_from_start && !tree->ended_missed &&
-                   tree_events_lost(tree) == 0 && !tree->options.session;
+                   tree_events_lost(tree) == 0 && tree->options.scope == TREE_OF_COMMAND;
     return sum;
 }
 

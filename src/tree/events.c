@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tree/groups.h"
 #include "tree/members.h"
 
 /* Events are read within a fraction of a second, or at the next sample. */
@@ -28,14 +29,14 @@ static uint64_t tick_ns(void)
 static bool is_about(const struct tree *tree, const struct process *process,
                      const struct lifecycle_event *event)
 {
-    if (event->id && process->kernel_id)
-        return event->id == process->kernel_id;
+    if (event->id && process->kernel_id && event->id != process->kernel_id)
+        return false;
     if (!event->start_ns)
         return true;
     if (process->start_ticks)
         return event->start_ns / tick_ns() == process->start_ticks;
     /* The connector told of it, just after it had begun. */
-    return !process->subject.born_ns ||
+    return (event->id && event->id == process->kernel_id) || !process->subject.born_ns ||
            event->start_ns <= process->subject.born_ns + (uint64_t)tree->suspended_ns + tick_ns();
 }
 
@@ -62,11 +63,12 @@ static void on_fork(struct tree *tree, const struct lifecycle_event *event)
 {
     struct process *before = members_find(tree, event->pid);
     /* Another source may have told of it already, of its end as well (tree_listen). */
-    bool is_told = before && event->id && !before->kernel_id;
+    bool is_told = before && event->id && (!before->kernel_id || before->kernel_id == event->id);
     struct process *process = member_of_event(tree, event);
 
     if (before && (before != process || (!is_told && (before->announced_exit || before->was_reaped)))) {
         announce_exit(tree, before, SEEN_SAMPLED, event->stamp_ns);
+        settle_unreaped(tree, before);
         members_end(tree, before); /* the pid is in use again, whoever has it */
         process = NULL;
     }
@@ -79,7 +81,7 @@ static void on_fork(struct tree *tree, const struct lifecycle_event *event)
     /* Our own child is the command, or a process it cloned as our child (CLONE_PARENT): both belong. */
     bool of_us = event->fork.parent == tree->self && (tree->options.reaps || event->pid == tree->root);
     /* Our programs in the kernel tell of nobody else, whatever has become of the parent. */
-    if ((!parent && !of_us && !event->id) || is_stranger(tree, event->pid))
+    if ((!parent && !of_us && !event->id) || is_stranger(tree, event->pid) || tree->options.alone)
         return;
     if (!process)
         process = members_add(tree, event->pid, event->stamp_ns);
@@ -94,7 +96,8 @@ static void on_fork(struct tree *tree, const struct lifecycle_event *event)
         parent->has_children = true;
         announce_pending(tree, parent); /* whoever is born after it is told after it */
     }
-    process->of_command = tree->options.reaps || event->pid == tree->root || (parent && parent->of_command);
+    process->of_command = member_is_of_command(tree, process, parent);
+    group_inherit(tree, process, parent, true);
     announce_spawn(tree, process, event->fork.parent, SEEN_EVENT, event->stamp_ns);
 }
 
@@ -113,10 +116,30 @@ static void on_exec(struct tree *tree, const struct lifecycle_event *event)
     announce_pending(tree, process);
 }
 
+/* Of one that was there before we listened it is not known for sure how many threads it has: its own stat
+ * decides, now or in the next pass. */
+static void on_thread_end_of_found(struct tree *tree, struct process *process,
+                                   const struct lifecycle_event *event)
+{
+    process->has_last_status = true;
+    process->last_status = event->exit.wait_status;
+    process->look_again = true;
+    if (process->event_threads > 1) {
+        process->event_threads--;
+        return;
+    }
+    if (process->passes > 0 && !process->announced_exit && member_has_ended(tree, process))
+        announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
+}
+
 static void on_thread_end(struct tree *tree, const struct lifecycle_event *event)
 {
     struct process *process = member_of_event(tree, event);
 
+    if (process && process->was_there && !process->told_of_birth) {
+        on_thread_end_of_found(tree, process, event);
+        return;
+    }
     /* A main thread may leave long before the others: the process ends with its last thread, which takes the
      * exit code with it. Where threads may have begun before we listened, only its own stat can tell. */
     if (!process || !process->told_of_birth || process->event_threads == 0 || --process->event_threads > 0)
@@ -145,8 +168,9 @@ static void on_exit_told(struct tree *tree, const struct lifecycle_event *event)
     process->wait_status = event->exit.wait_status;
     process->has_status = true;
     if (event->exit.has_use) {
+        groups_told(tree, process, event->exit.use.cpu_ns, event->exit.is_whole);
         ended_add(tree, process, event);
-        tree_note_hwm(tree, event->exit.peak_bytes);
+        count_last_use(tree, process, &event->exit.use);
     }
     announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
     if (process->was_reaped)
@@ -156,7 +180,7 @@ static void on_exit_told(struct tree *tree, const struct lifecycle_event *event)
 static void announce_signal(struct tree *tree, struct process *process, const struct deadly_signal *signal)
 {
     const struct event_sender sender = {signal->sender, signal->name[0] ? signal->name : NULL};
-    const struct event event = {
+    struct event event = {
         .type = EVENT_SIGNAL,
         .seen = SEEN_EVENT,
         .wall = tree_wall(tree, signal->stamp_ns),
@@ -169,6 +193,7 @@ static void announce_signal(struct tree *tree, struct process *process, const st
 
     announce_found(tree, process, signal->stamp_ns);
     announce_pending(tree, process);
+    group_label(process, &event);
     if (tree->options.on_event)
         tree->options.on_event(tree->options.context, &event);
 }
@@ -224,7 +249,7 @@ static void on_oom(struct tree *tree, const struct lifecycle_event *told)
         tree->root_oom = true;
     announce_found(tree, process, told->stamp_ns);
     announce_pending(tree, process);
-    const struct event event = {
+    struct event event = {
         .type = EVENT_OOM,
         .seen = SEEN_EVENT,
         .wall = tree_wall(tree, told->stamp_ns),
@@ -232,6 +257,7 @@ static void on_oom(struct tree *tree, const struct lifecycle_event *told)
         .start_time = process->start_time[0] ? process->start_time : NULL,
         .command = process->command,
     };
+    group_label(process, &event);
     if (tree->options.on_event)
         tree->options.on_event(tree->options.context, &event);
 }
@@ -282,7 +308,7 @@ void tree_read_events(struct tree *tree)
      * threads. */
     tree->scan_once = true;
     for (size_t i = 0; i < tree->count; i++)
-        tree->members[i]->told_of_birth = false;
+        tree->members[i]->told_of_birth = tree->members[i]->has_last_status = false;
 }
 
 /* Has the source follow everybody who is a member by now. Returns how many there were, or a negative errno.
@@ -291,13 +317,18 @@ static ssize_t follow_members(struct tree *tree, struct lifecycle *source, size_
 {
     size_t count = tree->count - from;
     pid_t *pids = count ? calloc(count, sizeof(*pids)) : NULL;
+    uint64_t *ids = count ? calloc(count, sizeof(*ids)) : NULL;
+    int code = count && (!pids || !ids) ? -ENOMEM : 0;
 
-    if (count && !pids)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && code == 0; i++)
         pids[i] = tree->members[from + i]->subject.id;
-    int code = count ? lifecycle_follow(source, pids, count) : 0;
+    if (count && code == 0)
+        code = lifecycle_follow(source, pids, count, ids);
+    for (size_t i = 0; i < count && code == 0; i++)
+        if (ids[i] && !tree->members[from + i]->kernel_id)
+            tree->members[from + i]->kernel_id = ids[i];
     free(pids);
+    free(ids);
     return code < 0 ? code : (ssize_t)count;
 }
 

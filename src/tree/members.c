@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "probe/process_clock.h"
 #include "schema/secrets.h"
+#include "tree/groups.h"
 
 struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns)
 {
@@ -83,6 +84,13 @@ struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
     return process;
 }
 
+bool member_is_of_command(const struct tree *tree, const struct process *process,
+                          const struct process *parent)
+{
+    return tree->options.reaps || tree->options.scope == TREE_OF_ROOTS || process->subject.id == tree->root ||
+           (parent && parent->of_command);
+}
+
 /* Its children, asleep or not, have another parent from now on. */
 static void orphan_children(struct tree *tree, const struct process *parent)
 {
@@ -99,6 +107,7 @@ void members_end(struct tree *tree, struct process *process)
     orphan_children(tree, process);
     HASH_DEL(tree->by_pid, process);
     pid_dir_close(&process->dir, &tree->reader);
+    groups_leave(tree, process);
     if (tree->options.on_end)
         tree->options.on_end(tree->options.context, process);
 }
@@ -166,6 +175,7 @@ void announce_pending(struct tree *tree, struct process *process)
         .ppid = process->forker,
         .command = command_of(tree, process),
     };
+    group_label(process, &event);
     tree->options.on_event(tree->options.context, &event);
 }
 
@@ -192,6 +202,14 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
         return;
     process->announced_exit = true;
     tree->exited++;
+    if (!process->has_status && process->has_last_status) {
+        process->wait_status = process->last_status;
+        process->has_status = true;
+    }
+    if (process->was_there && process->subject.id == tree->root && process->has_status) {
+        tree->has_root_status = true;
+        tree->root_status = process->wait_status;
+    }
     int signal =
         process->has_status && WIFSIGNALED(process->wait_status) ? WTERMSIG(process->wait_status) : 0;
     if (signal == SIGKILL)
@@ -220,6 +238,7 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
         .has_status = process->has_status,
         .wait_status = process->wait_status,
     };
+    group_label(process, &event);
     if (signal) {
         event.type = EVENT_KILL;
         event.sender = process->deadly.number ? &sender : NULL;
@@ -242,6 +261,19 @@ static void set_start(const struct tree *tree, struct process *process, uint64_t
     if (!process->was_there && start_ns <= tree->options.start_ns)
         start_ns = tree->options.start_ns + 1;
     members_set_birth(tree, process, start_ns);
+}
+
+struct process *members_add_running(struct tree *tree, const struct tree_root *root)
+{
+    struct process *process = members_find(tree, root->pid);
+
+    if (!process)
+        process = members_add(tree, root->pid, 0);
+    if (!process)
+        return NULL;
+    process->was_there = true;
+    set_start(tree, process, root->start_ticks);
+    return process;
 }
 
 /* A hash of what exec changes; where stat hides the stack (another user's process), the name alone. */
@@ -320,9 +352,6 @@ void member_read_io(struct tree *tree, struct process *process)
         process->has_io = tree->has_io = true;
 }
 
-/* In the mask of ignored signals: the kernel then reaps the children itself, and drops their times. */
-#define SIGCHLD_BIT (UINT64_C(1) << (SIGCHLD - 1))
-
 /* Its CPU clock stands where it stood when its files were read. A pid used again would have another clock; a
  * process that is gone has none. */
 static bool has_not_run(const struct process *process, uint64_t cpu_ns, uint64_t now_ns)
@@ -345,8 +374,7 @@ static void relate(struct tree *tree, struct process *process)
     if (process->has_children && (process->stat.ignored_signals & SIGCHLD_BIT))
         tree->dropped_children = true;
     if (!process->of_command)
-        process->of_command =
-            tree->options.reaps || process->subject.id == tree->root || (parent && parent->of_command);
+        process->of_command = member_is_of_command(tree, process, parent);
 }
 
 int member_take(struct tree *tree, struct process *process, const struct pid_stat *stat, uint64_t cpu_ns,
@@ -358,6 +386,10 @@ int member_take(struct tree *tree, struct process *process, const struct pid_sta
     process->fresh = true;
     if (process->passes == 0 || stat->ppid != process->stat.ppid)
         (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat->ppid);
+    process->inherited_pass = tree->passes;
+    process->inherited_ticks = stat->child_user_ticks + stat->child_system_ticks -
+                               process->stat.child_user_ticks - process->stat.child_system_ticks;
+    process->claimed_ticks = 0;
     process->stat = *stat;
     process->looked_ns = stamp_ns;
     process->look_again = false;
@@ -365,17 +397,49 @@ int member_take(struct tree *tree, struct process *process, const struct pid_sta
     return 0;
 }
 
+/* What it holds now. One that is followed alone is counted without what it inherited. */
+static struct ledger_sum held_by(const struct tree *tree, const struct process *process)
+{
+    struct pid_stat stat = process->stat;
+
+    if (tree->options.alone) {
+        stat.child_user_ticks = stat.child_system_ticks = 0;
+        stat.child_minor_faults = stat.child_major_faults = 0;
+    }
+    return ledger_of_process(&stat, process->cpu_ns, process->has_io ? &process->io : NULL);
+}
+
+void member_count(const struct tree *tree, struct process *process)
+{
+    process->counted = ledger_minus(held_by(tree, process), process->baseline);
+}
+
 /* What follows from it, once the rest is read. */
 static void member_settle(struct tree *tree, struct process *process)
 {
     const struct pid_stat *stat = &process->stat;
 
-    if (process->passes == 0 && process->was_there)
-        process->baseline = ledger_of_process(stat, process->cpu_ns, process->has_io ? &process->io : NULL);
+    if (process->passes == 0 && process->was_there) {
+        process->baseline = held_by(tree, process);
+        process->event_threads = stat->threads;
+    }
     if (tree->options.read_commands && process->image != image_of(stat) && stat->state != 'Z')
         read_command(tree, process);
     if (stat->state == 'Z')
         orphan_children(tree, process);
+}
+
+bool member_has_ended(struct tree *tree, struct process *process)
+{
+    char text[PID_STAT_SIZE];
+    struct pid_stat stat;
+    ssize_t length =
+        pid_dir_read(&process->dir, &tree->reader, PID_FILE_STAT, process->passes > 0, text, sizeof(text));
+
+    if (length < 0)
+        return length == -ESRCH;
+    return pid_stat_parse(text, (size_t)length, &stat) == 0 &&
+           (stat.start_ticks != process->start_ticks || (stat.state == 'Z' && stat.threads <= 1));
 }
 
 /* stat and io of a member, and whether it is still the one we know. */
@@ -419,6 +483,8 @@ static int member_read_files(struct tree *tree, struct process *process)
 
 int member_read(struct tree *tree, struct process *process)
 {
+    const uint64_t image = process->image;
+
     if (process->by_tasks) {
         process->stat_ns = process->looked_ns;
         member_settle(tree, process);
@@ -429,6 +495,10 @@ int member_read(struct tree *tree, struct process *process)
     }
     process->passes++;
     relate(tree, process);
+    if (process->passes == 1)
+        group_inherit(tree, process, members_find(tree, process->stat.ppid), false);
+    if (!process->group && tree->options.on_found && (process->passes == 1 || process->image != image))
+        tree->options.on_found(tree->options.context, process);
     announce_spawn(tree, process, process->stat.ppid, SEEN_SAMPLED, process->subject.born_ns);
     return 0;
 }

@@ -4,7 +4,12 @@
 #ifndef METRON_TREE_MEMBERS_H
 #define METRON_TREE_MEMBERS_H
 
+#include <signal.h>
+
 #include "tree/tree.h"
+
+/* In the mask of ignored signals: the kernel then reaps the children itself, and drops their times. */
+#define SIGCHLD_BIT (UINT64_C(1) << (SIGCHLD - 1))
 
 /* A child of ours that is none of the target's; or a descendant of one, which the kernel told of. */
 struct stranger {
@@ -22,9 +27,18 @@ struct tree {
     uint16_t *incarnations;     /* how often each pid was seen in this run; pages touched on demand */
     struct stranger *strangers; /* none of the target's */
     size_t stranger_count;
+    struct group *groups; /* parts with books of their own */
+    uint64_t next_group;
+    uint64_t
+        *passed_over; /* a bit per pid: looked at, and nobody (threads of the kernel, others' processes) */
+    unsigned scans;
     size_t pid_max;
     uint64_t next_serial;
     pid_t self, root;
+    size_t found;                  /* members that were there when we began */
+    bool ended_unread;             /* nobody inherits from one that ended, and its last use is not known */
+    bool has_root_status;          /* how the only root ended, */
+    int root_status;               /* where the kernel told */
     struct lifecycle *source;      /* what the kernel tells; NULL: nothing */
     bool told_from_start;          /* there was one before the command began */
     uint64_t events_lost;          /* by sources before this one */
@@ -108,14 +122,34 @@ void forget_descendant(struct tree *tree, pid_t pid);
 /* It has ended, and its pid may be anybody's: true if it was one. */
 bool forget_stranger(struct tree *tree, pid_t pid);
 
+/* Adds one that runs already. NULL for want of memory. */
+struct process *members_add_running(struct tree *tree, const struct tree_root *root);
+/* It is one of the target's processes, not just a member of the command's session. */
+bool member_is_of_command(const struct tree *tree, const struct process *process,
+                          const struct process *parent);
+/* What the ledger holds of it, as it was last read. */
+void member_count(const struct tree *tree, struct process *process);
+/* It is gone: what it had used is its heir's, or stays in the books (ended.c). Once for each. */
+void settle_unreaped(struct tree *tree, struct process *process);
+/* The kernel told what it had used itself when it ended: it is counted to the last (ended.c). */
+void count_last_use(struct tree *tree, struct process *process, const struct lifecycle_use *use);
+
 /* Finds members that are not known yet: children of `process`, of ourselves, of everybody (a scan). */
 void discover_children(struct tree *tree, struct process *process);
 void discover_orphans(struct tree *tree);
 void discover_by_scan(struct tree *tree);
+/* TREE_OF_MACHINE: gets ready; whether it is time for a scan although events tell; whether this process is
+ * one to watch, taken in if it is (else NULL). */
+void discover_prepare(struct tree *tree);
+bool discover_is_due(const struct tree *tree);
+struct process *discover_one(struct tree *tree, pid_t pid);
 
 /* Reads stat (and clock) of a member and settles its identity. 0; -ESRCH: it has gone; another negative
  * errno: it could not be read this time. */
 int member_read(struct tree *tree, struct process *process);
+
+/* Looks at its stat alone: it is a zombie, or gone. */
+bool member_has_ended(struct tree *tree, struct process *process);
 
 /* Its I/O counters; the file stays open, if it may. */
 void member_read_io(struct tree *tree, struct process *process);

@@ -105,10 +105,10 @@ static void take_files(struct tree *tree, struct process *process, const struct 
                                       task->io.syscw, task->io.read_bytes, task->io.write_bytes};
         process->has_io = tree->has_io = true;
     }
-    files->has_rss = files->has_hwm = task->vsize_bytes > 0;
+    files->has_rss = task->vsize_bytes > 0;
     files->rss_bytes = task->rss_bytes;
     files->hwm_bytes = task->hwm_bytes;
-    tree_note_hwm(tree, task->hwm_bytes);
+    files->has_hwm = files->has_rss && tree_note_hwm(tree, process, task->hwm_bytes);
     files->has_switches = true;
     files->voluntary_switches = task->voluntary_switches;
     files->involuntary_switches = task->involuntary_switches;
@@ -182,6 +182,12 @@ static void take_tasks(struct tree *tree, const struct wire_task *tasks, size_t 
     }
 }
 
+/* A machine's books are kept of its jobs alone: what others inherit counts nowhere. */
+static bool is_in_books(const struct tree *tree, const struct process *process)
+{
+    return tree->options.scope != TREE_OF_MACHINE || process->group;
+}
+
 /* The ledger wants parents before their children: a child that was read first, and then ended and was waited
  * for, would be counted twice. Pids mostly grow from parent to child; where they do not, and the child is
  * gone by now, it is left out. So is the child of one whose files have yet to be read. */
@@ -192,8 +198,10 @@ static void leave_out_inherited(struct tree *tree)
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];
         const struct process *parent = process->by_tasks ? members_find(tree, process->stat.ppid) : NULL;
-        if (parent && (!parent->by_tasks || (parent->task_order > process->task_order &&
-                                             process_clock_read(process->subject.id, &cpu_ns) < 0)))
+        if (!parent || !is_in_books(tree, parent))
+            continue;
+        if (!parent->by_tasks || (parent->task_order > process->task_order &&
+                                  process_clock_read(process->subject.id, &cpu_ns) < 0))
             process->by_tasks = false;
     }
 }

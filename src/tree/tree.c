@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "probe/own_io.h"
+#include "tree/groups.h"
 #include "tree/members.h"
 
 /* Linux' own upper bound on pids (PID_MAX_LIMIT): a count for each is virtual until a pid is seen. */
@@ -23,7 +24,23 @@ static void tree_choose_method(struct tree *tree)
     else
         /* A session's orphans leave our sight (their new parent is not ours): only a scan finds them again.
          */
-        tree->method = tree->reader.has_children_files && !tree->options.session ? TREE_LISTINGS : TREE_SCAN;
+        tree->method = tree->reader.has_children_files && tree->options.scope != TREE_OF_SESSION &&
+                               tree->options.scope != TREE_OF_MACHINE
+                           ? TREE_LISTINGS
+                           : TREE_SCAN;
+}
+
+/* Everybody who belongs to the target by now, with the source telling of them. Nobody is missed: who is born
+ * meanwhile is told of, or found by the next pass. */
+static int follow_found(struct tree *tree)
+{
+    for (size_t i = 0; i < tree->options.root_count; i++)
+        if (!members_add_running(tree, &tree->options.roots[i]))
+            return -ENOMEM;
+    if (tree->options.root_count == 1)
+        tree->root = tree->options.roots[0].pid;
+    discover_by_scan(tree);
+    return tree->source ? follow_all(tree, tree->source, 0, discover_by_scan) : 0;
 }
 
 struct tree *tree_new(const struct tree_options *options, struct metron_error *error)
@@ -43,6 +60,8 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (tree->incarnations == MAP_FAILED)
         tree->incarnations = NULL;
+    if (options->scope == TREE_OF_MACHINE)
+        discover_prepare(tree);
     int code = pid_reader_init(&tree->reader, options->proc_root, options->facts, options->kept_descriptors);
     if (!tree->incarnations || code < 0) {
         code = code < 0 ? code : -ENOMEM;
@@ -55,15 +74,17 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
     tree_choose_method(tree);
     if (options->reaps)
         discover_strangers(tree);
-    if (options->session) {
-        discover_by_scan(tree);
-        code = tree->source ? follow_all(tree, tree->source, 0, discover_by_scan) : 0;
+    if (options->scope != TREE_OF_COMMAND) {
+        code = follow_found(tree);
         if (code < 0) {
-            (void)error_set(error, code, "the session cannot be followed: %s", strerror(-code));
+            (void)error_set(error, code, "the %s cannot be followed: %s",
+                            options->scope == TREE_OF_SESSION ? "session" : "processes", strerror(-code));
             tree_free(tree);
             return NULL;
         }
     }
+    tree->options.roots = NULL;
+    tree->found = tree->count;
     for (size_t i = 0; i < tree->count; i++) {
         tree->members[i]->was_there = true;
         tree->members[i]->announced_spawn = true; /* it began before, and not here */
@@ -76,6 +97,9 @@ void tree_free(struct tree *tree)
     if (!tree)
         return;
     members_free(tree);
+    groups_free(tree);
+    if (tree->passed_over)
+        (void)munmap(tree->passed_over, PID_LIMIT / 8);
     if (tree->incarnations)
         (void)munmap(tree->incarnations, PID_LIMIT * sizeof(*tree->incarnations));
     free(tree->strangers);
@@ -104,13 +128,6 @@ bool process_is_zombie(const struct process *process)
     return process->stat.state == 'Z' && process->stat.threads <= 1;
 }
 
-/* The books of a member that nobody reaps for us: kept if no other member inherits them. */
-static void settle_unreaped(struct tree *tree, const struct process *process)
-{
-    if (!tree->options.reaps && !process->has_heir)
-        ledger_add(&tree->ledger.gone, process->counted);
-}
-
 /* The kernel tells of an end when the process leaves its CPU for the last time: on a busy machine that may be
  * long after somebody has waited for it. */
 static bool word_may_come(struct process *process)
@@ -128,15 +145,12 @@ static void refresh_gone(struct tree *tree, struct process *process)
     tree_read_events(tree);
     if (process->ended)
         return;
+    settle_unreaped(tree, process);
     if (tree->method == TREE_BPF && process->announced_spawn && !process->announced_exit &&
         word_may_come(process)) {
-        /* What it had used is its parent's by now, or nobody's. */
-        if (!tree->options.reaps && !process->has_heir)
-            ledger_add(&tree->ledger.live, process->counted);
+        groups_count_missing(tree, process);
         return;
     }
-    if (process->passes > 0)
-        settle_unreaped(tree, process);
     /* One that was only ever a number in a listing leaves as it came, unannounced. */
     if (process->announced_spawn)
         announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
@@ -166,14 +180,17 @@ static void refresh_member(struct tree *tree, struct process *process)
     announce_pending(tree, process);
     /* Unreadable this time: the ledger keeps what it held of it. */
     if (code == 0)
-        process->counted = ledger_minus(
-            ledger_of_process(&process->stat, process->cpu_ns, process->has_io ? &process->io : NULL),
-            process->baseline);
+        member_count(tree, process);
     ledger_add(&tree->ledger.live, process->counted);
-    if (process_is_zombie(process))
-        tree->zombies++;
-    else
+    groups_count(tree, process);
+    if (!process_is_zombie(process)) {
         tree->living++;
+        return;
+    }
+    tree->zombies++;
+    /* Its threads were told to have ended; that it was the last of them is seen only now. */
+    if (process->has_last_status)
+        announce_exit(tree, process, SEEN_EVENT, clock_monotonic_ns());
 }
 
 void tree_refresh(struct tree *tree)
@@ -181,10 +198,11 @@ void tree_refresh(struct tree *tree)
     tree->suspended_ns = clock_suspended_ns();
     tree_read_events(tree);
     bool list = tree->method == TREE_LISTINGS;
-    bool scan = tree->method == TREE_SCAN || tree->scan_once;
+    bool scan = tree->method == TREE_SCAN || tree->scan_once || discover_is_due(tree);
     tree->scan_once = false;
     tree->living = tree->zombies = 0;
     tree->ledger.live = (struct ledger_sum){0};
+    groups_begin_pass(tree);
     tasks_read(tree);
     /* The list grows while it is walked: children come after their parents, and are read after them. */
     for (size_t i = 0;; i++) {
@@ -207,6 +225,7 @@ void tree_refresh(struct tree *tree)
             discover_children(tree, process);
     }
     ledger_publish(&tree->ledger);
+    groups_publish(tree);
     members_sweep(tree);
 }
 
@@ -337,6 +356,32 @@ unsigned tree_signal(struct tree *tree, int signal)
     return reached;
 }
 
+struct process *tree_find(const struct tree *tree, pid_t pid)
+{
+    return members_find(tree, pid);
+}
+
+struct process *tree_take_in(struct tree *tree, pid_t pid)
+{
+    tree_read_events(tree);
+    struct process *process = members_find(tree, pid);
+    bool is_new = !process;
+    size_t from = tree->count;
+    if (is_new && !(process = discover_one(tree, pid)))
+        return NULL;
+    if (is_new && tree->method == TREE_BPF)
+        (void)follow_all(tree, tree->source, from, discover_by_scan);
+    process->by_tasks = false; /* as it is now, not as the latest pass saw it */
+    if (member_read(tree, process) == 0)
+        return process;
+    /* One that was known leaves with the next pass, which tells of its end. */
+    if (is_new) {
+        members_end(tree, process);
+        members_sweep(tree);
+    }
+    return NULL;
+}
+
 size_t tree_count(const struct tree *tree)
 {
     return tree->count;
@@ -362,9 +407,26 @@ const struct ledger *tree_ledger(const struct tree *tree)
     return &tree->ledger;
 }
 
-void tree_note_hwm(struct tree *tree, uint64_t bytes)
+bool tree_note_hwm(struct tree *tree, struct process *process, uint64_t bytes)
 {
+    if (!bytes) /* before Linux 6.16 it is gone when the process ends */
+        return false;
+    /* The mark only grows, and is another one after exec: one that differs from the first was set since. */
+    if (process->was_there && !process->hwm_is_ours) {
+        process->hwm_is_ours = process->hwm_before && bytes != process->hwm_before;
+        if (!process->hwm_before)
+            process->hwm_before = bytes;
+        if (!process->hwm_is_ours)
+            return false;
+    }
     if (bytes > tree->ledger.hwm_bytes)
+        tree->ledger.hwm_bytes = bytes;
+    return true;
+}
+
+void tree_note_resident(struct tree *tree, const struct process *process, uint64_t bytes)
+{
+    if (process->was_there && process->hwm_before && !process->hwm_is_ours && bytes > tree->ledger.hwm_bytes)
         tree->ledger.hwm_bytes = bytes;
 }
 
@@ -391,15 +453,27 @@ void tree_settle(struct tree *tree)
         }
         announce_pending(tree, process);
         announce_spared(tree, process);
+        /* Nobody will reap it while we look: that it has ended is said now. */
+        if (tree->options.scope == TREE_OF_ROOTS && process_is_zombie(process))
+            announce_exit(tree, process, SEEN_SAMPLED, clock_monotonic_ns());
     }
     members_sweep(tree);
 }
 
+/* Nobody could end unseen: each was told of, and what those had used that nobody inherits is known. */
+static bool books_are_whole(const struct tree *tree)
+{
+    if (tree->options.reaps)
+        return true;
+    return tree->options.scope == TREE_OF_ROOTS && !tree->ended_unread &&
+           (tree->options.alone || (tree->told_from_start && tree_events_lost(tree) == 0));
+}
+
 const char *tree_cpu_missing(struct tree *tree)
 {
-    if (!tree->options.reaps)
+    if (!books_are_whole(tree))
         return "not conserved: what ended unseen and was not inherited is missing";
-    if (tree->dropped_children)
+    if (tree->dropped_children && tree->options.reaps)
         return "not conserved: a process ignored SIGCHLD, and the kernel drops the CPU of its children";
     if (tree->ledger.dropped_cpu_seconds > 0) {
         (void)snprintf(
@@ -434,7 +508,7 @@ uint64_t tree_events_lost(const struct tree *tree)
 
 bool tree_counts_all(const struct tree *tree)
 {
-    return tree->told_from_start && tree_events_lost(tree) == 0 && !tree->options.session;
+    return tree->told_from_start && tree_events_lost(tree) == 0 && tree->options.scope != TREE_OF_SESSION;
 }
 
 enum tree_method tree_method(const struct tree *tree)
@@ -442,9 +516,29 @@ enum tree_method tree_method(const struct tree *tree)
     return tree->method;
 }
 
+const char *tree_method_name(enum tree_method method)
+{
+    static const char *const names[] = {[TREE_BPF] = "bpf",
+                                        [TREE_CONNECTOR] = "connector",
+                                        [TREE_LISTINGS] = "listings",
+                                        [TREE_SCAN] = "scan"};
+    return names[method];
+}
+
 const char *tree_method_reason(const struct tree *tree)
 {
     return tree->source ? NULL : tree->options.why_no_source;
+}
+
+size_t tree_found(const struct tree *tree)
+{
+    return tree->found;
+}
+
+bool tree_root_status(const struct tree *tree, int *wait_status)
+{
+    *wait_status = tree->root_status;
+    return tree->has_root_status;
 }
 
 bool tree_root_was_oom_killed(const struct tree *tree)

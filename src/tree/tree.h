@@ -6,7 +6,8 @@
  * from
  *  - the process connector, where it answers: every fork, exec and exit as it happens, nothing is listed;
  *  - else the children files of every member, and our own children (orphans that we adopted), at every pass;
- *  - a scan of /proc: for a session, after lost events, and where the kernel has no children files.
+ *  - a scan of /proc: for a session, once for processes that run already, after lost events, and where the
+ *    kernel has no children files.
  * A child absent from a listing is not dead: only its own stat decides. Whether the target has ended is
  * decided here and nowhere else. A process that vanishes or cannot be read costs its own reading and nothing
  * more.
@@ -37,8 +38,11 @@
 #include "probe/pid/dir.h"
 #include "probe/pid/stat.h"
 #include "schema/event.h"
+#include "schema/snapshot.h"
 #include "schema/subject.h"
 #include "tree/ledger.h"
+
+struct group;
 
 /* What a collector read of a process, kept for as long as the process does not run. */
 struct process_files {
@@ -63,6 +67,16 @@ struct process {
     bool has_heir;              /* its parent is a member and inherits its times, as of the last pass */
     struct ledger_sum baseline; /* what it had used before we began to follow; zero for those born since */
     struct ledger_sum counted;  /* what the ledger holds of it now */
+    bool is_settled;            /* it is gone, and the books are closed over it: */
+    bool was_inherited;         /* another member has what it used */
+    uint64_t inherited_pass;    /* the pass in which its stat was last read, and what it had */
+    uint64_t inherited_ticks;   /* inherited since the pass before, */
+    uint64_t claimed_ticks;     /* of which so much is known from whom */
+    pid_t heir_above;           /* who inherited from its parent, found to be gone */
+    uint64_t heir_above_pass;   /* in this pass */
+    bool has_last_use;          /* the kernel told what it had used when it ended: nothing of it is missing */
+    uint64_t hwm_before;        /* was there: its high-water mark at the first look; 0: not looked yet */
+    bool hwm_is_ours;           /* it is another one by now: the peak is of our time */
     uint64_t image;             /* changes at exec: what the command line was read for */
     char *command;              /* masked, one line; owned; NULL if not read */
     unsigned passes;            /* in how many passes it was read */
@@ -76,14 +90,16 @@ struct process {
     bool fresh;             /* it was read in the latest pass: what is said above is of now */
     bool told_of_birth;     /* by the connector: then event_threads counts all its threads */
     unsigned event_threads; /* threads begun and not ended, as the connector told */
-    uint64_t kernel_id;     /* of its system calls; 0: none */
-    bool command_is_told;   /* by the kernel, of the program it has: no need to read it */
-    bool was_reaped;        /* waited for: only the kernel's word on its end is still to come */
-    uint64_t missing_ns;    /* monotonic: it is gone since, and its end was not told; 0: it is there */
-    bool by_tasks;          /* the latest pass read it in one go with the others (tree/tasks.c), */
-    size_t task_order;      /* in this place, */
-    size_t task_slot;       /* its threads added up in that one; both from 1 */
-    bool spawn_is_pending;  /* its birth is said once its command line is known: */
+    bool has_last_status;   /* of one whose birth was not told: how the latest of its threads ended */
+    int last_status;
+    uint64_t kernel_id;    /* of its system calls; 0: none */
+    bool command_is_told;  /* by the kernel, of the program it has: no need to read it */
+    bool was_reaped;       /* waited for: only the kernel's word on its end is still to come */
+    uint64_t missing_ns;   /* monotonic: it is gone since, and its end was not told; 0: it is there */
+    bool by_tasks;         /* the latest pass read it in one go with the others (tree/tasks.c), */
+    size_t task_order;     /* in this place, */
+    size_t task_slot;      /* its threads added up in that one; both from 1 */
+    bool spawn_is_pending; /* its birth is said once its command line is known: */
     enum event_seen spawn_seen;
     pid_t forker;
     uint64_t forked_ns;
@@ -96,6 +112,16 @@ struct process {
         char name[16];
         bool was_said; /* as a signal that did not end it, since it was blocked */
     } deadly;
+    struct group *group; /* the part of the target that it is in (tree/groups.h); NULL: none */
+    enum membership membership;
+    uint64_t names_no_job;            /* for daemon/jobs: the image whose variables were looked at in vain */
+    struct ledger_sum group_baseline; /* what it had used before it joined, */
+    uint64_t group_baseline_ns;       /* and that of its own CPU clock */
+    uint64_t joined_ns;               /* monotonic, when it joined */
+    uint64_t group_own_ns;            /* what the groups' own_cpu_ns holds of it, */
+    uint64_t group_own_pass;          /* as of this pass */
+    const struct group *heir_group;   /* settled: from this one on upwards somebody inherits what it used */
+    bool adopting;                    /* for one walk: it joins, and so do its children */
     bool of_command; /* the command or a descendant of it, not just a member of its session */
     bool ended;      /* gone: leaves at the end of the pass */
     bool announced_spawn, announced_exit;
@@ -103,6 +129,20 @@ struct process {
     bool has_status;
     UT_hash_handle hh; /* by subject.id, while it lives */
     struct process *next_free;
+};
+
+/* Who belongs to the target. */
+enum tree_scope {
+    TREE_OF_COMMAND, /* a command that is started (tree_add_root) and its descendants */
+    TREE_OF_SESSION, /* everybody in a session, a command among them */
+    TREE_OF_ROOTS,   /* processes that run already, with or without their descendants */
+    TREE_OF_MACHINE, /* everybody of a user, or of the machine; threads of the kernel are nobody */
+};
+
+/* A process that runs already; the pid alone may be another's by now. */
+struct tree_root {
+    pid_t pid;
+    uint64_t start_ticks; /* field 22 of its stat */
 };
 
 #define TREE_LOOK_AGAIN_NS (5 * NS_PER_SECOND)
@@ -135,16 +175,23 @@ struct tree_options {
     const struct kernel_facts *facts; /* of that root; borrowed while the tree is made */
     int kept_descriptors;             /* how many files may stay open */
     uint64_t start_ns;                /* members born before it have a baseline */
-    bool reaps;                       /* we are their sub-reaper */
-    pid_t session;                    /* follow this session as well; 0: none */
-    struct lifecycle *source;         /* what the kernel tells; NULL: it is not asked. Borrowed */
-    const char *why_no_source;        /* text that outlives the tree; NULL with a source */
-    bool read_clock;                  /* CPU clocks are wanted */
-    bool read_io;                     /* I/O counters are wanted */
-    bool read_commands;               /* command lines are wanted */
+    enum tree_scope scope;
+    bool reaps;                    /* we are their sub-reaper */
+    pid_t session;                 /* of TREE_OF_SESSION */
+    const struct tree_root *roots; /* of TREE_OF_ROOTS; borrowed while the tree is made */
+    size_t root_count;
+    bool all_users; /* TREE_OF_MACHINE: not only ours */
+    bool alone;     /* TREE_OF_ROOTS: without their descendants, and without what those leave to them */
+    struct lifecycle *source;  /* what the kernel tells; NULL: it is not asked. Borrowed */
+    const char *why_no_source; /* text that outlives the tree; NULL with a source */
+    bool read_clock;           /* CPU clocks are wanted */
+    bool read_io;              /* I/O counters are wanted */
+    bool read_commands;        /* command lines are wanted */
     bool mask_secrets;
     void (*on_event)(void *context, const struct event *event);   /* may be NULL */
     void (*on_end)(void *context, const struct process *process); /* a member leaves; may be NULL */
+    /* It was read for the first time, or has another program since, and is in no group: may be NULL. */
+    void (*on_found)(void *context, struct process *process);
     void *context;
 };
 
@@ -184,6 +231,9 @@ void tree_unignore(struct tree *tree, pid_t pid);
 /* Whether this process had children before the command: they are nobody's business here. */
 bool tree_has_strangers(const struct tree *tree);
 
+struct process *tree_find(const struct tree *tree, pid_t pid); /* the living member; NULL: none */
+/* TREE_OF_MACHINE: the same, and looks for it if it is too young to be known. */
+struct process *tree_take_in(struct tree *tree, pid_t pid);
 size_t tree_count(const struct tree *tree); /* members, zombies included, as of the last pass */
 struct process *tree_process(const struct tree *tree, size_t index);
 /* Ended and not waited for. A process whose main thread alone has left shows as Z too, but lives on. */
@@ -191,7 +241,11 @@ bool process_is_zombie(const struct process *process);
 unsigned tree_living(const struct tree *tree); /* members that are not zombies, as of the last pass */
 unsigned tree_zombies(const struct tree *tree);
 const struct ledger *tree_ledger(const struct tree *tree);
-void tree_note_hwm(struct tree *tree, uint64_t bytes); /* a high-water mark was read */
+/* The high-water mark of a process was read. False: it may be from before we began to follow, and says
+ * nothing. */
+bool tree_note_hwm(struct tree *tree, struct process *process, uint64_t bytes);
+/* What it holds now was read: of one whose high-water mark says nothing, that is what is known. */
+void tree_note_resident(struct tree *tree, const struct process *process, uint64_t bytes);
 bool tree_io_missed(const struct tree *tree); /* what somebody that ended had read and written is not known */
 bool tree_has_io(const struct tree *tree);    /* I/O counters of somebody were read */
 /* The last pass has been made: what is missing in the ledger now is lost. */
@@ -211,8 +265,12 @@ uint64_t tree_killed(const struct tree *tree);      /* of those, known to have d
 uint64_t tree_events_lost(const struct tree *tree); /* that the kernel had no room for */
 bool tree_counts_all(const struct tree *tree);      /* every spawn and exit was told, none lost */
 enum tree_method tree_method(const struct tree *tree);
+const char *tree_method_name(enum tree_method method);   /* "bpf", "connector", "listings", "scan" */
 const char *tree_method_reason(const struct tree *tree); /* why the kernel does not tell; NULL if it does */
+size_t tree_found(const struct tree *tree);              /* how many ran already when we began */
 bool tree_root_was_oom_killed(const struct tree *tree);  /* the kernel told so */
+/* TREE_OF_ROOTS with one root: how it ended. False: it lives, or the kernel did not tell. */
+bool tree_root_status(const struct tree *tree, int *wait_status);
 /* Who sent the signal that ended the command; NULL: not told. Its name is borrowed from the tree. */
 const struct event_sender *tree_root_killer(const struct tree *tree);
 struct pid_reader *tree_reader(struct tree *tree); /* the shared reader, for collectors */

@@ -158,21 +158,28 @@ bool bpf_programs_work(const struct bpf_programs *programs)
     return fd >= 0;
 }
 
-int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count)
+/* One entry of the list of those to be followed: written, read (the kernel fills in `id`), taken out. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
+static long seed_call(struct bpf_programs *programs, enum bpf_cmd what, pid_t pid, uint64_t *id)
 {
+    uint32_t key = (uint32_t)pid;
     union bpf_attr attributes;
+
+    (void)memset(&attributes, 0, sizeof(attributes));
+    attributes.map_fd = (uint32_t)programs->parts[HANDOVER_SEEDS];
+    attributes.key = (uintptr_t)&key;
+    attributes.value = (uintptr_t)id;
+    return bpf_call(what, &attributes);
+}
+
+int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count, uint64_t *ids)
+{
     char nothing[1];
     ssize_t length;
 
     for (size_t i = 0; i < count; i++) {
-        uint32_t key = (uint32_t)pids[i];
-        uint8_t value = 1;
-
-        (void)memset(&attributes, 0, sizeof(attributes));
-        attributes.map_fd = (uint32_t)programs->parts[HANDOVER_SEEDS];
-        attributes.key = (uintptr_t)&key;
-        attributes.value = (uintptr_t)&value;
-        long code = bpf_call(BPF_MAP_UPDATE_ELEM, &attributes);
+        uint64_t none = 0;
+        long code = seed_call(programs, BPF_MAP_UPDATE_ELEM, pids[i], &none);
         if (code < 0)
             return (int)code;
     }
@@ -185,12 +192,10 @@ int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t
     int code = length < 0 ? -errno : 0;
     (void)close(fd);
     for (size_t i = 0; i < count; i++) {
-        uint32_t key = (uint32_t)pids[i];
-
-        (void)memset(&attributes, 0, sizeof(attributes));
-        attributes.map_fd = (uint32_t)programs->parts[HANDOVER_SEEDS];
-        attributes.key = (uintptr_t)&key;
-        (void)bpf_call(BPF_MAP_DELETE_ELEM, &attributes);
+        uint64_t id = 0;
+        if (ids)
+            ids[i] = seed_call(programs, BPF_MAP_LOOKUP_ELEM, pids[i], &id) < 0 ? 0 : id;
+        (void)seed_call(programs, BPF_MAP_DELETE_ELEM, pids[i], NULL);
     }
     return code;
 }

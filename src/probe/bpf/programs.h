@@ -60,7 +60,9 @@ void bpf_programs_read_events(struct bpf_programs *programs, lifecycle_visit *vi
 uint64_t bpf_programs_lost(const struct bpf_programs *programs);
 /* CPU that they took inside the target's processes, in seconds, as far as they count it themselves. */
 double bpf_programs_cpu_seconds(const struct bpf_programs *programs);
-int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count);
+/* Follows processes that live already, and whatever they start; their ids come back, 0 where there is none
+ * (`ids` may be NULL). 0 or a negative errno. */
+int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count, uint64_t *ids);
 
 /* Reads all followed processes (or all of the machine's) in one go; the tasks, borrowed until the next call:
  * a first thread and the other threads of its process in any order. Returns how many, or a negative errno. */

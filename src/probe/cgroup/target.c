@@ -199,10 +199,15 @@ int cgroup_target_open(struct cgroup_target *target, struct cgroup_place *place,
         target->leaves[i] = CGROUP_LEAF_NONE;
         found = found || target->place.spots[i].version != 0;
     }
-    if (breakage_has("cgroup") || mode == CGROUP_MODE_OFF) {
+    target->is_running = mode == CGROUP_MODE_RUNNING || mode == CGROUP_MODE_SEVERAL;
+    if (mode == CGROUP_MODE_SEVERAL) {
+        target->why_not_own = "the processes are in different groups";
+    } else if (breakage_has("cgroup") || mode == CGROUP_MODE_OFF) {
         target->why_not_own = mode == CGROUP_MODE_OFF ? "switched off" : "cgroup files cannot be read";
-    } else if (mode == CGROUP_MODE_INHERITED) {
-        target->why_not_own = "not wanted (--cgroup inherited)";
+    } else if (mode == CGROUP_MODE_INHERITED || mode == CGROUP_MODE_RUNNING) {
+        target->why_not_own = mode == CGROUP_MODE_INHERITED
+                                  ? "not wanted (--cgroup inherited)"
+                                  : "processes that run already stay in the group they are in";
         target->scope = found ? CGROUP_SCOPE_INHERITED : CGROUP_SCOPE_NONE;
     } else if (make_leaves(target)) {
         target->scope = CGROUP_SCOPE_OWN;
@@ -242,7 +247,8 @@ const char *cgroup_target_folder(const struct cgroup_target *target, enum cgroup
     } else if (!spot->version) {
         *reason = spot->reason;
     } else if (spot->is_root && controller != CGROUP_CPU) {
-        *reason = "metron was started in the root group, which holds the whole machine";
+        *reason = target->is_running ? "the processes are in the root group, which holds the whole machine"
+                                     : "metron was started in the root group, which holds the whole machine";
     }
     return *reason ? NULL : spot->folder;
 }

@@ -1,6 +1,6 @@
 /*
  * The control group of a target: a leaf made for it alone (own), or the one metron was started in
- * (inherited).
+ * (inherited), or, of a target that runs already, the one that it is in (inherited as well).
  *
  * An own leaf is a child of the group metron is in, so that every limit above still binds. On a v1 or hybrid
  * host it is a child in each hierarchy that counts something without changing how the target runs: memory,
@@ -24,12 +24,20 @@
 #include "probe/cgroup/leaf.h"
 #include "probe/cgroup/place.h"
 
-enum cgroup_mode { CGROUP_MODE_AUTO, CGROUP_MODE_OWN, CGROUP_MODE_INHERITED, CGROUP_MODE_OFF };
+enum cgroup_mode {
+    CGROUP_MODE_AUTO,
+    CGROUP_MODE_OWN,
+    CGROUP_MODE_INHERITED,
+    CGROUP_MODE_OFF,
+    CGROUP_MODE_RUNNING, /* the target runs already: the group it is in, and nobody is moved */
+    CGROUP_MODE_SEVERAL, /* it does, but in more than one group: none of them */
+};
 enum cgroup_scope { CGROUP_SCOPE_NONE, CGROUP_SCOPE_INHERITED, CGROUP_SCOPE_OWN };
 
 struct cgroup_target {
     enum cgroup_scope scope;
-    struct cgroup_place place; /* where metron was started */
+    struct cgroup_place place; /* where metron was started, or where the target runs already */
+    bool is_running;           /* it is the latter */
     struct cgroup_leaf leaves[CGROUP_CONTROLLER_COUNT];
     const char *reasons[CGROUP_CONTROLLER_COUNT]; /* own: why a controller has no leaf; static */
     const char *why_not_own;                      /* NULL where it is own; static */

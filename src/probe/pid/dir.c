@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -401,4 +402,13 @@ int pid_dir_children(struct pid_dir *dir, struct pid_reader *reader, uint32_t th
     }
     scratch_return(reader, &scratch);
     return visits;
+}
+
+uid_t pid_dir_owner(const struct pid_reader *reader, pid_t pid)
+{
+    char path[16];
+    struct stat found;
+
+    (void)snprintf(path, sizeof(path), "%d", (int)pid);
+    return fstatat(reader->root_fd, path, &found, 0) == 0 ? found.st_uid : (uid_t)-1;
 }

@@ -43,6 +43,10 @@ void pid_dir_init(struct pid_dir *dir, pid_t pid);
 /* Closes what was kept and gives it back to the budget. May be called twice. */
 void pid_dir_close(struct pid_dir *dir, struct pid_reader *reader);
 
+/* Whom its folder belongs to: its effective user, or root if it hides (setuid, not dumpable). (uid_t)-1:
+ * gone. */
+uid_t pid_dir_owner(const struct pid_reader *reader, pid_t pid);
+
 /* One read of a file from its beginning. Returns the length, `capacity` if there may be more; no NUL is
  * added. */
 ssize_t pid_dir_read(struct pid_dir *dir, struct pid_reader *reader, enum pid_file which, bool keep,

@@ -40,7 +40,7 @@ static bool line_number(const char *at, const char *line_end, uint64_t *value)
     while (at < line_end && (*at == ' ' || *at == '\t'))
         at++;
     at = digits_read(at, line_end, value);
-    return at != NULL && (at == line_end || *at == ' ');
+    return at != NULL && (at == line_end || *at == ' ' || *at == '\t');
 }
 
 /* Whether the line begins with `key`, a literal. */
@@ -84,6 +84,32 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out)
         }
     }
     out->has_switches = has_voluntary && has_involuntary;
+    return 0;
+}
+
+int pid_identity_parse(const char *text, size_t length, struct pid_identity *out)
+{
+    const char *line = text, *end = text + length, *line_end;
+    uint64_t leader = 0, uid = UINT64_MAX;
+
+    *out = (struct pid_identity){0};
+    if (length < 5 || memcmp(text, "Name:", 5) != 0)
+        return -EBADMSG;
+    for (; line < end; line = line_end + 1) {
+        line_end = memchr(line, '\n', (size_t)(end - line));
+        if (line_end == NULL)
+            break;
+        if (LINE_IS(line, line_end, "Tgid:"))
+            (void)line_number(line + 5, line_end, &leader);
+        else if (LINE_IS(line, line_end, "Uid:"))
+            (void)line_number(line + 4, line_end, &uid);
+        else if (LINE_IS(line, line_end, "VmSize:"))
+            out->has_memory = true;
+    }
+    if (leader == 0 || leader > INT32_MAX || uid > UINT32_MAX)
+        return -EBADMSG;
+    out->leader = (pid_t)leader;
+    out->uid = (uid_t)uid;
     return 0;
 }
 

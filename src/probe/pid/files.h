@@ -30,6 +30,15 @@ struct pid_status {
 };
 int pid_status_parse(const char *text, size_t length, struct pid_status *out);
 
+/* From status too: which process this is a thread of, and whose. */
+struct pid_identity {
+    pid_t leader;    /* "Tgid:\t4711" */
+    uid_t uid;       /* "Uid:\t1000\t1000\t1000\t1000": the first, the real one */
+    bool has_memory; /* it has a line VmSize: neither a zombie nor a thread of the kernel */
+};
+/* 0, or -EBADMSG if it is not such a file, or cut off before these lines. */
+int pid_identity_parse(const char *text, size_t length, struct pid_identity *out);
+
 /* Bytes and calls. `read_bytes` and `write_bytes` are those that reached storage (or will: a write counts
  * when a page is dirtied); `rchar` and `wchar` those that passed through read and write, cache and pipes
  * included. */

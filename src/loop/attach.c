@@ -1,0 +1,167 @@
+#include "loop/attach.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "loop/run_state.h"
+#include "tree/tree.h"
+
+/* More roots than these have their ends noticed at the next sample. */
+#define ROOTS_WATCHED 64
+
+/* A pidfd for each root: readable when that process has ended, whoever has its pid by then. */
+struct attach_watch {
+    uv_poll_t polls[ROOTS_WATCHED];
+    int fds[ROOTS_WATCHED];
+    size_t count;
+};
+
+static void finish(struct run *run, const char *ended_by)
+{
+    if (run->phase != RUN_RUNNING)
+        return;
+    run->info.attached.ended_by = ended_by;
+    (void)uv_timer_stop(&run->end_timer);
+    run_end_now(run);
+    run_finish(run);
+    uv_stop(&run->loop);
+}
+
+/* A pass has been made: is anybody left? */
+static void look_for_end(struct run *run)
+{
+    if (tree_living(run->tree) == 0)
+        finish(run, "target");
+}
+
+static void on_root_end(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+
+    (void)status;
+    (void)events;
+    (void)uv_poll_stop(poll);
+    if (run->phase != RUN_RUNNING)
+        return;
+    tree_refresh(run->tree);
+    look_for_end(run);
+}
+
+/* Where the kernel has no pidfds (before Linux 5.3) samples notice the end. */
+static void watch_roots(struct run *run)
+{
+    const struct attach_target *target = run->options.attach;
+    struct attach_watch *watch = calloc(1, sizeof(*watch));
+
+    run->watch = watch;
+    for (size_t i = 0; watch && i < target->count && watch->count < ROOTS_WATCHED; i++) {
+        int fd = (int)syscall(SYS_pidfd_open, target->processes[i].pid, 0);
+        if (fd < 0)
+            continue;
+        watch->fds[watch->count] = fd;
+        if (run_start_poll(run, &watch->polls[watch->count], fd, on_root_end) < 0) {
+            (void)close(fd);
+            break;
+        }
+        watch->count++;
+    }
+}
+
+static void unwatch_roots(struct run *run)
+{
+    for (size_t i = 0; run->watch && i < run->watch->count; i++)
+        (void)close(run->watch->fds[i]);
+    free(run->watch);
+    run->watch = NULL;
+}
+
+static void on_time_up(uv_timer_t *timer)
+{
+    finish(timer->data, "duration");
+}
+
+/* Of our children only the loader of our programs is ours to wait for; strace is not used here, and ps is
+ * waited for by whoever started it. */
+static void reap_loader(struct run *run)
+{
+    struct kernel_events *events = run->options.events;
+    struct rusage usage;
+    pid_t loader = events->start.pid;
+
+    if (loader <= 0 || wait4(loader, NULL, WNOHANG, &usage) != loader)
+        return;
+    (void)kernel_events_reaped(events, loader, &usage);
+    tree_unignore(run->tree, loader);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct run *run = handle->data;
+
+    if (number == SIGCHLD) {
+        reap_loader(run);
+    } else if (number == SIGCONT) {
+        run_resume(run);
+    } else {
+        log_debug("signal %d: the recording ends, the processes go on", number);
+        finish(run, "signal");
+    }
+}
+
+/* How it ended is the target's affair, and known only of a single root of which the kernel told. */
+static void set_outcome(struct run *run)
+{
+    run->info.attached.processes = tree_found(run->tree);
+    if (!tree_root_status(run->tree, &run->root_status))
+        return;
+    run->root_ended = true;
+    run->launched.pid = run->roots[0].pid;
+    run->info.attached.has_exit = true;
+    run_set_outcome(run);
+}
+
+static const struct run_kind attach_kind = {
+    .signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT},
+    .on_signal = on_signal,
+    .after_sample = look_for_end,
+    .set_outcome = set_outcome,
+};
+
+static void start_timer(struct run *run)
+{
+    static const double milliseconds = 1000;
+    double seconds = run->options.attach->duration;
+
+    if (seconds <= 0)
+        return;
+    seconds -= (double)(clock_monotonic_ns() - run->begin_ns) / (double)NS_PER_SECOND;
+    (void)uv_timer_start(&run->end_timer, on_time_up, seconds > 0 ? (uint64_t)(seconds * milliseconds) : 0,
+                         0);
+}
+
+int attach_execute(struct run *run, struct metron_error *error)
+{
+    run->kind = &attach_kind;
+    int code = run_start_loop(run);
+    if (code < 0) {
+        code = error_set(error, code, "cannot start the event loop: %s", uv_strerror(code));
+        run_folder_remove(&run->folder);
+    } else {
+        run_begin(run, run->begin_ns, 0);
+        watch_roots(run);
+        start_timer(run);
+        run_start_loading(run);
+        look_for_end(run); /* they may have ended meanwhile: the baseline was a pass */
+        if (run->phase == RUN_RUNNING)
+            (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+    }
+    run_stop_loop(run);
+    unwatch_roots(run);
+    return code;
+}

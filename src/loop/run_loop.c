@@ -1,0 +1,254 @@
+/*
+ * What every run does, whatever it follows: it samples on its deadlines, reports, listens, and at the end
+ * takes the last readings and writes the record. How the target comes about and when it is over is decided
+ * by its kind (run.c: a command that is started; attach.c: processes that run already).
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "launch/signals.h"
+#include "loop/run_state.h"
+#include "loop/sampler.h"
+#include "probe/cgroup/target.h"
+#include "probe/oom_watch.h"
+#include "reduce/headline.h"
+
+/* Loading our programs into the kernel costs some ten milliseconds of CPU: a command that is over before that
+ * does without, and one that goes on is not kept from its CPU. */
+#define LOAD_AFTER_MS 1000
+
+static void write_report(struct run *run)
+{
+    if (sampler_report(run->sampler, &run->record) < 0) {
+        log_warning("no memory for a record: this report is lost");
+        return;
+    }
+    run->info.num_reports++;
+    run_warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record));
+    run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+}
+
+void run_arm_ticker(struct run *run)
+{
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(run->ticker.next_ns / NS_PER_SECOND),
+                                           .tv_nsec = (long)(run->ticker.next_ns % NS_PER_SECOND)}};
+    (void)timerfd_settime(run->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* What our programs in the kernel take from the target. */
+static void note_own_cost(struct run *run)
+{
+    const struct bpf_programs *programs = run->options.events->programs;
+
+    if (programs)
+        sampler_set_kernel_cpu(run->sampler, bpf_programs_cpu_seconds(programs));
+}
+
+static void on_tick(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+    uint64_t expirations;
+
+    (void)status;
+    (void)events;
+    if (read(run->tick_fd, &expirations, sizeof(expirations)) < 0 || run->phase != RUN_RUNNING)
+        return;
+    note_own_cost(run);
+    (void)sampler_sample(run->sampler);
+    oom_watch_look(run->oom);
+    uint64_t now_ns = clock_monotonic_ns();
+    sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
+    run_arm_ticker(run);
+    run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+    if (now_ns >= run->next_report_ns) {
+        uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
+        run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
+        write_report(run);
+    }
+    if (run->kind->after_sample)
+        run->kind->after_sample(run);
+}
+
+/* What the numbers say together: which are shown first, which disagree, which could not be had. */
+static void settle_methods(struct run *run)
+{
+    struct run_info *info = &run->info;
+    struct headline_method_facts facts = {
+        .cpu_note = tree_cpu_missing(run->tree),
+        .spawned_is_exact = info->spawned_is_exact,
+        .own_cgroup = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN,
+        .found = run->options.attach ? tree_found(run->tree) : 0,
+        .attached = run->options.attach != NULL,
+        .living_cpu_seconds = tree_living_cpu_seconds(run->tree),
+    };
+    struct strbuf text = STRBUF_INIT;
+    int code;
+
+    info->headline = headline_of(&run->summary, &facts);
+    info->cpu_is_conserved = !facts.cpu_note && !headline_ledger_misses(&run->summary, &facts);
+    headline_disagreements(&text, &run->summary, &facts);
+    for (char *rest = text.length ? text.data : NULL, *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (line[0])
+            log_warning("%s", line);
+    strbuf_fini(&text);
+    for (size_t i = 0; i < run->options.collector_count; i++) {
+        run->options.collectors[i].failures = sampler_failures(run->sampler, i, &code);
+        run->options.collectors[i].failure = code ? strerror(-code) : NULL;
+    }
+}
+
+static void describe_syscalls(struct run *run)
+{
+    struct syscall_counts *counts = run->options.syscalls;
+    struct run_syscalls *syscalls = &run->info.syscalls;
+
+    syscalls->reason = counts ? syscall_counts_reason(counts) : run->options.why_no_syscalls;
+    if (syscalls->reason) {
+        log_warning("system calls were not counted: %s", syscalls->reason);
+        return;
+    }
+    if (counts) {
+        syscalls->method = syscall_counts_source(counts)->method;
+        syscalls->lost = syscall_counts_lost(counts);
+    }
+}
+
+void run_finish(struct run *run)
+{
+    struct run_info *info = &run->info;
+
+    run->phase = RUN_DRAINING;
+    run->listening.stopped = true;
+    syscall_counts_finish(run->options.syscalls);
+    tree_drain(run->tree);
+    note_own_cost(run);
+    sampler_add_helper_cpu(run->sampler, run->options.events->loader_cpu_seconds +
+                                             syscall_counts_helper_seconds(run->options.syscalls));
+    sampler_finish(run->sampler);
+    tree_settle(run->tree);
+    write_report(run);
+    if (sampler_summarise(run->sampler, &run->summary) < 0)
+        log_warning("no memory for the whole summary");
+    info->summary = &run->summary;
+    info->num_samples = run->summary.num_samples;
+    info->wall_seconds = (double)(run->end_ns - run->begin_ns) / (double)NS_PER_SECOND;
+    info->events_lost = tree_events_lost(run->tree);
+    info->spawned_is_exact = tree_counts_all(run->tree);
+    info->has_io = tree_has_io(run->tree);
+    info->io_is_conserved = !tree_cpu_missing(run->tree) && !tree_io_missed(run->tree);
+    describe_syscalls(run);
+    run_describe_method(run);
+    settle_methods(run);
+    run->kind->set_outcome(run);
+    info->ended = true;
+    run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
+}
+
+static int start_signals(struct run *run)
+{
+    const int *numbers = run->kind->signals;
+
+    for (size_t i = 0; i < SIGNAL_COUNT && numbers[i]; i++) {
+        /* What the caller had ignored (nohup, a shell's background job) stays ignored. */
+        if (numbers[i] != SIGCHLD && launch_signal_was_ignored(numbers[i]))
+            continue;
+        int code = uv_signal_init(&run->loop, &run->signals[i]);
+        if (code == 0) {
+            run->signals[i].data = run;
+            code = uv_signal_start(&run->signals[i], run->kind->on_signal, numbers[i]);
+        }
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+static void describe_method(void *context)
+{
+    run_describe_method(context);
+}
+
+int run_start_loop(struct run *run)
+{
+    int code = uv_loop_init(&run->loop);
+    if (code < 0)
+        return code;
+    run->loop_open = true;
+    run->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (run->tick_fd < 0)
+        return -errno;
+    (void)uv_timer_init(&run->loop, &run->end_timer);
+    run->end_timer.data = run;
+    code = start_signals(run);
+    if (code == 0)
+        code = run_start_poll(run, &run->tick_poll, run->tick_fd, on_tick);
+    if (code == 0) {
+        run->listening = (struct listening){.loop = &run->loop,
+                                            .tree = run->tree,
+                                            .events = run->options.events,
+                                            .context = run,
+                                            .changed = describe_method};
+        code = listening_start(&run->listening);
+    }
+    return code;
+}
+
+void run_start_loading(struct run *run)
+{
+    listening_load(&run->listening, LOAD_AFTER_MS);
+}
+
+int run_start_poll(struct run *run, uv_poll_t *poll, int fd, uv_poll_cb callback)
+{
+    int code = uv_poll_init(&run->loop, poll, fd);
+    if (code < 0)
+        return code;
+    poll->data = run;
+    return uv_poll_start(poll, UV_READABLE, callback);
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void run_begin(struct run *run, uint64_t begin_ns, uint64_t inherited_rss_bytes)
+{
+    run->begin_ns = begin_ns;
+    sampler_begin(run->sampler, begin_ns, inherited_rss_bytes);
+    ticker_init(&run->ticker, begin_ns, (uint64_t)(run->options.sample_interval * (double)NS_PER_SECOND));
+    run->next_report_ns = begin_ns + (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
+    run_arm_ticker(run);
+}
+
+void run_end_now(struct run *run)
+{
+    run->end_ns = clock_monotonic_ns();
+    run->info.end_wall = clock_wall();
+}
+
+void run_resume(struct run *run)
+{
+    ticker_resume(&run->ticker, clock_monotonic_ns());
+    run_arm_ticker(run);
+}
+
+void run_stop_loop(struct run *run)
+{
+    if (run->loop_open) {
+        uv_walk(&run->loop, close_handle, NULL);
+        while (uv_run(&run->loop, UV_RUN_DEFAULT) != 0)
+            ; /* a uv_stop from before uv_run ends only the first round */
+        (void)uv_loop_close(&run->loop);
+        run->loop_open = false;
+    }
+    if (run->tick_fd >= 0)
+        (void)close(run->tick_fd);
+    run->tick_fd = -1;
+}

@@ -1,0 +1,363 @@
+#include "loop/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "loop/descriptors.h"
+#include "loop/listening.h"
+#include "loop/sampler.h"
+#include "loop/snapshots.h"
+#include "loop/ticker.h"
+#include "tree/groups.h"
+
+/* More in one tick are counted and not kept: a snapshot must stay small enough to be queued. */
+#define EVENTS_MAX 65536
+
+struct watch {
+    struct watch_options options;
+    struct tree *tree;
+    struct sampler *sampler;
+    struct record record;
+    struct snapshot_pool *pool;
+    struct snapshot *next; /* the one being filled: events come into it as they are told */
+    size_t event_capacity;
+    struct listening listening;
+    struct ticker ticker;
+    int tick_fd;
+    uv_poll_t tick_poll;
+    bool started;
+    uint64_t start_ns;
+    struct watch_figures figures;
+};
+
+/* ---- events, kept until the tick ---- */
+
+static struct event *event_room(struct watch *watch)
+{
+    struct snapshot *next = watch->next;
+
+    if (!next || next->event_count >= EVENTS_MAX)
+        return NULL;
+    if (next->event_count == watch->event_capacity) {
+        size_t capacity = watch->event_capacity ? watch->event_capacity * 2 : 64;
+        struct event *events = arena_alloc(&next->arena, capacity * sizeof(*events));
+        if (!events)
+            return NULL;
+        if (next->event_count)
+            (void)memcpy(events, next->events, next->event_count * sizeof(*events));
+        next->events = events;
+        watch->event_capacity = capacity;
+    }
+    return &next->events[next->event_count];
+}
+
+static const char *keep_text(struct arena *arena, const char *text, bool *whole)
+{
+    const char *copy = text ? arena_strdup(arena, text) : NULL;
+
+    *whole = *whole && (copy || !text);
+    return copy;
+}
+
+static void on_event(void *owner, const struct event *event)
+{
+    struct watch *watch = owner;
+    struct event *kept = event_room(watch);
+    bool whole = true;
+
+    if (!kept) {
+        watch->figures.events_lost++;
+        return;
+    }
+    struct arena *arena = &watch->next->arena;
+    *kept = *event;
+    kept->start_time = keep_text(arena, event->start_time, &whole);
+    kept->command = keep_text(arena, event->command, &whole);
+    kept->job_id = keep_text(arena, event->job_id, &whole);
+    if (event->sender) {
+        struct event_sender *sender = arena_alloc(arena, sizeof(*sender));
+        if (sender)
+            *sender =
+                (struct event_sender){event->sender->pid, keep_text(arena, event->sender->name, &whole)};
+        kept->sender = sender;
+    }
+    if (event->use) {
+        struct event_use *use = arena_alloc(arena, sizeof(*use));
+        if (use)
+            *use = *event->use;
+        kept->use = use;
+    }
+    if (whole)
+        watch->next->event_count++;
+    else
+        watch->figures.events_lost++;
+}
+
+static void on_end(void *owner, const struct process *process)
+{
+    struct watch *watch = owner;
+
+    if (watch->sampler)
+        sampler_end_process(watch->sampler, process->subject.serial);
+}
+
+static void on_found(void *owner, struct process *process)
+{
+    struct watch *watch = owner;
+
+    if (watch->options.on_found)
+        watch->options.on_found(watch->options.owner, process);
+}
+
+/* ---- ticks ---- */
+
+static void begin_next(struct watch *watch)
+{
+    watch->next = snapshot_new(watch->pool);
+    watch->event_capacity = 0;
+}
+
+static double own_cpu_seconds(void)
+{
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
+        return 0;
+    return clock_timeval_seconds(usage.ru_utime) + clock_timeval_seconds(usage.ru_stime);
+}
+
+/* Each CPU tells what it saw: the order among them is that of the clock. */
+static int compare_time(const void *left, const void *right)
+{
+    const struct event *a = left, *b = right;
+
+    if (a->wall.tv_sec != b->wall.tv_sec)
+        return a->wall.tv_sec < b->wall.tv_sec ? -1 : 1;
+    if (a->wall.tv_nsec != b->wall.tv_nsec)
+        return a->wall.tv_nsec < b->wall.tv_nsec ? -1 : 1;
+    return (a->serial > b->serial) - (a->serial < b->serial);
+}
+
+static void sort_events(struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->event_count; i++)
+        snapshot->events[i].serial = i;
+    if (snapshot->event_count)
+        qsort(snapshot->events, snapshot->event_count, sizeof(*snapshot->events), compare_time);
+}
+
+static void tick(struct watch *watch)
+{
+    struct watch_figures *figures = &watch->figures;
+    uint64_t begin_ns = clock_monotonic_ns();
+
+    if (watch->options.events->programs)
+        sampler_set_kernel_cpu(watch->sampler, bpf_programs_cpu_seconds(watch->options.events->programs));
+    (void)sampler_sample(watch->sampler);
+    if (!watch->next)
+        begin_next(watch);
+    if (sampler_report(watch->sampler, &watch->record) < 0 || !watch->next ||
+        snapshot_fill(watch->next, watch->tree, &watch->record) < 0) {
+        log_warning("no memory for a snapshot: this one is lost");
+    } else {
+        sort_events(watch->next);
+        watch->next->tick = ++figures->ticks;
+        watch->next->uptime_seconds = (double)(begin_ns - watch->start_ns) / (double)NS_PER_SECOND;
+        watch->options.on_tick(watch->options.owner, watch->next);
+    }
+    snapshot_release(watch->next);
+    begin_next(watch);
+    figures->cpu_seconds = own_cpu_seconds();
+    figures->tick_seconds = (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
+    if (figures->tick_seconds > figures->longest_tick_seconds)
+        figures->longest_tick_seconds = figures->tick_seconds;
+}
+
+void watch_look(struct watch *watch)
+{
+    if (watch->started)
+        tick(watch);
+}
+
+static void arm(struct watch *watch)
+{
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(watch->ticker.next_ns / NS_PER_SECOND),
+                                           .tv_nsec = (long)(watch->ticker.next_ns % NS_PER_SECOND)}};
+    (void)timerfd_settime(watch->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void on_tick(uv_poll_t *poll, int status, int events)
+{
+    struct watch *watch = poll->data;
+    uint64_t expirations;
+
+    (void)status;
+    (void)events;
+    if (read(watch->tick_fd, &expirations, sizeof(expirations)) < 0)
+        return;
+    tick(watch);
+    uint64_t missed = ticker_advance(&watch->ticker, clock_monotonic_ns());
+    watch->figures.missed_ticks += missed;
+    sampler_count_missed(watch->sampler, missed);
+    arm(watch);
+}
+
+void watch_set_interval(struct watch *watch, double seconds)
+{
+    watch->options.interval = seconds;
+    if (!watch->started)
+        return;
+    ticker_init(&watch->ticker, clock_monotonic_ns(), (uint64_t)(seconds * (double)NS_PER_SECOND));
+    arm(watch);
+}
+
+/* ---- begin and end ---- */
+
+static int open_tree(struct watch *watch, struct metron_error *error)
+{
+    const struct watch_options *options = &watch->options;
+    struct tree_options tree_options = {
+        .proc_root = options->context->proc_root,
+        .facts = options->context->facts,
+        .kept_descriptors = descriptors_to_keep(NULL),
+        .start_ns = watch->start_ns,
+        .scope = TREE_OF_MACHINE,
+        .all_users = options->all_users,
+        .source = kernel_events_source(options->events),
+        .why_no_source = options->events->why_no_connector.message,
+        .read_clock = true,
+        .read_io = true,
+        .read_commands = true,
+        .mask_secrets = options->mask_secrets,
+        .on_event = on_event,
+        .on_end = on_end,
+        .on_found = on_found,
+        .context = watch,
+    };
+
+    watch->tree = tree_new(&tree_options, error);
+    if (!watch->tree)
+        return error && error->code ? error->code : -ENOMEM;
+    tree_use_tasks(watch->tree, options->events->programs);
+    return 0;
+}
+
+struct watch *watch_new(const struct watch_options *options, struct metron_error *error)
+{
+    struct watch *watch = calloc(1, sizeof(*watch));
+
+    if (!watch || !(watch->pool = snapshot_pool_new()))
+        goto no_memory;
+    watch->options = *options;
+    watch->tick_fd = -1;
+    watch->start_ns = clock_monotonic_ns();
+    begin_next(watch);
+    if (open_tree(watch, error) < 0)
+        goto fail;
+    struct sampler_options sampler_options = {
+        .registry = options->registry,
+        .tree = watch->tree,
+        .context = options->context,
+        .start_ns = watch->start_ns,
+        .usable_cores = options->context->facts->online_cpus,
+        .online_cores = options->context->facts->online_cpus,
+        .machine = true,
+    };
+    watch->sampler = sampler_new(&sampler_options, error);
+    if (!watch->sampler)
+        goto fail;
+    watch->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (watch->tick_fd < 0) {
+        (void)error_set(error, -errno, "no timer: %s", strerror(errno));
+        goto fail;
+    }
+    return watch;
+no_memory:
+    (void)error_set(error, -ENOMEM, "no memory to watch with");
+fail:
+    watch_free(watch);
+    return NULL;
+}
+
+int watch_start(struct watch *watch)
+{
+    const struct watch_options *options = &watch->options;
+
+    watch->listening =
+        (struct listening){.loop = options->loop, .tree = watch->tree, .events = options->events};
+    int code = listening_start(&watch->listening);
+    if (code == 0)
+        code = uv_poll_init(options->loop, &watch->tick_poll, watch->tick_fd);
+    if (code < 0)
+        return code;
+    watch->tick_poll.data = watch;
+    code = uv_poll_start(&watch->tick_poll, UV_READABLE, on_tick);
+    if (code < 0)
+        return code;
+    watch->started = true;
+    tree_refresh(watch->tree); /* everybody as they stand: their past is not ours */
+    sampler_seed(watch->sampler);
+    ticker_init(&watch->ticker, clock_monotonic_ns(), (uint64_t)(options->interval * (double)NS_PER_SECOND));
+    arm(watch);
+    listening_load(&watch->listening, 0);
+    return 0;
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+    if (handle->type != UV_UNKNOWN_HANDLE && !uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void watch_stop(struct watch *watch)
+{
+    if (!watch->started)
+        return;
+    watch->started = false;
+    watch->listening.stopped = true;
+    close_handle((uv_handle_t *)&watch->tick_poll);
+    close_handle((uv_handle_t *)&watch->listening.events_poll);
+    close_handle((uv_handle_t *)&watch->listening.ring_poll);
+    close_handle((uv_handle_t *)&watch->listening.load_poll);
+    close_handle((uv_handle_t *)&watch->listening.pause);
+    close_handle((uv_handle_t *)&watch->listening.load_timer);
+}
+
+void watch_free(struct watch *watch)
+{
+    if (!watch)
+        return;
+    sampler_free(watch->sampler);
+    watch->sampler = NULL;
+    tree_free(watch->tree);
+    record_fini(&watch->record);
+    snapshot_release(watch->next);
+    snapshot_pool_free(watch->pool);
+    if (watch->tick_fd >= 0)
+        (void)close(watch->tick_fd);
+    free(watch);
+}
+
+struct tree *watch_tree(struct watch *watch)
+{
+    return watch->tree;
+}
+
+double watch_uptime(const struct watch *watch)
+{
+    return (double)(clock_monotonic_ns() - watch->start_ns) / (double)NS_PER_SECOND;
+}
+
+struct watch_figures watch_figures(const struct watch *watch)
+{
+    struct watch_figures figures = watch->figures;
+
+    figures.events_lost += tree_events_lost(watch->tree);
+    return figures;
+}

@@ -1,0 +1,59 @@
+/*
+ * Watching a machine: the loop of `run`, with every process of a user (or of the machine) as its target, and
+ * a snapshot at every tick instead of a record at every report.
+ *
+ * Ticks lie on absolute deadlines; a late one is counted. One thread samples; what is made of a snapshot
+ * (stored, sent) must not take its time.
+ */
+#ifndef METRON_LOOP_WATCH_H
+#define METRON_LOOP_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "collect/collector.h"
+#include "loop/kernel_events.h"
+#include "schema/registry.h"
+#include "schema/snapshot.h"
+#include "tree/tree.h"
+
+struct watch_options {
+    uv_loop_t *loop; /* borrowed, as is all that follows */
+    double interval; /* seconds */
+    bool all_users;  /* every process of the machine, kernel threads left out; else those of our user */
+    bool mask_secrets;
+    struct kernel_events *events;
+    const struct collect_context *context;
+    const struct registry *registry; /* with the selection of snapshot_measurements, at least */
+    void *owner;
+    /* A pass was made and the snapshot has everything but its jobs. It is not kept by the watch. */
+    void (*on_tick)(void *owner, struct snapshot *snapshot);
+    /* A process was first seen, and no group has it: time to say whose it is. May be NULL. */
+    void (*on_found)(void *owner, struct process *process);
+};
+
+struct watch_figures {
+    uint64_t ticks, missed_ticks;
+    double tick_seconds, longest_tick_seconds; /* the latest, and the longest of all */
+    double cpu_seconds;                        /* of this process so far */
+    uint64_t events_lost;
+};
+
+struct watch;
+
+struct watch *watch_new(const struct watch_options *options, struct metron_error *error);
+/* The first snapshot is taken at once. 0 or a negative errno. */
+int watch_start(struct watch *watch);
+/* One more snapshot, out of turn. */
+void watch_look(struct watch *watch);
+void watch_stop(struct watch *watch);
+void watch_free(struct watch *watch);
+
+struct tree *watch_tree(struct watch *watch);
+struct watch_figures watch_figures(const struct watch *watch);
+double watch_uptime(const struct watch *watch); /* seconds */
+void watch_set_interval(struct watch *watch, double seconds);
+
+#endif

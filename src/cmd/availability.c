@@ -25,11 +25,23 @@ static int open_events(struct availability *availability, struct metron_error *e
 {
     const struct availability_options *options = &availability->options;
     const struct kernel_events_options events = {
-        .mode = options->events, .calls = options->syscalls, .look_only = options->look_only};
+        .mode = options->events,
+        .calls = options->syscalls,
+        .look_only = options->look_only,
+        .of_running = options->attach != NULL || options->machine,
+    };
     int code = kernel_events_open(&availability->events, &events, error);
 
     if (code < 0 || !options->syscalls)
         return code;
+    /* strace would stop it twice at every call: too much for a process that was not started to be measured.
+     */
+    if (options->attach && !availability->events.programs)
+        return error_set(error, -ENOTSUP,
+                         "--syscalls summary: of processes that run already, system calls are counted inside "
+                         "the kernel alone: %s; 'metron trace PID' shows them with strace",
+                         availability->events.why_no_bpf.code ? availability->events.why_no_bpf.message
+                                                              : "not with --events connector or off");
     availability->syscalls = syscall_counts_new(&availability->events, &availability->why_no_syscalls);
     return 0;
 }
@@ -37,9 +49,29 @@ static int open_events(struct availability *availability, struct metron_error *e
 /* Why not everybody's end is told; NULL: it is, or may be. */
 static const char *why_no_exit_totals(const struct availability *availability)
 {
+    if (availability->options.attach)
+        return "processes ran already when metron attached";
     if (!availability->events.from_start)
         return "kernel events come into force after the start; --events bpf waits for them";
     return availability->options.session ? "processes of the session were there before" : NULL;
+}
+
+/* Of what runs already the limits are its own, not metron's. */
+static int find_place(struct availability *availability, struct cgroup_place *place)
+{
+    struct availability_options *options = &availability->options;
+    const struct attach_target *attach = options->attach;
+    pid_t first = attach ? attach->processes[0].pid : 0;
+
+    for (size_t i = 0; attach && i < attach->count; i++) {
+        unsigned cpus = kernel_usable_cpus(attach->processes[i].pid);
+        if (i == 0 || cpus > availability->facts.usable_cpus)
+            availability->facts.usable_cpus = cpus;
+        if (i > 0 && options->cgroup_mode == CGROUP_MODE_RUNNING &&
+            !running_share_groups(options->proc_root, first, attach->processes[i].pid))
+            options->cgroup_mode = CGROUP_MODE_SEVERAL;
+    }
+    return cgroup_place_find(options->proc_root, "", first, place);
 }
 
 int availability_init(struct availability *availability, const struct availability_options *options,
@@ -55,10 +87,11 @@ int availability_init(struct availability *availability, const struct availabili
     code = registry_init(&availability->registry, collector_sources(), collector_count, error);
     if (code < 0)
         return code;
-    if (cgroup_place_find(options->proc_root, "", 0, &place) < 0)
+    if (find_place(availability, &place) < 0)
         return error_set(error, -ENOMEM, "no memory to look at control groups");
     allowance_find(&place, &availability->facts, &availability->allowance);
-    code = cgroup_target_open(&availability->cgroup, &place, options->cgroup_mode, options->look_only, error);
+    code = cgroup_target_open(&availability->cgroup, &place, availability->options.cgroup_mode,
+                              options->look_only, error);
     if (code < 0)
         return code;
     code = open_events(availability, error);
@@ -74,6 +107,7 @@ int availability_init(struct availability *availability, const struct availabili
         .why_no_events =
             availability->events.why_no_bpf.code ? availability->events.why_no_bpf.message : NULL,
         .why_no_exit_totals = why_no_exit_totals(availability),
+        .why_no_reaping = options->attach ? "processes that ran already are not metron's to wait for" : NULL,
     };
     survey_collectors(availability);
     return 0;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "collect/collector.h"
+#include "loop/attach.h"
 #include "loop/kernel_events.h"
 #include "loop/syscall_counts.h"
 #include "probe/allowance.h"
@@ -21,8 +22,10 @@ struct availability_options {
     bool look_only; /* nothing is made or changed: only a run makes a control group */
     struct collect_tuning tuning;
     enum events_mode events;
-    bool syscalls; /* they are to be counted */
-    bool session;  /* the target is the session we are in: it was there before */
+    bool syscalls;                      /* they are to be counted */
+    bool machine;                       /* everybody is watched, and ran before */
+    bool session;                       /* the target is the session we are in: it was there before */
+    const struct attach_target *attach; /* or processes that run already; NULL: none */
 };
 
 struct availability {

@@ -18,12 +18,14 @@
 #include "settings/options_help.h"
 
 extern const struct metron_command command_run, command_measurements, command_doctor, command_trace,
-    command_ls, command_pp, command_plot, command_diff, command_suggest, command_report, command_export;
+    command_ls, command_pp, command_plot, command_diff, command_suggest, command_report, command_export,
+    command_attach, command_daemon, command_job, command_events;
 
 /* One line per command. */
 static const struct metron_command *const commands[] = {
-    &command_run, &command_ls,     &command_report, &command_plot,         &command_diff,   &command_suggest,
-    &command_pp,  &command_export, &command_trace,  &command_measurements, &command_doctor,
+    &command_run,          &command_attach,  &command_ls,     &command_report, &command_plot,
+    &command_diff,         &command_suggest, &command_pp,     &command_export, &command_trace,
+    &command_measurements, &command_doctor,  &command_daemon, &command_job,    &command_events,
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 

@@ -1,17 +1,14 @@
 /* metron run: runs a command, follows every descendant, records, summarises. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "cmd/availability.h"
 #include "cmd/commands.h"
+#include "cmd/measuring.h"
+#include "cmd/registration.h"
 #include "loop/run.h"
-#include "view/run_summary.h"
-#include "view/summary_format.h"
 
 static const struct command_description description = {
     .name = "run",
@@ -46,30 +43,14 @@ static void streams_chosen(size_t choice, bool *for_stdout, bool *for_stderr)
 
 static void fill_options(struct run_options *options, const struct settings *settings, char **argv)
 {
-    size_t types = settings_choice(settings, SETTING_RECORD_TYPES);
-
-    *options = (struct run_options){
-        .argv = argv,
-        .prefix_pattern = settings_text(settings, SETTING_OUTPUT_PREFIX),
-        .clobber = settings_flag(settings, SETTING_CLOBBER),
-        .record_samples = types != CHOICE_RECORD_TYPES_SYSTEM_SUMMARY,
-        .record_summary = types != CHOICE_RECORD_TYPES_PROCESSES_SAMPLES,
-        .message = settings_text(settings, SETTING_MESSAGE),
-        .job = settings_text(settings, SETTING_JOB),
-        .config_hash = settings_text(settings, SETTING_CONFIG_HASH),
-        .has_sheet = settings_has(settings, SETTING_SHEET),
-        .sheet = settings_integer(settings, SETTING_SHEET),
-        .new_session = settings_choice(settings, SETTING_MODE) == CHOICE_MODE_NEW_SESSION,
-        .wait = settings_choice(settings, SETTING_WAIT) == CHOICE_WAIT_TREE ? RUN_WAIT_TREE : RUN_WAIT_ROOT,
-        .pty = settings_flag(settings, SETTING_PTY),
-        .sample_interval = settings_real(settings, SETTING_SAMPLE_INTERVAL),
-        .report_interval = settings_real(settings, SETTING_REPORT_INTERVAL),
-        .fail_time = settings_real(settings, SETTING_FAIL_TIME),
-        .environment_prefixes = settings_text(settings, SETTING_ENVIRONMENT),
-        .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
-        .kill_after = settings_real(settings, SETTING_KILL_AFTER),
-        .metron_version = METRON_VERSION,
-    };
+    measuring_options(options, settings);
+    options->argv = argv;
+    options->new_session = settings_choice(settings, SETTING_MODE) == CHOICE_MODE_NEW_SESSION;
+    options->wait =
+        settings_choice(settings, SETTING_WAIT) == CHOICE_WAIT_TREE ? RUN_WAIT_TREE : RUN_WAIT_ROOT;
+    options->pty = settings_flag(settings, SETTING_PTY);
+    options->fail_time = settings_real(settings, SETTING_FAIL_TIME);
+    options->kill_after = settings_real(settings, SETTING_KILL_AFTER);
     streams_chosen(settings_choice(settings, SETTING_CAPTURE_OUTPUTS), &options->capture_stdout,
                    &options->capture_stderr);
     streams_chosen(settings_choice(settings, SETTING_OUTPUTS), &options->show_stdout, &options->show_stderr);
@@ -97,45 +78,12 @@ static int check_options(const struct run_options *options, size_t cgroup, struc
 static void fill_looking(struct availability_options *looking, const struct settings *settings,
                          const struct run_options *options)
 {
-    size_t cgroup = settings_choice(settings, SETTING_CGROUP);
-    static const double gibibyte = 1024.0 * 1024 * 1024;
-
-    *looking = (struct availability_options){
-        .proc_root = "/proc",
-        .cgroup_mode = (enum cgroup_mode)cgroup,
-        .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
-        .syscalls = settings_choice(settings, SETTING_SYSCALLS) == CHOICE_SYSCALLS_SUMMARY,
-        .session = !options->new_session,
-        .tuning = {.mask_secrets = options->mask_secrets,
-                   .sample_interval = options->sample_interval,
-                   .smaps = settings_flag(settings, SETTING_SMAPS),
-                   .smaps_interval = settings_real(settings, SETTING_SMAPS_INTERVAL),
-                   .smaps_budget = settings_real(settings, SETTING_SMAPS_BUDGET),
-                   .smaps_limit_bytes = (uint64_t)(settings_real(settings, SETTING_SMAPS_LIMIT) * gibibyte)},
-    };
+    measuring_looking(looking, settings);
+    looking->cgroup_mode = (enum cgroup_mode)settings_choice(settings, SETTING_CGROUP);
+    looking->session = !options->new_session;
     /* A leaf holds the command's descendants; a session's other processes would stay outside. */
     if (!options->new_session && looking->cgroup_mode == CGROUP_MODE_AUTO)
         looking->cgroup_mode = CGROUP_MODE_INHERITED;
-}
-
-static void print_summary(const struct run *run, const struct settings *settings)
-{
-    const struct run_info *info = run_get_info(run);
-    const char *format = settings_text(settings, SETTING_SUMMARY_FORMAT);
-    bool colors = command_colors(settings, STDERR_FILENO);
-    struct strbuf text = STRBUF_INIT;
-    struct run_summary summary;
-
-    if (!log_enabled(LOG_LEVEL_INFO))
-        return;
-    if (format) {
-        summary_format_write(&text, format, info, colors); /* its lines are the user's to break */
-    } else {
-        run_summary_of_info(&summary, info, run_was_discarded(run));
-        run_summary_write(&text, &summary, command_width(STDERR_FILENO), colors);
-    }
-    (void)file_write_all(STDERR_FILENO, strbuf_text(&text), text.length);
-    strbuf_fini(&text);
 }
 
 static int run_command(const struct settings *settings, char **argv, struct availability *availability,
@@ -143,37 +91,31 @@ static int run_command(const struct settings *settings, char **argv, struct avai
 {
     struct run_options options;
     struct availability_options looking;
+    struct registration registration;
     struct run *run = NULL;
-    const char *format = settings_text(settings, SETTING_SUMMARY_FORMAT);
 
     fill_options(&options, settings, argv);
     if (check_options(&options, settings_choice(settings, SETTING_CGROUP), error) < 0)
         return EXIT_WRONG_USAGE;
     fill_looking(&looking, settings, &options);
-    if (availability_init(availability, &looking, error) < 0)
-        return EXIT_TROUBLE;
-    if (availability_select(availability, settings_text(settings, SETTING_MEASUREMENTS), error) < 0)
-        return EXIT_WRONG_USAGE;
-    if (format && summary_format_check(format, &availability->registry, error) < 0)
-        return EXIT_WRONG_USAGE;
+    int code = measuring_look(availability, &looking, settings, error);
+    if (code != EXIT_OK)
+        return code;
     if (getauxval(AT_SECURE))
         log_info(
             "metron has capabilities from its file: the system has therefore taken LD_* and TMPDIR out of "
             "the environment, and the command does not get them");
-    options.context = &availability->context;
-    options.events = &availability->events;
-    options.syscalls = availability->syscalls;
-    options.why_no_syscalls =
-        availability->why_no_syscalls.code ? availability->why_no_syscalls.message : NULL;
-    options.registry = &availability->registry;
-    options.collectors = availability->sources;
-    options.collector_count = availability->registry.source_count;
-    int code = run_prepare(&options, &run, error);
+    measuring_use(&options, availability);
+    options.on_started = registration_started;
+    options.started_context = &registration;
+    code = run_prepare(&options, &run, error);
     if (code < 0)
         return code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE;
+    registration_begin(&registration, settings);
     code = run_execute(run, error);
+    registration_end(&registration, run_get_info(run)->exit_code);
     if (code == 0)
-        print_summary(run, settings);
+        measuring_summary(run, settings);
     int exit_code = run_get_info(run)->exit_code;
     if (code < 0 && exit_code == 0)
         exit_code = EXIT_TROUBLE;

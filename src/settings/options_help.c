@@ -171,6 +171,7 @@ static void add_lasting_names(struct strbuf *out, enum command command, size_t c
 static void add_lasting(struct strbuf *out, enum command command)
 {
     size_t all, count = count_settings(command, &all);
+    bool measures = command == COMMAND_RUN || command == COMMAND_ATTACH;
 
     if (count == 0)
         return;
@@ -182,9 +183,9 @@ static void add_lasting(struct strbuf *out, enum command command)
                 " can be made to last: as a line (%s) in /etc/metron/metron.conf, "
                 "$XDG_CONFIG_HOME/metron/metron.conf or .metron/metron.conf, or in the environment (%s); the "
                 "command line wins over all, then the environment, then the last of these files.%s",
-                command == COMMAND_RUN ? "sample_interval = 1" : "colors = never",
-                command == COMMAND_RUN ? "METRON_SAMPLE_INTERVAL=1" : "METRON_COLORS=never",
-                command == COMMAND_RUN ? " Flags take --no- before their name to turn them off." : "");
+                measures ? "sample_interval = 1" : "colors = never",
+                measures ? "METRON_SAMPLE_INTERVAL=1" : "METRON_COLORS=never",
+                measures ? " Flags take --no- before their name to turn them off." : "");
 }
 
 void options_usage(const struct command_description *command, struct strbuf *out)

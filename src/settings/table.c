@@ -14,6 +14,7 @@ static const char *const waits[] = {"root", "tree", NULL};
 static const char *const cgroups[] = {"auto", "own", "inherited", "off", NULL};
 static const char *const syscalls[] = {"off", "summary", NULL};
 static const char *const events[] = {"auto", "bpf", "connector", "off", NULL};
+static const char *const watches[] = {"all", "jobs", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
 static const char *const list_formats[] = {"table", "json", "jsonl", "csv", "yaml", "summaries", NULL};
 static const char *const consumers[] = {"people", "slurm", "nextflow", "snakemake", "k8s", NULL};
@@ -30,7 +31,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_RECORD,
             .initial = ".metron/logs/{datetime}-{pid}_",
             .placeholder = "P",
-            .commands = COMMAND_RUN | COMMAND_TRACE,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_TRACE,
             .meaning =
                 "where the files of the run go; knows {datetime}, {pid}, {host}, {job} and {env:NAME}; "
                 "missing folders are made, and a prefix that ends in / is a folder",
@@ -41,7 +42,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_BOOLEAN,
             .group = SETTING_GROUP_RECORD,
             .initial = "no",
-            .commands = COMMAND_RUN | COMMAND_TRACE,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_TRACE,
             .traits = SETTING_NOT_LOCAL,
             .meaning = "overwrite files of an earlier run with the same prefix",
         },
@@ -75,7 +76,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_RECORD,
             .initial = "all",
             .choices = record_types,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning = "which files are written: info.json (system-summary), usage.jsonl and events.jsonl "
                        "(processes-samples), or all",
         },
@@ -102,7 +103,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial = "SLURM_,PBS_,LSB_JOBID,LSB_JOBINDEX,LSB_MCPU_HOSTS,OSG",
             .initial_text = "SLURM_, PBS_, LSB_JOBID, LSB_JOBINDEX, LSB_MCPU_HOSTS, OSG",
             .placeholder = "PREFIX,...",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .traits = SETTING_EMPTY_ALLOWED,
             .meaning = "record environment variables whose names begin so",
         },
@@ -112,7 +113,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_BOOLEAN,
             .group = SETTING_GROUP_RECORD,
             .initial = "yes",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
             .traits = SETTING_NOT_LOCAL,
             .meaning = "record *** for values of options and variables that look secret",
         },
@@ -123,7 +124,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_TEXT,
             .group = SETTING_GROUP_LABEL,
             .placeholder = "TEXT",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .traits = SETTING_EMPTY_IS_ABSENT,
             .meaning = "a note to keep with the run",
         },
@@ -133,9 +134,11 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_TEXT,
             .group = SETTING_GROUP_LABEL,
             .placeholder = "NAME",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_EVENTS,
             .traits = SETTING_EMPTY_IS_ABSENT,
-            .meaning = "the job this run belongs to; the command sees it as METRON_JOB",
+            .meaning = "the job this run belongs to; a command that is started sees it as METRON_JOB; "
+                       "events: only those of "
+                       "this job",
         },
     [SETTING_SHEET] =
         {
@@ -145,9 +148,9 @@ const struct setting settings_table[SETTING_COUNT] = {
             .placeholder = "N",
             .lowest = 0,
             .highest = 2147483647,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .traits = SETTING_EMPTY_IS_ABSENT,
-            .meaning = "the numbered step of the job; the command sees it as METRON_SHEET",
+            .meaning = "the numbered step of the job; a command that is started sees it as METRON_SHEET",
         },
     [SETTING_CONFIG_HASH] =
         {
@@ -155,7 +158,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_TEXT,
             .group = SETTING_GROUP_LABEL,
             .placeholder = "H",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .traits = SETTING_EMPTY_IS_ABSENT,
             .meaning = "what tells runs of the same configuration from others",
         },
@@ -224,10 +227,11 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_MEASURE,
             .initial = "off",
             .choices = syscalls,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning =
                 "count the system calls of every process, their errors and their time: inside the kernel "
-                "where that is permitted, else with strace, which slows the command down a lot",
+                "where that is permitted, else (metron run alone) with strace, which slows the command down "
+                "a lot",
         },
     [SETTING_MEASUREMENTS] =
         {
@@ -236,7 +240,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_MEASURE,
             .initial = "default",
             .placeholder = "KEY,...",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning = "what is measured: keys, globs (proc_*) and the groups minimal, default and all; see "
                        "metron measurements",
         },
@@ -246,7 +250,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_BOOLEAN,
             .group = SETTING_GROUP_MEASURE,
             .initial = "yes",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning =
                 "read PSS, USS and swap of each process: what a tree really holds, but the kernel has to "
                 "walk its page tables",
@@ -260,7 +264,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .placeholder = "S",
             .lowest = 0,
             .highest = 86400,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning =
                 "seconds between readings of PSS; 0: five samples; a tree that has grown by a tenth is "
                 "looked at sooner",
@@ -274,7 +278,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .placeholder = "S",
             .lowest = 0,
             .highest = 3600,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning =
                 "seconds that one reading of PSS may take, never more than half a sample interval; what "
                 "does not fit is left out and counted",
@@ -288,7 +292,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .placeholder = "GiB",
             .lowest = 0,
             .highest = 1e9,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning = "processes with more resident memory are left out of readings of PSS, and counted",
         },
     [SETTING_BREAK_READERS] =
@@ -297,7 +301,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_LIST,
             .group = SETTING_GROUP_MEASURE,
             .placeholder = "NAME,...",
-            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
             .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
             .meaning = "make these readers fail, to see what depends on them: files of /proc/PID (statm, io, "
                        "smaps_rollup, ...), meminfo, loadavg, cpu, clock, connector, bpf, strace, "
@@ -313,7 +317,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .placeholder = "S",
             .lowest = 0.01,
             .highest = 86400,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning = "seconds between samples, from 0.01",
         },
     [SETTING_REPORT_INTERVAL] =
@@ -326,7 +330,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .placeholder = "S",
             .lowest = 0.01,
             .highest = 31536000,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning = "seconds between records in usage.jsonl, never below the sample interval",
         },
     [SETTING_EVENTS] =
@@ -336,12 +340,33 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_MEASURE,
             .initial = "auto",
             .choices = events,
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
             .meaning =
                 "how births and deaths of processes are learnt: from the kernel as far as it tells (auto); "
-                "by "
-                "programs inside it, in place before the command starts (bpf); from its process connector "
-                "alone; or only by looking (off)",
+                "by programs inside it, in place from the start (bpf); from its process connector alone; or "
+                "only by looking (off)",
+        },
+    [SETTING_CHILDREN] =
+        {
+            .name = "children",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "yes",
+            .commands = COMMAND_ATTACH,
+            .meaning = "follow the descendants of the processes as well, those to come included",
+        },
+    [SETTING_DURATION] =
+        {
+            .name = "duration",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "0",
+            .initial_text = "until they have ended",
+            .placeholder = "S",
+            .lowest = 0,
+            .highest = 31536000,
+            .commands = COMMAND_ATTACH,
+            .meaning = "end the recording after S seconds; the processes go on",
         },
     [SETTING_LIST_FORMAT] =
         {
@@ -549,7 +574,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial_text = "a short built-in one",
             .placeholder = "F",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
             .traits = SETTING_EMPTY_ALLOWED,
             .meaning =
                 "the summary at the end: {key}, {key:.2f}, and {key!S} for a human size, !E an exit code, "
@@ -562,7 +587,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "auto",
             .choices = colors,
-            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE | COMMAND_READERS,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE |
+                        COMMAND_READERS,
             .meaning = "colours in what metron itself says; auto: on a terminal and without NO_COLOR",
         },
     [SETTING_LOG_LEVEL] =
@@ -573,7 +599,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "info",
             .choices = log_levels,
-            .commands = COMMAND_RUN | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE | COMMAND_READERS,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE |
+                        COMMAND_READERS | COMMAND_CLIENTS,
             .meaning = "which messages about metron itself are shown",
         },
     [SETTING_QUIET] =
@@ -583,7 +610,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_BOOLEAN,
             .group = SETTING_GROUP_SHOW,
             .initial = "no",
-            .commands = COMMAND_RUN,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_CLIENTS,
             .meaning = "no summary, and no messages but warnings and errors",
         },
     [SETTING_JSON] =
@@ -593,7 +620,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_SHOW,
             .initial = "no",
             .commands = COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_LS | COMMAND_DIFF | COMMAND_SUGGEST |
-                        COMMAND_REPORT,
+                        COMMAND_REPORT | COMMAND_CLIENTS,
             .traits = SETTING_OPTION_ONLY,
             .meaning = "print JSON, for programs",
         },
@@ -618,13 +645,180 @@ const struct setting settings_table[SETTING_COUNT] = {
             .traits = SETTING_OPTION_ONLY,
             .meaning = "save to FILE, and show nothing",
         },
+    [SETTING_INTERVAL] =
+        {
+            .name = "interval",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "5",
+            .placeholder = "S",
+            .lowest = 0.1,
+            .highest = 86400,
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "seconds between two snapshots",
+        },
+    [SETTING_WATCH] =
+        {
+            .name = "watch",
+            .kind = SETTING_KIND_CHOICE,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "all",
+            .choices = watches,
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "which processes are shown and stored: all of the user (for root: of the machine), or "
+                       "only those of jobs",
+        },
+    [SETTING_SOCKET] =
+        {
+            .name = "socket",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_STORE,
+            .initial_text = "$XDG_RUNTIME_DIR/metron.sock, for root /run/metron/metron.sock",
+            .placeholder = "PATH",
+            .commands = COMMAND_CLIENTS | COMMAND_RUN,
+            .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
+            .meaning = "where the daemon listens",
+        },
+    [SETTING_SOCKET_GROUP] =
+        {
+            .name = "socket-group",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_STORE,
+            .placeholder = "GROUP",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
+            .meaning = "members of this group may use the socket as well; they see all command lines",
+        },
+    [SETTING_DATABASE] =
+        {
+            .name = "database",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_STORE,
+            .initial_text = "$XDG_STATE_HOME/metron/monitor.db, for root /var/lib/metron/monitor.db",
+            .placeholder = "PATH",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
+            .meaning = "where the history is kept; off: nowhere",
+        },
+    [SETTING_DATABASE_CAP] =
+        {
+            .name = "database-cap",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_STORE,
+            .initial = "2048",
+            .placeholder = "MIB",
+            .lowest = 0,
+            .highest = 1e9,
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "largest size of the history: what is oldest goes first; 0: none",
+        },
+    [SETTING_RETENTION_HOURS] =
+        {
+            .name = "retention-hours",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_STORE,
+            .initial = "24",
+            .placeholder = "H",
+            .lowest = 0.01,
+            .highest = 1e6,
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "how long every snapshot is kept",
+        },
+    [SETTING_RETENTION_DAYS] =
+        {
+            .name = "retention-days",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_STORE,
+            .initial = "7",
+            .placeholder = "D",
+            .lowest = 0.001,
+            .highest = 1e5,
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "how long means and maxima of each minute are kept",
+        },
+    [SETTING_EVENTS_DAYS] =
+        {
+            .name = "events-days",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_STORE,
+            .initial = "30",
+            .placeholder = "D",
+            .lowest = 0.001,
+            .highest = 1e5,
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "how long events are kept",
+        },
+    [SETTING_LOG_FILE] =
+        {
+            .name = "log-file",
+            .kind = SETTING_KIND_TEXT,
+            .group = SETTING_GROUP_STORE,
+            .initial_text = "monitor.jsonl beside the history",
+            .placeholder = "PATH",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
+            .meaning = "where each snapshot is appended as a line of JSON; off: nowhere",
+        },
+    [SETTING_LOG_LIMIT] =
+        {
+            .name = "log-limit",
+            .kind = SETTING_KIND_REAL,
+            .group = SETTING_GROUP_STORE,
+            .initial = "50",
+            .placeholder = "MB",
+            .lowest = 0.001,
+            .highest = 1e6,
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "size at which the log becomes FILE.1, and that FILE.2",
+        },
+    [SETTING_DETACH] =
+        {
+            .name = "detach",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_STORE,
+            .initial = "no",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "go to the background once it listens",
+        },
+    [SETTING_CHECK_CONFIG] =
+        {
+            .name = "check-config",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "no",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "say what the settings are and where each comes from, and start nothing",
+        },
+    [SETTING_FOLLOW] =
+        {
+            .name = "follow",
+            .letter = 'f',
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_SHOW,
+            .initial = "no",
+            .commands = COMMAND_EVENTS,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "show events as they happen, until Ctrl-C",
+        },
 };
 
 const char *setting_group_title(enum setting_group group)
 {
     static const char *const titles[] = {
-        [SETTING_GROUP_RECORD] = "What is recorded",      [SETTING_GROUP_LABEL] = "What it is called",
-        [SETTING_GROUP_COMMAND] = "How the command runs", [SETTING_GROUP_MEASURE] = "How it is measured",
+        [SETTING_GROUP_RECORD] = "What is recorded",
+        [SETTING_GROUP_LABEL] = "What it is called",
+        [SETTING_GROUP_COMMAND] = "How the command runs",
+        [SETTING_GROUP_MEASURE] = "How it is measured",
+        [SETTING_GROUP_STORE] = "Where it listens, what it keeps",
         [SETTING_GROUP_SHOW] = "What is shown",
     };
 
@@ -633,7 +827,15 @@ const char *setting_group_title(enum setting_group group)
 
 unsigned command_of_section(const char *section)
 {
-    return strcmp(section, "run") == 0 ? COMMAND_RUN : 0;
+    static const struct {
+        const char *name;
+        unsigned command;
+    } sections[] = {{"run", COMMAND_RUN}, {"attach", COMMAND_ATTACH}, {"daemon", COMMAND_DAEMON}};
+
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+        if (strcmp(section, sections[i].name) == 0)
+            return sections[i].command;
+    return 0;
 }
 
 static bool same_name(const char *canonical, const char *name)

@@ -1,5 +1,6 @@
 #include "view/run_summary.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,7 +10,7 @@
 #include "view/command_line.h"
 #include "view/wrap.h"
 
-enum { INDENT = 2, LABEL_WIDTH = 10, DUCT_LABEL_WIDTH = 14, SURVIVOR_WIDTH = 40 };
+enum { INDENT = 2, LABEL_WIDTH = 10, DUCT_LABEL_WIDTH = 14, SURVIVOR_WIDTH = 40, ROOT_WIDTH = 40 };
 
 #define TEXT_BYTES 500 /* of a text from outside that are shown */
 
@@ -62,11 +63,69 @@ static void add_method(struct strbuf *out, const char *source, const char *note)
     strbuf_addc(out, '\n');
 }
 
+/* Without the folders before the program, which tell least. */
+static const char *program_first(const char *command)
+{
+    const char *rest = command;
+
+    for (const char *at = command; at && *at && *at != ' ' && *at != '\''; at++)
+        if (*at == '/' && at[1] && at[1] != ' ')
+            rest = at + 1;
+    return rest;
+}
+
+/* "process 4711 (python train.py)", "3 processes (4711, 4712, 4713)" */
+static void add_roots(struct strbuf *out, const struct run_attached *attached)
+{
+    static const size_t named = 4;
+    const char *command = program_first(attached->roots[0].command);
+
+    if (attached->root_count == 1) {
+        strbuf_addf(out, "process %d", (int)attached->roots[0].pid);
+        if (!command)
+            return;
+        strbuf_adds(out, " (");
+        command_fit(out, command, strlen(command), ROOT_WIDTH, false);
+        strbuf_addc(out, ')');
+        return;
+    }
+    strbuf_addf(out, "%zu processes (", attached->root_count);
+    for (size_t i = 0; i < attached->root_count && i < named; i++)
+        strbuf_addf(out, "%s%d", i ? ", " : "", (int)attached->roots[i].pid);
+    strbuf_adds(out, attached->root_count > named ? ", …)" : ")");
+}
+
+/* What is known of how it ended, or that it goes on. */
+static void add_attached(struct strbuf *out, const struct run_summary *summary, bool colors)
+{
+    const struct run_attached *attached = summary->attached;
+    const char *color = summary->exit_code == 0 ? COLOR_GREEN : COLOR_RED;
+    bool one = attached->root_count == 1;
+    bool ended = attached->ended_by && strcmp(attached->ended_by, "target") == 0;
+
+    strbuf_adds(out, "metron: attached to ");
+    add_roots(out, attached);
+    strbuf_adds(out, " for ");
+    add_human(out, UNIT_SECONDS, summary->wall_seconds);
+    if (summary->has_exit_code)
+        strbuf_addf(out, ": %s%s%s%s", colors ? color : "", summary->cause, colors ? COLOR_END : "",
+                    ended ? "" : "; its descendants go on");
+    else if (ended)
+        strbuf_adds(out, one ? "; it has ended" : "; they have ended");
+    else
+        strbuf_adds(out, one ? "; it goes on" : "; they go on");
+    strbuf_addc(out, '\n');
+}
+
 /* Who recorded, how it ended, how long it took. */
 static void add_outcome(struct strbuf *out, const struct run_summary *summary, bool colors)
 {
     const char *color = COLOR_MAGENTA;
 
+    if (summary->attached) {
+        add_attached(out, summary, colors);
+        return;
+    }
     if (summary->has_exit_code)
         color = summary->exit_code == 0 ? COLOR_GREEN : COLOR_RED;
     else if (summary->status == RECORDING_RUNNING)
@@ -184,7 +243,13 @@ static void add_processes(struct strbuf *out, const struct run_summary *summary)
         add_human(out, UNIT_COUNT, summary->processes_at_once);
         strbuf_adds(out, " in a sample");
     }
-    add_method(out, processes->source, is_bound ? NULL : processes->note);
+    char ran_already[48];
+    const char *note = is_bound ? NULL : processes->note;
+    if (summary->attached) {
+        (void)snprintf(ran_already, sizeof(ran_already), "%zu ran already", summary->attached->processes);
+        note = ran_already;
+    }
+    add_method(out, processes->source, note);
 }
 
 static void add_io(struct strbuf *out, const struct run_summary *summary)

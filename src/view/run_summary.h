@@ -22,6 +22,7 @@ struct run_summary {
     bool has_exit_code;
     int exit_code;
     const char *cause;
+    const struct run_attached *attached; /* to what; NULL: a command was started, or it is a recording */
     double wall_seconds;
     /* Of a recording only: who has just typed the command knows. */
     const char *command, *job, *message;

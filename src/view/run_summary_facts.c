@@ -78,9 +78,10 @@ void run_summary_of_info(struct run_summary *summary, const struct run_info *inf
     *summary = (struct run_summary){
         .kind = RECORDING_METRON,
         .status = RECORDING_ENDED,
-        .has_exit_code = true,
+        .has_exit_code = run_info_has_exit(info),
         .exit_code = info->exit_code,
         .cause = info->cause ? info->cause : "did not start",
+        .attached = info->attached.roots ? &info->attached : NULL,
         .wall_seconds = info->wall_seconds,
         .cpu = info->headline.cpu_seconds,
         .memory = info->headline.peak_memory_bytes,
@@ -143,7 +144,7 @@ void run_summary_of_recording(struct run_summary *summary, const struct recordin
     *summary = (struct run_summary){
         .kind = recording->kind,
         .status = recording->status,
-        .cause = recording_text(recording, "cause"),
+        .cause = recording_outcome(recording),
         .wall_seconds = number_or_none(in_recording, recording, "wall"),
         .command = recording_text(recording, "command"),
         .job = recording_text(recording, "job"),

@@ -6,7 +6,16 @@
 #include "base/clock.h"
 #include "view/format.h"
 
-enum field_kind_of_info { IS_INT, IS_SIGNAL, IS_UNSIGNED, IS_SIZE, IS_REAL, IS_TEXT, IS_TIME, IS_ANSWER };
+enum field_kind_of_info {
+    IS_EXIT_CODE,
+    IS_SIGNAL,
+    IS_UNSIGNED,
+    IS_SIZE,
+    IS_REAL,
+    IS_TEXT,
+    IS_TIME,
+    IS_ANSWER
+};
 
 /* What is no measurement: by its name in info.json, and where it is in struct run_info. */
 static const struct run_field {
@@ -14,7 +23,7 @@ static const struct run_field {
     enum field_kind_of_info kind;
     size_t offset;
 } run_fields[] = {
-    {"exit_code", IS_INT, offsetof(struct run_info, exit_code)},
+    {"exit_code", IS_EXIT_CODE, offsetof(struct run_info, exit_code)},
     {"signal", IS_SIGNAL, offsetof(struct run_info, signal)},
     {"cause", IS_TEXT, offsetof(struct run_info, cause)},
     {"command", IS_TEXT, offsetof(struct run_info, command)},
@@ -59,7 +68,9 @@ static struct format_value value_of(const struct run_info *info, const struct ru
         if (*(const int *)place == 0)
             return text(NULL);
         return number(*(const int *)place);
-    case IS_INT:
+    case IS_EXIT_CODE: /* of what was attached to it may not be known */
+        if (!run_info_has_exit(info))
+            return text(NULL);
         return number(*(const int *)place);
     case IS_UNSIGNED:
         return number(*(const unsigned *)place);

@@ -92,7 +92,7 @@ bool plot_parse_size(const char *text, unsigned least, unsigned most, unsigned *
 /* How it ended: as metron tells it, or by con-duct's exit code. */
 static void add_cause(struct strbuf *out, const struct recording *recording)
 {
-    const char *cause = recording_text(recording, "cause");
+    const char *cause = recording_outcome(recording);
     double exit_code;
 
     if (recording->status == RECORDING_RUNNING)

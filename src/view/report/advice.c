@@ -262,8 +262,13 @@ static void advise_measuring(const struct advice *advice)
     struct report_page *page = advice->page;
     double survivors, interval = 0;
 
-    if (is_false(advice, "provenance.cpu_is_conserved") && cpu && cpu->source &&
-        strcmp(cpu->source, "proc_cpu_seconds") == 0)
+    bool lacks_cpu = is_false(advice, "provenance.cpu_is_conserved") && cpu && cpu->source &&
+                     strcmp(cpu->source, "proc_cpu_seconds") == 0;
+    if (lacks_cpu && recording_field(advice->evidence->recording, "attached.children"))
+        advise(advice, "cpu",
+               "The CPU seconds are a lower bound: what some processes used between their last sample and "
+               "their end is not known. With kernel events it is: metron doctor says what they need here.");
+    else if (lacks_cpu)
         advise(advice, "cpu",
                "The CPU seconds are a lower bound: some were dropped by the kernel. A control group of its "
                "own (metron run --cgroup own) counts them all.");

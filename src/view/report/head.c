@@ -226,7 +226,7 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     static const char *const states[] = {"ended", "running", "lost"};
     const struct recording *recording = evidence->recording;
     struct report_section *section = report_section_add(page, "outcome", "Outcome");
-    const char *cause = recording_text(recording, "cause");
+    const char *cause = recording_outcome(recording);
     const struct report_measure *ooms = report_measure_part(&evidence->measures, NULL, "oom_kills", NULL);
     double exit_code;
 

@@ -80,7 +80,9 @@ static void add_conserved(struct report_section *section, const struct recording
         report_add_boolean(section, "cpu_is_conserved", "incomplete", conserved->number != 0);
     if (!item)
         return;
-    item->say = "the kernel dropped CPU of processes that ended";
+    item->say = recording_field(recording, "attached.children")
+                    ? "some processes ended, and what they used since their last sample is not known"
+                    : "the kernel dropped CPU of processes that ended";
     item->for_programs = conserved->number != 0;
 }
 

@@ -13,6 +13,7 @@ static const char *const words[PAST_END_COUNT] = {
     [PAST_LOST] = "lost",
     [PAST_UNKNOWN] = "unknown",
     [PAST_NOT_STARTED] = "not_started",
+    [PAST_ATTACHED] = "attached",
 };
 
 static void requested_json(struct json *json, const struct suggestion_requested *requested)

@@ -23,6 +23,7 @@ static const struct {
     [PAST_LOST] = {"is lost", "are lost"},
     [PAST_UNKNOWN] = {"does not tell how it ended", "do not tell how they ended"},
     [PAST_NOT_STARTED] = {"was never started", "were never started"},
+    [PAST_ATTACHED] = {"is of a part only (metron attach)", "are of a part only (metron attach)"},
 };
 
 static const char *plural(size_t count)

@@ -1,0 +1,242 @@
+/* metron job: tells the daemon of a job and its sheets, and asks what they used. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cmd/ask.h"
+#include "cmd/commands.h"
+#include "view/job_table.h"
+
+static const struct command_description description = {
+    .name = "job",
+    .summary = "tell the daemon of a job and its sheets, ask what they used",
+    .usage = "[OPTION...] start|sheet|finish|list|show ...",
+    .description =
+        "Talks to the daemon (metron daemon) about jobs:\n"
+        "\n"
+        "  start JOB [PID]             the job begins; PID and all its descendants are its\n"
+        "  sheet JOB N WHAT [PID]      its numbered step N is started, completed, failed or retrying\n"
+        "  finish JOB OUTCOME          it has completed, failed or was cancelled\n"
+        "  list                        the jobs that the daemon knows\n"
+        "  show JOB                    one of them, with its sheets\n"
+        "\n"
+        "Without PID a started job or sheet has the processes that inherit METRON_JOB and METRON_SHEET: "
+        "'metron run --job JOB --sheet N' exports both. What went well is not told; --json prints the "
+        "daemon's "
+        "answer.",
+    .examples = "  metron job start night $$\n"
+                "  metron job sheet night 1 started $!\n"
+                "  metron job finish night completed\n"
+                "  metron job show night\n",
+    .command = COMMAND_JOB,
+    .options_anywhere = true,
+};
+
+struct words {
+    char **argv;
+    int count;
+};
+
+static int wrong(const char *what)
+{
+    log_error("job: %s; see 'metron job --help'", what);
+    return EXIT_WRONG_USAGE;
+}
+
+/* A whole number, all of the text. */
+static bool read_number(const char *text, long long *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0';
+}
+
+/* What went well needs no words; --json shows the daemon's answer. */
+static int send(const struct settings *settings, const char *method, struct strbuf *params)
+{
+    struct strbuf answer = STRBUF_INIT;
+    int exit_code = EXIT_TROUBLE;
+
+    if (params->failed) {
+        log_error("no memory for a request");
+    } else {
+        exit_code = ask(settings, method, strbuf_text(params), &answer);
+        if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
+            strbuf_addc(&answer, '\n');
+            exit_code = command_print(strbuf_text(&answer), answer.length);
+        }
+    }
+    strbuf_fini(&answer);
+    return exit_code;
+}
+
+/* What is no UTF-8 cannot be said in JSON as it is, and the daemon would know the job by another name. */
+static bool is_utf8(const char *text)
+{
+    size_t left = strlen(text);
+
+    for (size_t step; left > 0; text += step, left -= step)
+        if ((step = text_utf8_length(text, left)) == 0)
+            return false;
+    return true;
+}
+
+static int start_job(const struct settings *settings, struct words words)
+{
+    struct strbuf params = STRBUF_INIT;
+    struct json json;
+    long long pid = 0;
+
+    if (words.count < 1 || words.count > 2)
+        return wrong("start takes the name of a job, and a process");
+    if (!is_utf8(words.argv[0]))
+        return wrong("a job's name is UTF-8");
+    if (words.count == 2 && (!read_number(words.argv[1], &pid) || pid <= 0))
+        return wrong("a process is a number from 1");
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", words.argv[0]);
+    if (pid)
+        json_key_integer(&json, "pid", pid);
+    json_object_end(&json);
+    int exit_code = send(settings, "job.start", &params);
+    strbuf_fini(&params);
+    return exit_code;
+}
+
+/* The daemon hands on events of any name; what is no sheet's would be lost without a word. */
+static bool is_sheet_word(const char *word)
+{
+    static const char *const words[] = {"started", "completed", "failed", "retrying"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int tell_sheet(const struct settings *settings, struct words words)
+{
+    struct strbuf params = STRBUF_INIT, event = STRBUF_INIT;
+    struct json json;
+    long long number, pid = 0;
+
+    if (words.count < 3 || words.count > 4)
+        return wrong("sheet takes a job, a number, what happened to it, and a process");
+    if (!read_number(words.argv[1], &number) || number < 0)
+        return wrong("a sheet is a number from 0");
+    if (words.count == 4 && (!read_number(words.argv[3], &pid) || pid <= 0))
+        return wrong("a process is a number from 1");
+    if (!is_sheet_word(words.argv[2]))
+        return wrong("what happened to a sheet is one of started, completed, failed, retrying");
+    strbuf_addf(&event, "sheet.%s", words.argv[2]);
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "event", strbuf_text(&event));
+    json_key_string(&json, "job_id", words.argv[0]);
+    json_key_integer(&json, "sheet_num", number);
+    json_key(&json, "data");
+    json_object_begin(&json);
+    if (pid)
+        json_key_integer(&json, "pid", pid);
+    json_object_end(&json);
+    json_object_end(&json);
+    int exit_code = send(settings, "event.publish", &params);
+    strbuf_fini(&params);
+    strbuf_fini(&event);
+    return exit_code;
+}
+
+static int finish_job(const struct settings *settings, struct words words)
+{
+    struct strbuf params = STRBUF_INIT;
+    struct json json;
+
+    if (words.count != 2)
+        return wrong("finish takes a job and its outcome: completed, failed or cancelled");
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", words.argv[0]);
+    json_key_string(&json, "outcome", words.argv[1]);
+    json_object_end(&json);
+    int exit_code = send(settings, "job.finish", &params);
+    strbuf_fini(&params);
+    return exit_code;
+}
+
+/* Asks, and shows the answer: as it came, or as people read it. */
+static int show(const struct settings *settings, const char *method, const char *params,
+                void (*write)(struct strbuf *out, const char *json, size_t length, double now, size_t width))
+{
+    struct strbuf result = STRBUF_INIT, text = STRBUF_INIT;
+
+    int exit_code = ask(settings, method, params, &result);
+    if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
+        strbuf_addc(&result, '\n');
+        exit_code = command_print(strbuf_text(&result), result.length);
+    } else if (exit_code == EXIT_OK) {
+        write(&text, strbuf_text(&result), result.length, clock_wall_seconds(), command_page_width(0));
+        exit_code = command_print(strbuf_text(&text), text.length);
+    }
+    strbuf_fini(&result);
+    strbuf_fini(&text);
+    return exit_code;
+}
+
+static int list_jobs(const struct settings *settings, struct words words)
+{
+    return words.count ? wrong("list takes nothing") : show(settings, "job.list", NULL, job_table_write);
+}
+
+static int show_job(const struct settings *settings, struct words words)
+{
+    struct strbuf params = STRBUF_INIT;
+    struct json json;
+
+    if (words.count != 1)
+        return wrong("show takes the name of a job");
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", words.argv[0]);
+    json_object_end(&json);
+    int exit_code =
+        params.failed ? EXIT_TROUBLE : show(settings, "job.profile", strbuf_text(&params), job_page_write);
+    strbuf_fini(&params);
+    return exit_code;
+}
+
+static int job_main(int argc, char **argv)
+{
+    static const struct {
+        const char *word;
+        int (*act)(const struct settings *settings, struct words words);
+    } actions[] = {{"start", start_job},
+                   {"sheet", tell_sheet},
+                   {"finish", finish_job},
+                   {"list", list_jobs},
+                   {"show", show_job}};
+    struct settings settings;
+    int first = argc, exit_code;
+
+    if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
+        const struct words words = {argv + first + 1, argc - first - 1};
+        exit_code = -1;
+        for (size_t i = 0; first < argc && i < sizeof(actions) / sizeof(actions[0]); i++)
+            if (strcmp(argv[first], actions[i].word) == 0)
+                exit_code = actions[i].act(&settings, words);
+        if (exit_code < 0)
+            exit_code = wrong("start, sheet, finish, list or show");
+    }
+    settings_fini(&settings);
+    return exit_code;
+}
+
+extern const struct metron_command command_job;
+const struct metron_command command_job = {&description, job_main};

@@ -1,0 +1,112 @@
+#include "cmd/registration.h"
+
+#include <errno.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "daemon/client.h"
+
+/* The command waits so long for a daemon that is busy, and no longer. */
+#define TIMEOUT_MS 200
+
+void registration_begin(struct registration *registration, const struct settings *settings)
+{
+    struct metron_error error;
+
+    *registration = (struct registration){.job = settings_text(settings, SETTING_JOB),
+                                          .has_sheet = settings_has(settings, SETTING_SHEET),
+                                          .sheet = settings_integer(settings, SETTING_SHEET)};
+    if (!registration->job)
+        return;
+    int code =
+        client_connect(settings_text(settings, SETTING_SOCKET), TIMEOUT_MS, &registration->client, &error);
+    if (code < 0 && !client_is_absent(code))
+        log_warning("the daemon is not told of this run: %s", error.message);
+}
+
+static int call(struct registration *registration, const char *method, struct strbuf *params,
+                struct metron_error *error)
+{
+    int code = params->failed ? error_set(error, -ENOMEM, "no memory")
+                              : client_call(registration->client, method, strbuf_text(params), NULL, error);
+    strbuf_fini(params);
+    return code;
+}
+
+static int start_job(struct registration *registration, pid_t pid, struct metron_error *error)
+{
+    struct strbuf params = STRBUF_INIT;
+    struct json json;
+
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", registration->job);
+    if (!registration->has_sheet)
+        json_key_integer(&json, "pid", pid);
+    json_object_end(&json);
+    return call(registration, "job.start", &params, error);
+}
+
+static int tell_sheet(struct registration *registration, const char *event, pid_t pid,
+                      struct metron_error *error)
+{
+    struct strbuf params = STRBUF_INIT;
+    struct json json;
+
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "event", event);
+    json_key_string(&json, "job_id", registration->job);
+    json_key_integer(&json, "sheet_num", registration->sheet);
+    json_key(&json, "data");
+    json_object_begin(&json);
+    if (pid)
+        json_key_integer(&json, "pid", pid);
+    json_object_end(&json);
+    json_object_end(&json);
+    return call(registration, "event.publish", &params, error);
+}
+
+void registration_started(void *context, pid_t pid)
+{
+    struct registration *registration = context;
+    struct metron_error error = {0};
+
+    if (!registration->client)
+        return;
+    /* A job that runs already has begun elsewhere, and ends there; the command's processes are known by the
+     * variable that they inherit. */
+    int code = start_job(registration, pid, &error);
+    registration->began_job = code == 0;
+    if (code == -EINVAL)
+        code = 0;
+    if (code == 0 && registration->has_sheet)
+        code = tell_sheet(registration, "sheet.started", pid, &error);
+    if (code == 0)
+        return;
+    log_warning("the daemon is not told of this run: %s", error.message);
+    client_free(registration->client);
+    registration->client = NULL;
+}
+
+void registration_end(struct registration *registration, int exit_code)
+{
+    struct strbuf params = STRBUF_INIT;
+    struct metron_error error;
+    struct json json;
+
+    if (!registration->client)
+        return;
+    if (registration->has_sheet)
+        (void)tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, &error);
+    if (registration->began_job) {
+        json_init(&json, &params, 0);
+        json_object_begin(&json);
+        json_key_string(&json, "job_id", registration->job);
+        json_key_string(&json, "outcome", exit_code == 0 ? "completed" : "failed");
+        json_object_end(&json);
+        (void)call(registration, "job.finish", &params, &error);
+    }
+    client_free(registration->client);
+    registration->client = NULL;
+}

@@ -1,0 +1,28 @@
+/*
+ * A run that belongs to a job tells the daemon of itself, if there is one: the job, its sheet, the command's
+ * process, and how it ended. Without a daemon, or with one that does not answer at once, everything else is
+ * as it would be.
+ */
+#ifndef METRON_CMD_REGISTRATION_H
+#define METRON_CMD_REGISTRATION_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "settings/settings.h"
+
+struct registration {
+    struct client *client; /* NULL: there is no daemon, or no job */
+    const char *job;
+    bool has_sheet, began_job;
+    long long sheet;
+};
+
+/* Looks for the daemon, if the settings name a job. */
+void registration_begin(struct registration *registration, const struct settings *settings);
+/* The command runs. `context` is a registration. */
+void registration_started(void *context, pid_t pid);
+/* It has ended; also frees what is held. */
+void registration_end(struct registration *registration, int exit_code);
+
+#endif

@@ -1,0 +1,349 @@
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/daemon_state.h"
+#include "store/history/reader.h"
+
+/* Upkeep of the history: so much at once, that a snapshot never waits long for it. */
+#define UPKEEP_SECONDS 0.05
+/* How long clients have to read their last answers. */
+#define LINGER_MS 1000
+
+/* ---- the store, in the writer's thread ---- */
+
+static int store_history(void *context, const struct snapshot *snapshot, struct metron_error *error)
+{
+    struct daemon *daemon = context;
+    return history_write(daemon->history, snapshot, error);
+}
+
+static void keep_history_up(void *context)
+{
+    struct daemon *daemon = context;
+    (void)history_maintain(daemon->history, clock_wall_seconds(), UPKEEP_SECONDS, NULL);
+}
+
+static int open_store(struct daemon *daemon, struct metron_error *error)
+{
+    const struct daemon_options *options = &daemon->options;
+    struct writer_sink sinks[2];
+    size_t count = 0;
+
+    if (options->database) {
+        const struct history_options history = {.path = options->database,
+                                                .full_hours = options->full_hours,
+                                                .minute_days = options->minute_days,
+                                                .event_days = options->event_days,
+                                                .size_cap_bytes = options->database_cap_bytes};
+        int code = history_open(&history, &daemon->history, error);
+        if (code < 0)
+            return code;
+        if (history_set_aside(daemon->history))
+            log_warning("the history was damaged; it is kept as '%s', a new one is begun",
+                        history_set_aside(daemon->history));
+        sinks[count++] = (struct writer_sink){"history", store_history, keep_history_up, daemon};
+    }
+    if (options->log_file) {
+        daemon->log = snapshot_log_new(options->log_file, options->log_limit_bytes);
+        if (!daemon->log)
+            return error_set(error, -ENOMEM, "no memory for the log");
+        sinks[count++] = (struct writer_sink){"log", snapshot_log_write, NULL, daemon->log};
+    }
+    return count ? writer_new(sinks, count, NULL, &daemon->writer, error) : 0;
+}
+
+static void tell_news(struct daemon *daemon)
+{
+    struct writer_news news;
+
+    while (daemon->writer && writer_next_news(daemon->writer, &news)) {
+        if (news.recovered)
+            log_info("%s: works again after %.0f s; %llu snapshot%s missing in it", news.sink,
+                     news.failed_seconds, (unsigned long long)news.lost, news.lost == 1 ? " is" : "s are");
+        else
+            log_warning("%s: %s; sampling goes on", news.sink, news.error.message);
+    }
+}
+
+/* ---- ticks ---- */
+
+/* `monitor.event` of the format: what happened, to whom, and what is known of it. */
+void daemon_publish(struct daemon *daemon, const char *event, const char *job_id, bool has_sheet,
+                    int64_t sheet_num, const char *data)
+{
+    struct json json;
+
+    if (!bus_is_wanted(daemon->bus, event, job_id))
+        return;
+    strbuf_reset(&daemon->text);
+    json_init(&json, &daemon->text, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "event", event);
+    json_key_decimal(&json, "timestamp", clock_wall_seconds(), 6);
+    json_key_string(&json, "job_id", job_id);
+    if (has_sheet)
+        json_key_integer(&json, "sheet_num", sheet_num);
+    if (data) {
+        json_key(&json, "data");
+        rpc_raw_value(&json, &(struct json_text){data, strlen(data)});
+    }
+    json_object_end(&json);
+    if (!daemon->text.failed)
+        (void)bus_publish(daemon->bus, event, job_id, strbuf_text(&daemon->text), daemon->text.length);
+}
+
+/* A process's event is told as the store has it, and by its name under `event`, as all others are. */
+static void publish_event(struct daemon *daemon, const struct event *event, const struct strbuf *text)
+{
+    const char *name = event_type_name(event->type);
+
+    if (!bus_is_wanted(daemon->bus, name, event->job_id))
+        return;
+    strbuf_reset(&daemon->text);
+    strbuf_addf(&daemon->text, "{\"event\":\"%s\",%s", name, text->data + 1);
+    if (!daemon->text.failed)
+        (void)bus_publish(daemon->bus, name, event->job_id, strbuf_text(&daemon->text), daemon->text.length);
+}
+
+static void tell_event(struct daemon *daemon, const struct event *event)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct json json;
+
+    json_init(&json, &text, 0);
+    event_json_unix(&json, event);
+    if (!text.failed) {
+        recent_events_add(&daemon->events, strbuf_text(&text), text.length);
+        publish_event(daemon, event, &text);
+    }
+    strbuf_fini(&text);
+}
+
+/* Those of no job are watched, since they may become a job's, and not shown. */
+static void leave_out_others(struct snapshot *snapshot)
+{
+    size_t processes = 0, events = 0;
+
+    snapshot->zombie_count = 0;
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (snapshot->processes[i].job_id) {
+            snapshot->zombie_count += snapshot->processes[i].state == 'Z';
+            snapshot->processes[processes++] = snapshot->processes[i];
+        }
+    for (size_t i = 0; i < snapshot->event_count; i++)
+        if (snapshot->events[i].job_id)
+            snapshot->events[events++] = snapshot->events[i];
+    snapshot->process_count = processes;
+    snapshot->event_count = events;
+}
+
+/* In a storm only those that will be remembered are worth a text, unless somebody listens. */
+static void tell_events(struct daemon *daemon, const struct snapshot *snapshot)
+{
+    size_t first = 0;
+
+    if (snapshot->event_count > RECENT_EVENTS_MAX && bus_subscriber_count(daemon->bus) == 0)
+        first = snapshot->event_count - RECENT_EVENTS_MAX;
+    for (size_t i = first; i < snapshot->event_count; i++)
+        tell_event(daemon, &snapshot->events[i]);
+}
+
+static void on_tick(void *owner, struct snapshot *snapshot)
+{
+    struct daemon *daemon = owner;
+
+    if (jobs_observe(daemon->jobs, snapshot) < 0)
+        log_warning("no memory for all jobs of this snapshot");
+    if (daemon->options.jobs_only)
+        leave_out_others(snapshot);
+    tell_events(daemon, snapshot);
+    snapshot_release(daemon->latest);
+    daemon->latest = snapshot_hold(snapshot);
+    if (daemon->writer && !writer_submit(daemon->writer, snapshot))
+        jobs_tell_again(daemon->jobs, snapshot);
+    tell_news(daemon);
+}
+
+static void on_found(void *owner, struct process *process)
+{
+    struct daemon *daemon = owner;
+
+    if (daemon->jobs)
+        jobs_claim(daemon->jobs, process);
+}
+
+/* ---- begin and end ---- */
+
+static int restore_job(void *context, const struct job *job)
+{
+    struct daemon *daemon = context;
+
+    if (jobs_restore(daemon->jobs, job) < 0)
+        log_warning("job '%s' of before cannot go on: no memory", job->id);
+    return 0;
+}
+
+static void restore_jobs(struct daemon *daemon)
+{
+    struct history_reader *reader;
+    struct metron_error error;
+
+    if (!daemon->history)
+        return;
+    int code = history_reader_open(daemon->options.database, &reader, &error);
+    if (code == 0) {
+        code = history_read_running_jobs(reader, restore_job, daemon, &error);
+        history_reader_close(reader);
+    }
+    if (code < 0)
+        log_warning("jobs of before cannot go on: %s", error.message);
+}
+
+static int open_watch(struct daemon *daemon, struct metron_error *error)
+{
+    const struct daemon_options *options = &daemon->options;
+    const struct watch_options watch = {
+        .loop = &daemon->loop,
+        .interval = options->interval,
+        .all_users = options->all_users,
+        .mask_secrets = options->mask_secrets,
+        .events = options->events,
+        .context = options->context,
+        .registry = options->registry,
+        .owner = daemon,
+        .on_tick = on_tick,
+        .on_found = on_found,
+    };
+
+    daemon->watch = watch_new(&watch, error);
+    if (!daemon->watch)
+        return error && error->code ? error->code : -ENOMEM;
+    daemon->jobs = jobs_new(watch_tree(daemon->watch));
+    daemon->bus = bus_new();
+    return daemon->jobs && daemon->bus ? 0 : error_set(error, -ENOMEM, "no memory for the daemon");
+}
+
+int daemon_new(const struct daemon_options *options, struct daemon **out, struct metron_error *error)
+{
+    struct daemon *daemon = calloc(1, sizeof(*daemon));
+    int code = daemon ? uv_loop_init(&daemon->loop) : -ENOMEM;
+
+    if (code < 0) {
+        free(daemon);
+        return error_set(error, code, "no memory for the daemon");
+    }
+    daemon->loop_open = true;
+    daemon->options = *options;
+    const struct server_options server = {.loop = &daemon->loop,
+                                          .path = options->socket,
+                                          .group = options->socket_group,
+                                          .methods = daemon_methods,
+                                          .method_count = daemon_method_count,
+                                          .context = daemon};
+    code = open_watch(daemon, error);
+    /* The socket first: whoever has it has the files as well. */
+    if (code == 0)
+        code = server_new(&server, &daemon->server, error);
+    if (code == 0)
+        code = open_store(daemon, error);
+    if (code < 0) {
+        daemon_free(daemon);
+        return code;
+    }
+    restore_jobs(daemon);
+    *out = daemon;
+    return 0;
+}
+
+int daemon_run(struct daemon *daemon, struct metron_error *error)
+{
+    int code = watch_start(daemon->watch);
+
+    if (code < 0)
+        return error_set(error, code, "cannot watch: %s", uv_strerror(code));
+    (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    return 0;
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void on_closed(void *context)
+{
+    struct daemon *daemon = context;
+
+    daemon->server = NULL;
+    uv_walk(&daemon->loop, close_handle, NULL); /* signals of the program, and what else is left */
+}
+
+void daemon_stop(struct daemon *daemon)
+{
+    if (daemon->stopping)
+        return;
+    daemon->stopping = true;
+    jobs_tell_all(daemon->jobs); /* the next daemon goes on from here */
+    watch_look(daemon->watch);
+    watch_stop(daemon->watch);
+    server_close(daemon->server, LINGER_MS, on_closed, daemon);
+}
+
+void daemon_set_interval(struct daemon *daemon, double seconds)
+{
+    daemon->options.interval = seconds;
+    watch_set_interval(daemon->watch, seconds);
+}
+
+uv_loop_t *daemon_loop(struct daemon *daemon)
+{
+    return &daemon->loop;
+}
+
+/* What is queued is written; a sink that is stuck keeps what is its own. */
+static void close_store(struct daemon *daemon)
+{
+    struct writer_figures last = {0};
+    int code = daemon->writer ? writer_stop(daemon->writer, -1, &last) : 0;
+
+    daemon->writer = NULL;
+    if (last.dropped)
+        log_warning("%llu snapshots were not stored: the disk was too slow",
+                    (unsigned long long)last.dropped);
+    if (code == -ETIMEDOUT) {
+        log_warning("the store does not answer: what was queued is lost");
+        return;
+    }
+    history_close(daemon->history);
+    snapshot_log_free(daemon->log);
+}
+
+void daemon_free(struct daemon *daemon)
+{
+    if (!daemon)
+        return;
+    if (daemon->server) {
+        server_close(daemon->server, 0, on_closed, daemon);
+        (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    }
+    close_store(daemon);
+    jobs_free(daemon->jobs);
+    watch_free(daemon->watch);
+    bus_free(daemon->bus);
+    snapshot_release(daemon->latest);
+    recent_events_fini(&daemon->events);
+    strbuf_fini(&daemon->text);
+    if (daemon->loop_open) {
+        uv_walk(&daemon->loop, close_handle, NULL);
+        (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&daemon->loop);
+    }
+    free(daemon);
+}

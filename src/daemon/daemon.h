@@ -1,0 +1,56 @@
+/*
+ * The daemon: watches, remembers, answers.
+ *
+ * At every tick the watch (loop/watch.h) brings a snapshot; the jobs add what they used; it becomes the
+ * latest one, which clients ask for, and goes to the writer (store/writer.h), which stores it in a thread of
+ * its own. What happened goes to the bus, and stays among the last events. An error in one part is told once,
+ * and the rest goes on.
+ */
+#ifndef METRON_DAEMON_DAEMON_H
+#define METRON_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "collect/collector.h"
+#include "loop/kernel_events.h"
+#include "schema/registry.h"
+
+struct daemon_options {
+    double interval; /* seconds */
+    bool all_users;  /* watch everybody's processes */
+    bool jobs_only;  /* store and show only those of jobs */
+    bool mask_secrets;
+    const char *socket;       /* where it listens */
+    const char *socket_group; /* NULL: nobody but the owner and root */
+    const char *database;     /* NULL: no history */
+    const char *log_file;     /* NULL: no log */
+    uint64_t log_limit_bytes;
+    double full_hours, minute_days, event_days;
+    uint64_t database_cap_bytes;
+    const char *version;
+    struct kernel_events *events; /* borrowed, as is the rest */
+    const struct collect_context *context;
+    const struct registry *registry;
+    /* Writes the settings in force: one object. */
+    void (*config_json)(struct json *json, void *context);
+    void *config_context;
+};
+
+struct daemon;
+
+/* Everything that can go wrong at the start goes wrong here: nothing runs yet. */
+int daemon_new(const struct daemon_options *options, struct daemon **out, struct metron_error *error);
+/* Runs until it was stopped. */
+int daemon_run(struct daemon *daemon, struct metron_error *error);
+/* From a callback of its loop: drains what is queued, and ends. */
+void daemon_stop(struct daemon *daemon);
+/* Settings that may change while it runs. */
+void daemon_set_interval(struct daemon *daemon, double seconds);
+uv_loop_t *daemon_loop(struct daemon *daemon);
+void daemon_free(struct daemon *daemon);
+
+#endif

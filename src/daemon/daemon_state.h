@@ -1,0 +1,44 @@
+/*
+ * Inside daemon/: what the daemon is made of. daemon.c runs it, methods*.c answer for it.
+ */
+#ifndef METRON_DAEMON_DAEMON_STATE_H
+#define METRON_DAEMON_DAEMON_STATE_H
+
+#include "daemon/daemon.h"
+#include "daemon/jobs.h"
+#include "daemon/recent_events.h"
+#include "daemon/server.h"
+#include "loop/watch.h"
+#include "publish/bus.h"
+#include "store/history/history.h"
+#include "store/snapshot_log.h"
+#include "store/writer.h"
+
+struct daemon {
+    struct daemon_options options;
+    uv_loop_t loop;
+    bool loop_open;
+    struct watch *watch;
+    struct jobs *jobs;
+    struct bus *bus;
+    struct server *server;
+    struct history *history; /* the writer's, once that runs */
+    struct snapshot_log *log;
+    struct writer *writer;
+    struct snapshot *latest; /* NULL: none yet */
+    struct recent_events events;
+    bool stopping;
+    struct strbuf text; /* scratch */
+};
+
+extern const struct call_method daemon_methods[];
+extern const size_t daemon_method_count;
+
+/* Something happened to a job: for the subscribers. `data`: an object as JSON, or NULL. */
+void daemon_publish(struct daemon *daemon, const char *event, const char *job_id, bool has_sheet,
+                    int64_t sheet_num, const char *data);
+/* rss_mb, cpu_pct, …: what is known of a process, or of the machine if `pid` is 0; the members of an object.
+ */
+void daemon_context_json(const struct daemon *daemon, struct json *json, pid_t pid);
+
+#endif

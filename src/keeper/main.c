@@ -1,0 +1,199 @@
+/*
+ * metron-daemon: what `metron daemon` becomes once its options are checked.
+ *
+ * A program of its own because SQLite takes longer to load than `metron run` may take to start. It takes the
+ * same options, and reads its settings itself, so that it can read them again (SIGHUP).
+ *
+ * SIGTERM and SIGINT end it: what is queued is written, clients get their last answers, the exit code is 0.
+ *
+ * METRON_TEST_INTERVAL, in seconds, takes the place of `interval` and may be as short as a millisecond: for
+ * tests of endurance, which need many ticks in little time. It is no setting: nobody else has a use for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/availability.h"
+#include "cmd/commands.h"
+#include "cmd/daemon_description.h"
+#include "daemon/daemon.h"
+#include "daemon/socket_path.h"
+#include "keeper/detach.h"
+#include "keeper/notify.h"
+#include "keeper/paths.h"
+#include "loop/snapshots.h"
+#include "settings/settings_json.h"
+
+struct keeper {
+    int argc;
+    char **argv;
+    struct settings settings;
+    struct availability availability;
+    struct keeper_paths paths;
+    char socket[SOCKET_PATH_SIZE];
+    struct daemon *daemon;
+    struct detach *detach; /* who started us waits to be told; NULL: nobody */
+    uv_signal_t signals[3];
+};
+
+/* Seconds between two snapshots. */
+static double interval_of(const struct settings *settings)
+{
+    const char *text = getenv("METRON_TEST_INTERVAL");
+    double seconds = text ? strtod(text, NULL) : 0;
+
+    return seconds >= 0.001 ? seconds : settings_real(settings, SETTING_INTERVAL);
+}
+
+static void write_config(struct json *json, void *context)
+{
+    const struct keeper *keeper = context;
+    settings_json(json, &keeper->settings);
+}
+
+/* Settings are read again; those that cannot change while it runs are named. */
+static void reload(struct keeper *keeper)
+{
+    struct settings settings;
+    int first, exit_code;
+
+    if (!command_begin(&daemon_description, keeper->argc, keeper->argv, &settings, &first, &exit_code)) {
+        settings_fini(&settings);
+        log_warning("the settings are wrong: those of before stay in force");
+        return;
+    }
+    double interval = interval_of(&settings);
+    if (interval != interval_of(&keeper->settings)) {
+        daemon_set_interval(keeper->daemon, interval);
+        log_info("a snapshot every %g s from now on", interval);
+    }
+    settings_fini(&keeper->settings);
+    keeper->settings = settings;
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct keeper *keeper = handle->data;
+
+    if (number == SIGHUP) {
+        reload(keeper);
+        return;
+    }
+    log_info("%s: ending", strsignal(number));
+    notify_stopping();
+    daemon_stop(keeper->daemon);
+}
+
+static int listen_to_signals(struct keeper *keeper)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        uv_signal_t *handle = &keeper->signals[i];
+        int code = uv_signal_init(daemon_loop(keeper->daemon), handle);
+        handle->data = keeper;
+        if (code == 0)
+            code = uv_signal_start(handle, on_signal, numbers[i]);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+static int look_at_machine(struct keeper *keeper, struct metron_error *error)
+{
+    const struct settings *settings = &keeper->settings;
+    const struct availability_options looking = {
+        .proc_root = "/proc",
+        .cgroup_mode = CGROUP_MODE_OFF,
+        .machine = true,
+        .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
+        .tuning = {.mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
+                   .sample_interval = interval_of(settings)},
+    };
+
+    int code = availability_init(&keeper->availability, &looking, error);
+    return code < 0 ? code : availability_select(&keeper->availability, snapshot_measurements, error);
+}
+
+static int open_daemon(struct keeper *keeper, struct metron_error *error)
+{
+    static const double mebibyte = 1024.0 * 1024;
+    const struct settings *settings = &keeper->settings;
+    const struct daemon_options options = {
+        .interval = interval_of(settings),
+        .all_users = geteuid() == 0,
+        .jobs_only = settings_choice(settings, SETTING_WATCH) == CHOICE_WATCH_JOBS,
+        .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
+        .socket = keeper->socket,
+        .socket_group = settings_text(settings, SETTING_SOCKET_GROUP),
+        .database = keeper->paths.database,
+        .log_file = keeper->paths.log_file,
+        .log_limit_bytes = (uint64_t)(settings_real(settings, SETTING_LOG_LIMIT) * 1e6),
+        .full_hours = settings_real(settings, SETTING_RETENTION_HOURS),
+        .minute_days = settings_real(settings, SETTING_RETENTION_DAYS),
+        .event_days = settings_real(settings, SETTING_EVENTS_DAYS),
+        .database_cap_bytes = (uint64_t)(settings_real(settings, SETTING_DATABASE_CAP) * mebibyte),
+        .version = METRON_VERSION,
+        .events = &keeper->availability.events,
+        .context = &keeper->availability.context,
+        .registry = &keeper->availability.registry,
+        .config_json = write_config,
+        .config_context = keeper,
+    };
+
+    return daemon_new(&options, &keeper->daemon, error);
+}
+
+static int keep(struct keeper *keeper, struct metron_error *error)
+{
+    const struct socket_place place = socket_place_own();
+
+    int code =
+        socket_path_listen(&place, settings_text(&keeper->settings, SETTING_SOCKET), keeper->socket, error);
+    if (code == 0)
+        code = keeper_paths_find(&keeper->paths, &keeper->settings, error);
+    if (code == 0)
+        code = look_at_machine(keeper, error);
+    if (code == 0)
+        code = open_daemon(keeper, error);
+    if (code == 0 && (code = listen_to_signals(keeper)) < 0)
+        (void)error_set(error, code, "cannot take signals: %s", uv_strerror(code));
+    if (code < 0)
+        return code;
+    log_info("listening on %s", keeper->socket);
+    notify_ready();
+    detach_tell(keeper->detach, 0, NULL);
+    return daemon_run(keeper->daemon, error);
+}
+
+int main(int argc, char **argv)
+{
+    struct keeper keeper = {.argc = argc, .argv = argv};
+    struct metron_error error = {0};
+    int first = argc, exit_code = EXIT_OK;
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and no more */
+    if (!command_begin(&daemon_description, argc, argv, &keeper.settings, &first, &exit_code))
+        goto out;
+    exit_code = EXIT_OK;
+    if (settings_flag(&keeper.settings, SETTING_DETACH) && !detach(&keeper.detach, &exit_code))
+        goto out; /* the one that was started: the daemon has told how it went */
+    if (keep(&keeper, &error) < 0) {
+        log_error("daemon: %s", error.message);
+        detach_tell(keeper.detach, EXIT_TROUBLE, error.message);
+        exit_code = EXIT_TROUBLE;
+    }
+out:
+    daemon_free(keeper.daemon);
+    availability_fini(&keeper.availability);
+    keeper_paths_fini(&keeper.paths);
+    settings_fini(&keeper.settings);
+    return exit_code;
+}

@@ -1,0 +1,8 @@
+/* Readiness, as systemd wants to be told it (Type=notify). Nothing happens where nobody asked. */
+#ifndef METRON_KEEPER_NOTIFY_H
+#define METRON_KEEPER_NOTIFY_H
+
+void notify_ready(void);
+void notify_stopping(void);
+
+#endif

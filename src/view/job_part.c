@@ -1,0 +1,135 @@
+#include "view/job_part.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+#define NUMBER(member)                                                                                       \
+    {                                                                                                        \
+#member, offsetof(struct job_part, member)                                                           \
+    }
+
+static const struct {
+    const char *name;
+    size_t offset;
+} numbers[] = {
+    NUMBER(pid),          NUMBER(started),        NUMBER(ended),          NUMBER(total_sheets),
+    NUMBER(tries),        NUMBER(cpu_seconds),    NUMBER(peak_rss_mb),    NUMBER(cgroup_cpu_seconds),
+    NUMBER(peak_pss_mb),  NUMBER(largest_hwm_mb), NUMBER(peak_cgroup_mb), NUMBER(read_bytes),
+    NUMBER(write_bytes),  NUMBER(spawned),        NUMBER(peak_processes), NUMBER(unique_processes),
+    NUMBER(wall_seconds),
+};
+
+static double *number_of(struct job_part *part, size_t index)
+{
+    return (double *)((char *)part + numbers[index].offset);
+}
+
+static void take_text(struct json_reader *reader, struct strbuf *out)
+{
+    struct json_text text;
+
+    if (!json_read_text(reader, &text)) {
+        (void)json_skip(reader);
+        return;
+    }
+    strbuf_reset(out);
+    text_printable(out, text.bytes, text.length);
+}
+
+static void take_member(struct json_reader *reader, const struct json_text *key, struct job_part *part)
+{
+    double number;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (json_text_is(key, numbers[i].name)) {
+            if (!json_read_number(reader, number_of(part, i)))
+                (void)json_skip(reader);
+            return;
+        }
+    if (json_text_is(key, "job_id"))
+        take_text(reader, &part->name);
+    else if (json_text_is(key, "status"))
+        take_text(reader, &part->status);
+    else if (json_text_is(key, "workspace"))
+        take_text(reader, &part->workspace);
+    else if (json_text_is(key, "config_hash"))
+        take_text(reader, &part->config_hash);
+    else if (json_text_is(key, "sheet_num") && json_read_number(reader, &number))
+        strbuf_addf(&part->name, "%.0f", number);
+    else if (json_text_is(key, "spawned_is_exact") && json_read_boolean(reader, &part->exact))
+        return;
+    else if (!json_text_is(key, "sheets") || !json_read_raw(reader, &part->sheets))
+        (void)json_skip(reader);
+}
+
+/* Its `usage` is taken as if it stood in the object itself. */
+void job_part_read(struct json_reader *reader, struct job_part *part)
+{
+    struct json_text key;
+
+    *part = (struct job_part){0};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        *number_of(part, i) = -1;
+    if (!json_enter_object(reader)) {
+        (void)json_skip(reader);
+        return;
+    }
+    while (json_next_key(reader, &key)) {
+        if (json_text_is(&key, "usage") && json_enter_object(reader))
+            while (json_next_key(reader, &key))
+                take_member(reader, &key, part);
+        else
+            take_member(reader, &key, part);
+    }
+}
+
+void job_part_fini(struct job_part *part)
+{
+    strbuf_fini(&part->name);
+    strbuf_fini(&part->status);
+    strbuf_fini(&part->workspace);
+    strbuf_fini(&part->config_hash);
+}
+
+double job_part_wall(const struct job_part *part, double now)
+{
+    double end = part->ended >= 0 ? part->ended : now;
+
+    if (part->started < 0)
+        return part->wall_seconds;
+    return end > part->started ? end - part->started : 0; /* the wall clock may have been set back */
+}
+
+double job_part_memory(const struct job_part *part, enum job_memory *method)
+{
+    double sum = part->peak_pss_mb;
+
+    *method = JOB_MEMORY_PSS;
+    if (sum < 0) {
+        sum = part->peak_rss_mb;
+        *method = JOB_MEMORY_RSS;
+    }
+    if (part->largest_hwm_mb > sum) {
+        sum = part->largest_hwm_mb;
+        *method = JOB_MEMORY_HWM;
+    }
+    if (sum < 0) {
+        sum = part->peak_cgroup_mb;
+        *method = JOB_MEMORY_CGROUP;
+    }
+    return sum;
+}
+
+const char *job_memory_meaning(enum job_memory method)
+{
+    static const char *const meanings[] = {
+        [JOB_MEMORY_PSS] = "sum of PSS, the largest in a snapshot",
+        [JOB_MEMORY_RSS] = "sum of RSS, the largest in a snapshot; shared pages count in each",
+        [JOB_MEMORY_HWM] = "of the largest single process; together they may have held more",
+        [JOB_MEMORY_CGROUP] = "charged to its control group, page cache included",
+    };
+
+    return meanings[method];
+}

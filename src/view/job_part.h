@@ -1,0 +1,36 @@
+/*
+ * A job or a sheet as the daemon tells it (schema/job.c), as much of it as is shown: for view/job_table.c and
+ * view/job_page.c.
+ */
+#ifndef METRON_VIEW_JOB_PART_H
+#define METRON_VIEW_JOB_PART_H
+
+#include <stdbool.h>
+
+#include "base/json_reader.h"
+#include "base/strbuf.h"
+
+/* A negative number is absent. */
+struct job_part {
+    struct strbuf name, status, workspace, config_hash; /* printable */
+    double pid, started, ended, wall_seconds, total_sheets, tries;
+    double cpu_seconds, cgroup_cpu_seconds;
+    double peak_rss_mb, peak_pss_mb, largest_hwm_mb, peak_cgroup_mb;
+    double read_bytes, write_bytes, spawned, peak_processes, unique_processes;
+    bool exact;              /* every spawn was told of */
+    struct json_text sheets; /* an array as it came, borrowed; empty: none */
+};
+
+/* Takes one value off the reader. To be released in any case. */
+void job_part_read(struct json_reader *reader, struct job_part *part);
+void job_part_fini(struct job_part *part);
+double job_part_wall(const struct job_part *part, double now); /* seconds; negative: not begun */
+
+/* Which of its peaks is shown first. */
+enum job_memory { JOB_MEMORY_PSS, JOB_MEMORY_RSS, JOB_MEMORY_HWM, JOB_MEMORY_CGROUP, JOB_MEMORY_COUNT };
+/* What the processes held together: by PSS, else by RSS, which counts shared pages in each; but a single
+ * process that held more than the samples saw is known to have done so. Negative: none. */
+double job_part_memory(const struct job_part *part, enum job_memory *method);
+const char *job_memory_meaning(enum job_memory method);
+
+#endif

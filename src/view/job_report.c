@@ -1,0 +1,186 @@
+#include "view/job_report.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "base/units.h"
+
+#define CALLS_SHOWN 8
+#define LABEL_WIDTH 14
+
+static void add_label(struct strbuf *out, const char *label)
+{
+    strbuf_addf(out, "  %-*s", LABEL_WIDTH, label);
+}
+
+static void add_quantity(struct strbuf *out, const char *label, enum unit unit, double value,
+                         const char *note)
+{
+    char text[UNIT_TEXT_SIZE];
+
+    add_label(out, label);
+    strbuf_addf(out, "%s%s%s%s\n", unit_human(unit, value, text), note ? " (" : "", note ? note : "",
+                note ? ")" : "");
+}
+
+static double seconds_of(struct timespec time)
+{
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void add_time(struct strbuf *out, const char *label, struct timespec when)
+{
+    struct tm broken;
+    char text[64];
+
+    if (when.tv_sec == 0 || !localtime_r(&when.tv_sec, &broken) ||
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &broken) == 0)
+        return;
+    add_label(out, label);
+    strbuf_addf(out, "%s\n", text);
+}
+
+static void add_text(struct strbuf *out, const char *label, const char *text)
+{
+    if (!text)
+        return;
+    add_label(out, label);
+    text_printable(out, text, strlen(text));
+    strbuf_addc(out, '\n');
+}
+
+static double wall_of(struct timespec started, struct timespec ended, double now)
+{
+    return (ended.tv_sec ? seconds_of(ended) : now) - seconds_of(started);
+}
+
+static void add_outcome(struct strbuf *out, const struct job_report *report)
+{
+    const struct job *job = report->job;
+
+    strbuf_adds(out, "Job ");
+    text_printable(out, job->id, strlen(job->id));
+    strbuf_addf(out, ": %s\n\n", job_status_name(job->status));
+    add_text(out, "workspace", job->workspace);
+    add_text(out, "configuration", job->config_hash);
+    add_time(out, "started", job->started);
+    add_time(out, "ended", job->ended);
+    add_quantity(out, "wall time", UNIT_SECONDS, wall_of(job->started, job->ended, report->now),
+                 job->ended.tv_sec ? NULL : "so far");
+}
+
+static void add_cpu(struct strbuf *out, const struct job_usage *usage, double wall)
+{
+    char text[UNIT_TEXT_SIZE];
+
+    strbuf_adds(out, "\nCPU\n");
+    if (usage->has & USAGE_HAS_CPU) {
+        add_label(out, "seconds");
+        strbuf_addf(out, "%s", unit_human(UNIT_SECONDS, usage->cpu_seconds, text));
+        if (wall > 0)
+            strbuf_addf(out, ", %.2f cores on average", usage->cpu_seconds / wall);
+        strbuf_adds(out, " (ledger: its processes, ended ones included)\n");
+    }
+    if (usage->has & USAGE_HAS_CGROUP_CPU)
+        add_quantity(out, "seconds", UNIT_SECONDS, usage->cgroup_cpu_seconds, "its own control group");
+    if (!(usage->has & (USAGE_HAS_CPU | USAGE_HAS_CGROUP_CPU)))
+        strbuf_adds(out, "  not measured\n");
+}
+
+static void add_memory(struct strbuf *out, const struct job_usage *usage)
+{
+    static const struct {
+        enum usage_has has;
+        size_t offset;
+        const char *note;
+    } methods[] = {
+        {USAGE_HAS_PSS, offsetof(struct job_usage, peak_pss_bytes), "sum of PSS: what it really held"},
+        {USAGE_HAS_RSS, offsetof(struct job_usage, peak_rss_bytes),
+         "sum of RSS: an upper bound, shared pages count once per process"},
+        {USAGE_HAS_HWM, offsetof(struct job_usage, largest_hwm_bytes),
+         "largest single process, by its high-water mark"},
+        {USAGE_HAS_CGROUP_MEMORY, offsetof(struct job_usage, peak_cgroup_bytes),
+         "charged to its own control group, page cache included"},
+    };
+
+    strbuf_adds(out, "\nMemory\n");
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        if (usage->has & (unsigned)methods[i].has)
+            add_quantity(out, "peak", UNIT_BYTES,
+                         (double)*(const uint64_t *)((const char *)usage + methods[i].offset),
+                         methods[i].note);
+    if (!(usage->has & (USAGE_HAS_PSS | USAGE_HAS_RSS | USAGE_HAS_HWM | USAGE_HAS_CGROUP_MEMORY)))
+        strbuf_adds(out, "  not measured\n");
+}
+
+static void add_processes(struct strbuf *out, const struct job_report *report)
+{
+    const struct job_usage *usage = &report->job->usage;
+    const struct job_happenings *happenings = report->happenings;
+
+    strbuf_adds(out, "\nProcesses\n");
+    add_quantity(out, "seen", UNIT_COUNT, (double)usage->unique_processes,
+                 usage->spawned_is_exact ? NULL : "at least: not every birth was told");
+    add_quantity(out, "at once", UNIT_COUNT, (double)usage->peak_processes, NULL);
+    if (usage->has & USAGE_HAS_IO) {
+        add_quantity(out, "read", UNIT_BYTES, (double)usage->read_bytes, "from storage");
+        add_quantity(out, "written", UNIT_BYTES, (double)usage->write_bytes, "to storage");
+    }
+    if (!happenings)
+        return;
+    add_quantity(out, "failed", UNIT_COUNT, (double)happenings->failed, "ended with another code than 0");
+    add_quantity(out, "killed", UNIT_COUNT, (double)happenings->kills, "by a signal");
+    add_quantity(out, "OOM kills", UNIT_COUNT, (double)happenings->ooms, NULL);
+    add_quantity(out, "signals", UNIT_COUNT, (double)happenings->signals, "that ended nobody");
+}
+
+static void add_sheets(struct strbuf *out, const struct job_report *report)
+{
+    const struct job *job = report->job;
+    char wall[UNIT_TEXT_SIZE], cpu[UNIT_TEXT_SIZE], memory[UNIT_TEXT_SIZE];
+
+    if (job->sheet_count == 0)
+        return;
+    strbuf_addf(out, "\nSheets\n  %6s  %-10s  %12s  %10s  %10s  %5s\n", "sheet", "status", "wall time", "CPU",
+                "peak RSS", "tries");
+    for (size_t i = 0; i < job->sheet_count; i++) {
+        const struct job_sheet *sheet = &job->sheets[i];
+        const struct job_usage *usage = &sheet->usage;
+        strbuf_addf(out, "  %6lld  %-10s  %12s  %10s  %10s  %5u\n", (long long)sheet->number,
+                    sheet_status_name(sheet->status),
+                    unit_human(UNIT_SECONDS, wall_of(sheet->started, sheet->ended, report->now), wall),
+                    usage->has & USAGE_HAS_CPU ? unit_human(UNIT_SECONDS, usage->cpu_seconds, cpu) : "-",
+                    usage->has & USAGE_HAS_RSS ? unit_human(UNIT_BYTES, (double)usage->peak_rss_bytes, memory)
+                                               : "-",
+                    sheet->tries);
+    }
+}
+
+static void add_calls(struct strbuf *out, const struct job_report *report)
+{
+    double whole = 0;
+
+    if (!report->calls)
+        return;
+    for (size_t i = 0; i < report->call_count; i++)
+        whole += report->calls[i].seconds;
+    strbuf_adds(out, "\nSystem calls\n");
+    for (size_t i = 0; i < report->call_count && i < CALLS_SHOWN; i++) {
+        const struct snapshot_call *call = &report->calls[i];
+        strbuf_addf(out, "  %-16s  %12llu calls  %5.1f %% of their time\n", call->name,
+                    (unsigned long long)call->count, whole > 0 ? 100 * call->seconds / whole : 0);
+    }
+}
+
+void job_report_write(struct strbuf *out, const struct job_report *report)
+{
+    const struct job *job = report->job;
+
+    add_outcome(out, report);
+    add_cpu(out, &job->usage, wall_of(job->started, job->ended, report->now));
+    add_memory(out, &job->usage);
+    add_processes(out, report);
+    add_sheets(out, report);
+    add_calls(out, report);
+}

@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 30
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test bench fuzz lint format docs images install clean
+.PHONY: help build demo test soak bench fuzz lint format docs images install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' $(MAKEFILE_LIST) | \
@@ -26,6 +26,11 @@ demo: ## install what is missing (apt-get), build, profile a small workload
 test: ## install what is missing (apt-get), run every test and check
 	@scripts/deps test
 	@scripts/test
+
+soak: build ## kill the daemon 1,000 times, and start it again on the same files
+	@scripts/deps test
+	METRON=$(abspath $(BUILD)/metron) METRON_KILLS=1000 python3 -m pytest -q -s -p no:cacheprovider \
+	    tests/e2e/test_daemon_crash.py -k killed
 
 bench: ## cost of metron beside GNU time and con-duct
 	@scripts/deps bench

@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data + 1;
     struct pid_statm statm;
     struct pid_status status;
+    struct pid_identity identity;
     struct pid_io io;
     uint64_t limit;
     int visits = 0, count;
@@ -32,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 's':
         (void)pid_status_parse(text, size, &status);
+        (void)pid_identity_parse(text, size, &identity);
         break;
     case 'i':
         (void)pid_io_parse(text, size, &io);

@@ -91,7 +91,7 @@ def programs():
     else:
         _compile_workloads(folder)
     shutil.copy(_find_binary(), folder / "metron")
-    for name in ("metron-bpf", "metron-plot"):
+    for name in ("metron-bpf", "metron-plot", "metron-daemon"):
         companion = _find_binary().parent / name
         if companion.exists():
             shutil.copy(companion, folder / name)

@@ -4,6 +4,7 @@ import copy
 import json
 import pathlib
 import signal
+import subprocess
 
 import pytest
 
@@ -60,6 +61,24 @@ def test_system_calls(run_metron):
         pytest.skip("system calls cannot be counted here")
 
 
+@pytest.mark.parametrize("args", ["--duration 0.4", "--duration 0.4 --no-children --measurements all", ""])
+def test_attached(run_metron, args):
+    target = subprocess.Popen(["sh", "-c", "sleep 0.7; exit 0"], stdin=subprocess.DEVNULL)
+    started = run_metron.attach(f"--sample-interval 0.1 --report-interval 0.2 {args}", target.pid)
+    INFO.validate(json.loads(started.path("info.json").read_text(encoding="utf-8")))
+    run = check(started.finish())
+    assert target.wait() == 0
+    assert run.usage and run.info["attached"]["roots"][0]["pid"] == target.pid
+
+
+def test_attached_to_several(run_metron):
+    targets = [subprocess.Popen(["sleep", "0.6"], stdin=subprocess.DEVNULL) for _ in range(2)]
+    run = check(run_metron.attach("--duration 0.3", [target.pid for target in targets]).finish())
+    assert len(run.info["attached"]["roots"]) == 2
+    for target in targets:
+        target.wait()
+
+
 def test_survivors(run_metron):
     run = check(run_metron("", ["sh", "-c", "sleep 5 & exit 0"]))
     assert run.info["survivors"]["count"] == 1
@@ -87,6 +106,9 @@ def test_schemas_refuse_what_is_wrong(run_metron):
     assert refused(INFO, run.info, lambda info: info.update(surprise=1))
     assert refused(INFO, run.info, lambda info: info.pop("headline"))
     assert refused(INFO, run.info, lambda info: info["execution_summary"].update(exit_code=None))
+    assert refused(INFO, run.info, lambda info: info["execution_summary"].pop("exit_code"))  # only if attached
+    assert refused(INFO, run.info, lambda info: info["provenance"].update(mode="attach"))
+    assert refused(INFO, run.info, lambda info: info.pop("arguments"))
     assert refused(INFO, run.info, lambda info: info["provenance"]["measurements"]["proc_rss"].update(unit="furlongs"))
     assert refused(INFO, run.info, lambda info: info.update(schema_version="2.0"))
     assert refused(USAGE, run.usage[0], lambda record: record["measurements"].update(proc_rss_total=None))

@@ -109,8 +109,9 @@ def check_usage(records):
 EVENT_TYPES = {"spawn", "exit", "signal", "kill", "oom", "monitor.anomaly"}
 
 
-def check_events(events):
-    """start_time may be absent (the process was gone before it was looked at), but ends never outnumber births."""
+def check_events(events, attached=False):
+    """start_time may be absent (the process was gone before it was looked at), but ends never outnumber births;
+    of what ran already (attached) one end more."""
     births, exits, ended = collections.Counter(), collections.Counter(), set()
     for event in events:
         check_no_null(event, "events.jsonl")
@@ -130,12 +131,12 @@ def check_events(events):
                 raise BrokenRecord(f"process {identity} has two exits")
             ended.add(identity)
     for pid, count in exits.items():
-        if count > births[pid]:
+        if count > births[pid] + attached:
             raise BrokenRecord(f"pid {pid} was born {births[pid]} times and ended {count} times")
 
 
-SUMMARY_FIELDS = {"exit_code", "cause", "command", "logs_prefix", "wall_clock_time", "start_time",
-                  "end_time", "num_samples", "num_reports", "working_directory"}
+SUMMARY_FIELDS = {"command", "logs_prefix", "wall_clock_time", "start_time", "end_time", "num_samples",
+                  "num_reports", "working_directory"}
 
 
 def check_info(info, usage):
@@ -147,6 +148,8 @@ def check_info(info, usage):
             raise BrokenRecord(f"info.json has no {field}: {sorted(info)}")
     summary = info["execution_summary"]
     missing = SUMMARY_FIELDS - set(summary)
+    if "attached" not in info:
+        missing |= {"exit_code", "cause"} - set(summary)
     if missing:
         raise BrokenRecord(f"execution_summary lacks {sorted(missing)}")
     if usage is not None:

@@ -79,7 +79,7 @@ class Run:
             usage = self.usage
             records.check_usage(usage)
         if self.has("events.jsonl"):
-            records.check_events(self.events)
+            records.check_events(self.events, self.has("info.json") and "attached" in self.info)
         if self.has("info.json"):
             records.check_info(self.info, usage)
         return self
@@ -158,6 +158,22 @@ class Runner:
         if data is not None:
             kwargs["stdin"] = subprocess.PIPE
         return self.start(args, cmd, **kwargs).finish(timeout=timeout, check=check, data=data)
+
+    def attach(self, args, pids, *, prefix="run_", env=None, cwd=None, **popen):
+        """`metron attach` to processes that run; returns once their baseline is taken."""
+        line = [*self.wrapper, self.binary, "attach", "--output-prefix", prefix, *words(args),
+                *(str(pid) for pid in ([pids] if isinstance(pids, int) else pids))]
+        process = subprocess.Popen(line, cwd=cwd or self.cwd, env=self.environment(env),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   **popen)
+        started = Started(process, cwd or self.cwd, prefix)
+        # info.json is written when the baseline is there
+        end = time.monotonic() + 20
+        while process.poll() is None and time.monotonic() < end:
+            if started.path("info.json").exists() and started.path("info.json").stat().st_size:
+                break
+            time.sleep(0.002)
+        return started
 
     def need_events(self, events):
         """Skips where `--events connector` cannot be had: no connector, or not for this user."""

@@ -120,6 +120,25 @@ static void an_empty_arena_may_be_reset_and_ended(void **state)
     arena_fini(&arena);
 }
 
+static void it_knows_its_size(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+
+    assert_int_equal(arena_used(&arena), 0);
+    assert_int_equal(arena_held(&arena), 0);
+    (void)arena_alloc(&arena, 32);
+    (void)arena_alloc(&arena, 1000000);
+    assert_int_equal(arena_used(&arena), 1000032);
+    const size_t held = arena_held(&arena);
+    assert_true(held > 1000032 && held < 1200000);
+    arena_reset(&arena);
+    assert_int_equal(arena_used(&arena), 0);
+    assert_int_equal(arena_held(&arena), held);
+    arena_fini(&arena);
+    assert_int_equal(arena_held(&arena), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +149,7 @@ int main(void)
         cmocka_unit_test(text_is_copied),
         cmocka_unit_test(sizes_beyond_memory_are_refused),
         cmocka_unit_test(an_empty_arena_may_be_reset_and_ended),
+        cmocka_unit_test(it_knows_its_size),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,7 +201,7 @@ static void process_followed_late_counts_from_then_on(void **state)
     assert_int_equal(bpf_start_finish(&start, true, &programs, NULL), 0);
     (void)waitpid(start.pid, NULL, 0);
     fixture.programs = programs;
-    assert_int_equal(bpf_programs_follow(programs, &child, 1), 0);
+    assert_int_equal(bpf_programs_follow(programs, &child, 1, NULL), 0);
     *(volatile char *)fixture.shared = 1;
     while (*(volatile char *)fixture.shared != 2)
         (void)usleep(500);

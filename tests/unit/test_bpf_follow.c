@@ -99,9 +99,9 @@ static void living_process_is_followed_from_now_on(void **state)
         (void)usleep(1000);
     (void)usleep(10000);
     assert_int_equal(events_of(child, LIFECYCLE_FORK), 0);
-    assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1), 0);
+    assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
     /* A second time changes nothing. */
-    assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1), 0);
+    assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
     for (int i = 0; i < THREADS + 1; i++)
         let_go();
     const struct ended_child ended = child_end(child);
@@ -144,7 +144,7 @@ static void threads_that_end_together_are_all_counted(void **state)
         const pid_t child = child_start(end_together);
 
         (void)usleep(10000);
-        assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1), 0);
+        assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
         for (int i = 0; i < THREADS; i++)
             let_go();
         const struct ended_child ended = child_end(child);
@@ -178,7 +178,7 @@ static void process_without_its_first_thread_is_followed_to_its_end(void **state
     const pid_t child = child_start(lose_the_first_thread);
 
     (void)usleep(10000);
-    assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1), 0);
+    assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
     let_go();
     /* Before it is waited for. */
     assert_int_equal(WEXITSTATUS(only_exit_of(child)->event.exit.wait_status), 9);
@@ -193,8 +193,8 @@ static void pid_that_is_not_there_is_passed_over(void **state)
 
     let_go();
     (void)child_end(gone);
-    assert_int_equal(bpf_programs_follow(fixture.programs, &gone, 1), 0);
-    assert_int_equal(bpf_programs_follow(fixture.programs, NULL, 0), 0);
+    assert_int_equal(bpf_programs_follow(fixture.programs, &gone, 1, NULL), 0);
+    assert_int_equal(bpf_programs_follow(fixture.programs, NULL, 0, NULL), 0);
     assert_int_equal(events_of(gone, LIFECYCLE_EXIT), 0);
 }
 

@@ -175,6 +175,39 @@ static void every_type_has_its_name(void **state)
     assert_string_equal(event_type_name(EVENT_OOM), "oom");
 }
 
+static void an_event_of_a_job_tells_which(void **state)
+{
+    (void)state;
+    struct event event = {
+        .type = EVENT_SPAWN, .seen = SEEN_EVENT, .pid = 1, .job_id = "night", .sheet_num = 4};
+
+    assert_string_equal(json_of(event), "{" STAMP "\"event_type\":\"spawn\",\"pid\":1,\"job_id\":\"night\","
+                                        "\"seen\":\"event\"}");
+    event.has_sheet = true;
+    assert_non_null(strstr(json_of(event), "\"job_id\":\"night\",\"sheet_num\":4,"));
+    event.sheet_num = 0; /* a number like any other */
+    assert_non_null(strstr(json_of(event), "\"sheet_num\":0,"));
+}
+
+static void the_socket_has_the_time_in_unix_seconds(void **state)
+{
+    (void)state;
+    const struct event event = {.type = EVENT_EXIT,
+                                .seen = SEEN_REAPED,
+                                .wall = wall,
+                                .pid = 1,
+                                .job_id = "night",
+                                .has_status = true};
+    struct json json;
+
+    strbuf_reset(&text);
+    json_init(&json, &text, 0);
+    event_json_unix(&json, &event);
+    assert_string_equal(strbuf_text(&text),
+                        "{\"timestamp\":1763192573.000001,\"event_type\":\"exit\",\"pid\":1,\"exit_code\":0,"
+                        "\"job_id\":\"night\",\"seen\":\"reaped\"}");
+}
+
 static int end(void **state)
 {
     (void)state;
@@ -195,6 +228,8 @@ int main(void)
         cmocka_unit_test(an_oom_tells_the_victim),
         cmocka_unit_test(an_exit_tells_what_was_used),
         cmocka_unit_test(every_type_has_its_name),
+        cmocka_unit_test(an_event_of_a_job_tells_which),
+        cmocka_unit_test(the_socket_has_the_time_in_unix_seconds),
     };
 
     (void)setenv("TZ", "UTC", 1);

@@ -3,10 +3,13 @@
 
 #include <float.h>
 #include <locale.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -126,6 +129,64 @@ static void other_numbers_have_ten_digits(void **state)
     check_number(18446744073709551616.0, "1.844674407e+19");
 }
 
+static void check_decimal(double value, unsigned digits, const char *expected)
+{
+    strbuf_reset(&out);
+    json_init(&json, &out, 0);
+    json_decimal(&json, value, digits);
+    assert_string_equal(strbuf_text(&out), expected);
+}
+
+static void decimals_have_so_many_digits_and_no_zeros_at_the_end(void **state)
+{
+    (void)state;
+    check_decimal(0, 3, "0");
+    check_decimal(12, 3, "12");
+    check_decimal(1200, 0, "1200");
+    check_decimal(1.5, 0, "2");
+    check_decimal(1.5, 9, "1.5");
+    check_decimal(0.000000001, 9, "0.000000001");
+    check_decimal(48.22265625, 3, "48.223");
+    check_decimal(0.0499, 1, "0");
+    check_decimal(0.05, 1, "0.1");
+    check_decimal(9.9996, 3, "10");
+    check_decimal(-2.25, 2, "-2.25");
+    check_decimal(-0.0004, 3, "0");
+    check_decimal(1763192573.000001, 6, "1763192573.000001");
+    check_decimal(1763192573.25, 6, "1763192573.25");
+    check_decimal(9007199254740992.0, 0, "9007199254740992");
+    check_decimal(1e300, 3, "1e+300");
+    check_decimal(-1e15, 9, "-1000000000000000");
+}
+
+/* The C library rounds the exact value; here it is the product, which may fall on the other side of a half.
+ */
+static void decimals_are_those_of_printf(void **state)
+{
+    (void)state;
+    unsigned seed = 7, different = 0;
+
+    for (int i = 0; i < 200000; i++) {
+        const unsigned digits = (unsigned)rand_r(&seed) % 7;
+        const double value =
+            ((double)rand_r(&seed) - RAND_MAX / 2.0) / (1 + (double)(rand_r(&seed) % 100000));
+        char expected[64];
+        size_t length = (size_t)snprintf(expected, sizeof(expected), "%.*f", (int)digits, value);
+
+        while (digits > 0 && expected[length - 1] == '0')
+            expected[--length] = '\0';
+        if (expected[length - 1] == '.')
+            expected[--length] = '\0';
+        strbuf_reset(&out);
+        json_init(&json, &out, 0);
+        json_decimal(&json, value, digits);
+        different += strcmp(strbuf_text(&out), strcmp(expected, "-0") == 0 ? "0" : expected) != 0;
+        assert_true(fabs(strtod(strbuf_text(&out), NULL) - value) <
+                    0.5000001 * pow(10, -(double)digits) + fabs(value) * DBL_EPSILON);
+    }
+    assert_true(different < 200);
+}
+
 static void numbers_have_a_point_in_every_locale(void **state)
 {
     (void)state;
@@ -146,8 +207,10 @@ static void integers_reach_their_limits(void **state)
     json_array_begin(&json);
     json_integer(&json, INT64_MIN);
     json_integer(&json, INT64_MAX);
+    json_integer(&json, 0);
+    json_integer(&json, -10);
     json_array_end(&json);
-    assert_string_equal(strbuf_text(&out), "[-9223372036854775808,9223372036854775807]");
+    assert_string_equal(strbuf_text(&out), "[-9223372036854775808,9223372036854775807,0,-10]");
 }
 
 static void check_bytes(const char *bytes, size_t length, const char *expected)
@@ -177,6 +240,31 @@ static void what_is_no_utf8_becomes_text(void **state)
     check_bytes("", 0, "\"\"");
 }
 
+/* Eight plain bytes are looked at together: each byte in each place. */
+static void a_special_byte_is_found_wherever_it_stands(void **state)
+{
+    (void)state;
+    static const struct {
+        char byte;
+        const char *written;
+    } specials[] = {{'"', "\\\""},     {'\\', "\\\\"},      {'\n', "\\n"},       {'\x1f', "\\u001f"},
+                    {'\0', "\\\\x00"}, {'\x80', "\\\\x80"}, {'\xff', "\\\\xff"}, {'\x7f', "\x7f"},
+                    {' ', " "},        {'!', "!"},          {'#', "#"},          {'[', "["},
+                    {']', "]"}};
+
+    for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
+        for (size_t place = 0; place < 20; place++) {
+            char bytes[20], expected[64];
+
+            memset(bytes, 'a', sizeof(bytes));
+            bytes[place] = specials[i].byte;
+            (void)snprintf(expected, sizeof(expected), "\"%.*s%s%.*s\"", (int)place, "aaaaaaaaaaaaaaaaaaaa",
+                           specials[i].written, (int)(19 - place), "aaaaaaaaaaaaaaaaaaaa");
+            check_bytes(bytes, sizeof(bytes), expected);
+        }
+    }
+}
+
 static void keys_are_escaped_like_values(void **state)
 {
     (void)state;
@@ -195,10 +283,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(absent_text_writes_neither_key_nor_value, setup, teardown),
         cmocka_unit_test_setup_teardown(integral_numbers_are_exact_up_to_2_53, setup, teardown),
         cmocka_unit_test_setup_teardown(other_numbers_have_ten_digits, setup, teardown),
+        cmocka_unit_test_setup_teardown(decimals_have_so_many_digits_and_no_zeros_at_the_end, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(decimals_are_those_of_printf, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_have_a_point_in_every_locale, setup, teardown),
         cmocka_unit_test_setup_teardown(integers_reach_their_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(control_characters_are_escaped, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_utf8_becomes_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_special_byte_is_found_wherever_it_stands, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_are_escaped_like_values, setup, teardown),
     };
 

@@ -344,9 +344,48 @@ static void malformed_listing_is_refused(void **state)
     }
 }
 
+static void identity_is_leader_owner_and_memory(void **state)
+{
+    (void)state;
+    static const char user[] = "Name:\tcat\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t7588\nPid:\t7590\n"
+                               "Uid:\t1000\t0\t0\t0\nGid:\t1\t1\t1\t1\nVmSize:\t    1480 kB\n";
+    static const char kernel[] = "Name:\tkthreadd\nTgid:\t2\nUid:\t0\t0\t0\t0\nThreads:\t1\n";
+    struct pid_identity identity;
+
+    assert_int_equal(pid_identity_parse(user, sizeof(user) - 1, &identity), 0);
+    assert_int_equal(identity.leader, 7588);
+    assert_int_equal(identity.uid, 1000);
+    assert_true(identity.has_memory);
+    assert_int_equal(pid_identity_parse(kernel, sizeof(kernel) - 1, &identity), 0);
+    assert_int_equal(identity.uid, 0);
+    assert_false(identity.has_memory);
+}
+
+static void identity_cut_off_or_of_another_file_is_refused(void **state)
+{
+    (void)state;
+    static const char text[] = "Name:\tcat\nTgid:\t7588\nUid:\t1000\t0\t0\t0\n";
+    static const char *const others[] = {"", "Tgid:\t1\nUid:\t0\n", "Name:\tx\nTgid:\t0\nUid:\t0\n",
+                                         "Name:\tx\nTgid:\t99999999999\nUid:\t0\n",
+                                         "Name:\tx\nTgid:\t1\nUid:\t99999999999\n"};
+    struct pid_identity identity;
+
+    for (size_t cut = 0; cut < sizeof(text); cut++) {
+        char *prefix = exact_copy(text, cut);
+        int status = pid_identity_parse(prefix, cut, &identity);
+
+        free(prefix);
+        assert_int_equal(status, cut < sizeof(text) - 1 ? -EBADMSG : 0);
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_int_equal(pid_identity_parse(others[i], strlen(others[i]), &identity), -EBADMSG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(identity_is_leader_owner_and_memory),
+        cmocka_unit_test(identity_cut_off_or_of_another_file_is_refused),
         cmocka_unit_test(statm_gives_pages),
         cmocka_unit_test(statm_cut_off_or_malformed_is_refused),
         cmocka_unit_test(status_gives_peak_and_switches),

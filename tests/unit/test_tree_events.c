@@ -326,6 +326,7 @@ static pid_t watch_session(void **state)
         programs_load(); /* who lives already is not followed by itself */
     struct tree_options options = tree_options_for(method_of(state));
     options.reaps = false;
+    options.scope = TREE_OF_SESSION;
     options.session = leader;
     watch_with(&options, method_of(state));
     tree_refresh(watch.tree);
@@ -370,6 +371,7 @@ static void whoever_is_born_into_a_session_is_found(void **state)
         programs_load();
     struct tree_options options = tree_options_for(method_of(state));
     options.reaps = false;
+    options.scope = TREE_OF_SESSION;
     options.session = leader;
     watch_with(&options, method_of(state));
     tree_refresh(watch.tree);
@@ -386,6 +388,7 @@ static void we_are_never_part_of_the_target(void **state)
     struct tree_options options = tree_options_for(method_of(state));
 
     options.reaps = false;
+    options.scope = TREE_OF_SESSION;
     options.session = getsid(0); /* our own, as a batch job's shell has us in its own */
     watch_with(&options, method_of(state));
     pid_t root = start_root(body_wait);
@@ -459,6 +462,7 @@ static void threads_begun_before_we_looked_may_end(void **state)
         programs_load();
     struct tree_options options = tree_options_for(method_of(state));
     options.reaps = false;
+    options.scope = TREE_OF_SESSION;
     options.session = leader;
     watch_with(&options, method_of(state));
     tree_refresh(watch.tree);
@@ -540,6 +544,7 @@ static void the_end_of_a_thread_is_not_the_status_of_its_process(void **state)
     await_said(1);
     struct tree_options options = tree_options_for(method_of(state));
     options.reaps = false;
+    options.scope = TREE_OF_SESSION;
     options.session = leader;
     watch_with(&options, method_of(state));
     let_go(1);

@@ -134,9 +134,10 @@ static void the_ledger_never_falls_and_conserves_a_fork_storm(void **state)
 static void the_largest_high_water_mark_is_kept(void **state)
 {
     watch_begin(state);
-    tree_note_hwm(watch.tree, 300);
-    tree_note_hwm(watch.tree, 500);
-    tree_note_hwm(watch.tree, 400);
+    struct process *process = &(struct process){0};
+    (void)tree_note_hwm(watch.tree, process, 300);
+    (void)tree_note_hwm(watch.tree, process, 500);
+    (void)tree_note_hwm(watch.tree, process, 400);
     assert_int_equal(tree_ledger(watch.tree)->hwm_bytes, 500);
 }
 

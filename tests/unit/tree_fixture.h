@@ -274,7 +274,7 @@ static inline void watch_with(const struct tree_options *options, enum tree_meth
     watch.tree = tree_new(options, &error);
     if (!watch.tree)
         fail_msg("%s", error.message);
-    if (!options->session)
+    if (options->scope != TREE_OF_SESSION)
         assert_int_equal(tree_method(watch.tree), method);
 }
 

@@ -1,0 +1,251 @@
+"""The daemon in bad times: killed at any moment, among hostile clients, with a full disk, a locked database, wrong
+settings. Sampling goes on, and what was stored stays stored.
+
+METRON_KILLS  how often it is killed (100; `make soak`: 1,000)
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from support import daemon_client as dc
+from support import processes
+from support.daemon_client import Daemon, process_in
+from support.processes import wait_until
+from support.run import SANITIZED
+
+KILLS = int(os.environ.get("METRON_KILLS", "100"))
+HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_clients.py"
+# Its names for the methods of the socket's own test, and what is most like them here.
+REAL_METHODS = ["health=daemon.health", "big=daemon.top", "stream=daemon.monitor.stream", "publish=job.list",
+                "later=daemon.events", "busy=daemon.top"]
+FAST = {"METRON_TEST_INTERVAL": "0.02", "METRON_EVENTS": "off"}
+CHURN = "while :; do sleep 0.05 & sleep 0.02; wait; done"
+
+
+@pytest.fixture
+def daemon(run_metron):
+    dc.need_daemon(run_metron)
+    made = Daemon(run_metron, run_metron.cwd)
+    yield made
+    made.end()
+
+
+def ticks(daemon):
+    return daemon.call("daemon.status")["ticks"]
+
+
+def goes_on_sampling(daemon, count=3):
+    begin = ticks(daemon)
+    wait_until(lambda: ticks(daemon) >= begin + count, 10, "more snapshots")
+
+
+# ---- killed ----
+
+def kill_all(daemon):
+    """The daemon and whatever it has started, at once."""
+    for pid in [daemon.pid, *processes.descendants(daemon.pid)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    daemon.process.wait()
+
+
+def stored_times(daemon):
+    """When the snapshots in the database were taken, to the millisecond."""
+    with daemon.read_database() as database:
+        return {round(row[0], 3) for row in database.execute("SELECT timestamp FROM ticks")}
+
+
+def live_once(daemon, job, pid, seconds):
+    """The snapshots that were shown within this time and then were found in the database."""
+    shown = set()
+    with daemon.client() as client:
+        assert client.call("job.status", job_id=job)["status"] == "running"
+        end = time.monotonic() + seconds
+        while not shown or time.monotonic() < end:
+            with contextlib.suppress(dc.RpcError):  # none has been taken yet
+                snapshot = client.call("daemon.top")
+                shown.add(round(snapshot["timestamp"], 3))
+                told = process_in(snapshot, pid)
+                assert told is not None and told["job_id"] == job, "the job's process is the job's"
+            time.sleep(0.01)
+    return shown & stored_times(daemon)
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_keeps_what_was_stored_and_the_job(daemon):
+    shell = subprocess.Popen(["sh", "-c", CHURN], start_new_session=True)
+    chance, committed, lives_with_snapshots = random.Random(6), set(), 0
+    daemon.start(watch="jobs", env=FAST)
+    daemon.call("job.start", job_id="survivor", pid=shell.pid)
+    first = daemon.top_when(lambda snapshot: process_in(snapshot, shell.pid), what="the job's process")
+    daemon.wait_for_stored(first["timestamp"])
+    for life in range(KILLS):
+        kept = live_once(daemon, "survivor", shell.pid, chance.uniform(0, 0.1))
+        committed |= kept
+        lives_with_snapshots += bool(kept)
+        time.sleep(chance.uniform(0, 0.03))
+        kill_all(daemon)
+        with daemon.read_database() as database:
+            assert [row[0] for row in database.execute("PRAGMA integrity_check")] == ["ok"], f"life {life}"
+        lost = committed - stored_times(daemon)
+        assert not lost, f"life {life}: {len(lost)} of {len(committed)} stored snapshots are gone"
+        daemon.start(watch="jobs", env=FAST)
+    print(f"\n{KILLS} kills, {len(committed)} snapshots seen stored")
+    assert lives_with_snapshots > KILLS / 2
+    assert "damaged" not in daemon.said()
+    assert daemon.call("job.status", job_id="survivor")["status"] == "running"
+    assert daemon.stop() == 0
+
+
+# ---- hostile clients ----
+
+def waited_for_cpu_ms(*pids):
+    """How long these were ready to run and had no CPU, as the kernel counts it: a busy machine's doing."""
+    return sum(int(pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1])
+               for pid in pids) / 1e6
+
+
+@pytest.mark.slow
+def test_among_200_clients_50_of_them_hostile_health_is_answered_and_no_tick_is_missed(daemon):
+    interval = 0.5
+    daemon.start(interval=interval)
+    idle = [daemon.client() for _ in range(148)]
+    good, watcher = daemon.client(), daemon.client()
+    before = watcher.call("daemon.status")
+    begin_wait = waited_for_cpu_ms(daemon.pid)
+    crowd = subprocess.Popen([sys.executable, HOSTILE, str(daemon.socket), "50", *REAL_METHODS])
+    try:
+        wait_until(lambda: watcher.call("daemon.status")["clients"] >= 195, 20, "200 clients")
+        own, end = [], time.monotonic() + 5
+        while time.monotonic() < end:
+            waited, begin = waited_for_cpu_ms("thread-self", daemon.pid), time.monotonic()
+            good.call("daemon.health")
+            own.append((time.monotonic() - begin) * 1e3 - (waited_for_cpu_ms("thread-self", daemon.pid) - waited))
+            time.sleep(0.005)
+        after = watcher.call("daemon.status")
+    finally:
+        crowd.kill()
+        crowd.wait()
+    missed = after["missed_ticks"] - before["missed_ticks"]
+    starved = (waited_for_cpu_ms(daemon.pid) - begin_wait) / 1e3
+    print(f"\nhealth: worst {max(own):.1f} ms without waiting for a CPU, median {sorted(own)[len(own) // 2]:.2f} of "
+          f"{len(own)}; {missed} ticks missed, {starved:.1f} s without a CPU, "
+          f"longest tick {after['longest_tick_seconds'] * 1e3:.0f} ms")
+    assert max(own) < (500 if SANITIZED else 50)
+    assert missed <= int(starved / interval)
+    assert after["ticks"] - before["ticks"] >= 8
+    for connection in idle:
+        connection.call("daemon.health")
+        connection.close()
+
+
+# ---- a full disk, a locked database ----
+
+def counted(daemon, word):
+    return sum(word in line for line in daemon.said().splitlines())
+
+
+def fails_then_recovers(daemon, mend):
+    """Both sinks fail, each says so once, sampling goes on; after mend() both tell that they work again."""
+    wait_until(lambda: counted(daemon, "sampling goes on") >= 2, 20, "a word on the database and the log")
+    goes_on_sampling(daemon, 10)
+    assert counted(daemon, "sampling goes on") == 2, daemon.said()
+    assert counted(daemon, "works again") == 0, daemon.said()
+    mend()
+    wait_until(lambda: counted(daemon, "works again") >= 2, 20, "a word on their recovery")
+    daemon.wait_for_stored(daemon.top_when()["timestamp"])
+    with daemon.read_database() as database:
+        assert [row[0] for row in database.execute("PRAGMA integrity_check")] == ["ok"]
+    assert dc.read_log(daemon.log_file), "whole lines"
+    assert daemon.stop() == 0
+
+
+def test_a_full_disk_is_told_once_and_sampling_goes_on(daemon, full_disk):
+    disk = full_disk(4 << 20)
+    daemon.database, daemon.log_file = disk / "monitor.db", disk / "monitor.jsonl"
+    daemon.start(interval=0.1)
+    daemon.tops(2)
+    filler = disk / "filler"
+    with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    fails_then_recovers(daemon, filler.unlink)
+
+
+def test_a_limit_on_the_size_of_files_is_as_a_full_disk(daemon):
+    daemon.start(interval=0.1)
+    daemon.tops(2)
+    _, hard = resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (4096, hard))
+    fails_then_recovers(daemon, lambda: resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard)))
+
+
+@pytest.mark.slow
+def test_a_locked_database_is_told_once_and_sampling_goes_on(daemon):
+    daemon.start(interval=0.1)
+    daemon.wait_for_stored(daemon.tops(2)[-1]["timestamp"])
+    with contextlib.closing(sqlite3.connect(daemon.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        wait_until(lambda: counted(daemon, "sampling goes on"), 30, "a word on the database")
+        goes_on_sampling(daemon, 10)
+        other.execute("ROLLBACK")
+    wait_until(lambda: counted(daemon, "works again"), 30, "a word on its recovery")
+    assert counted(daemon, "sampling goes on") == 1, daemon.said()
+    assert daemon.call("daemon.status")["missed_ticks"] <= 2
+    daemon.wait_for_stored(daemon.top_when()["timestamp"])
+
+
+# ---- settings read again ----
+
+def write_settings(runner, text):
+    path = runner.home / "config" / "metron" / "metron.conf"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_sighup_takes_a_new_interval_and_wrong_settings_leave_the_old_ones(daemon, run_metron):
+    write_settings(run_metron, "interval = 5\n")
+    daemon.start(interval=None)
+    assert daemon.call("daemon.status")["interval"] == 5
+    write_settings(run_metron, "interval = 0.2\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: daemon.call("daemon.status")["interval"] == 0.2, 5, "the new interval")
+    goes_on_sampling(daemon, 5)
+    for wrong in ("interval = 0\n", "interval = soon\n", "no such thing\n"):
+        said = daemon.said().count("settings are wrong")
+        write_settings(run_metron, wrong)
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda said=said: daemon.said().count("settings are wrong") > said, 5, f"a word on {wrong!r}")
+        assert daemon.call("daemon.status")["interval"] == 0.2
+    goes_on_sampling(daemon, 5)
+    assert daemon.stop() == 0
+
+
+# ---- in the background ----
+
+def detached(daemon):
+    names = [word for name, value in daemon.settings().items() for word in (f"--{name}", value)]
+    return daemon.runner.metron(["daemon", "--detach", *names])
+
+
+def test_detached_it_returns_once_it_listens_and_can_be_stopped(daemon):
+    done = detached(daemon)
+    assert done.returncode == 0, done
+    status = daemon.call("daemon.status")
+    assert os.getsid(status["pid"]) != os.getsid(0)
+    second = detached(daemon)
+    assert second.returncode != 0 and str(daemon.socket).encode() in second.stderr, "it tells why it did not begin"
+    stopped = daemon.runner.metron(["daemon", "stop", "--socket", str(daemon.socket)])
+    assert stopped.returncode == 0, stopped
+    wait_until(lambda: not processes.alive(status["pid"]), 10, "its end")
+    assert not daemon.socket.exists()

@@ -1,0 +1,335 @@
+"""The daemon from the shell: metron daemon status and stop, metron job, metron events; and its units.
+
+Each test starts a daemon of its own, most of them once for the caller and once for an ordinary user.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from support import daemon_client as dc
+from support.daemon_client import Daemon
+from support.processes import stat_fields, wait_until
+from support.records import strict_json, strict_lines
+
+NOBODY = 65534
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Shell:
+    """metron COMMAND, as whoever the daemon is of."""
+
+    def __init__(self, runner, daemon):
+        self.runner, self.daemon = runner, daemon
+
+    def line(self, *words):
+        return [*self.runner.wrapper, self.runner.binary, *words, "--socket", str(self.daemon.socket)]
+
+    def __call__(self, *words, rc=0, **env):
+        done = subprocess.run(self.line(*words), cwd=self.runner.cwd, env=self.runner.environment(env),
+                              capture_output=True, timeout=30, check=False)
+        assert done.returncode == rc, done
+        return done.stdout.decode()
+
+    def refused(self, *words, rc=1):
+        """What it says on stderr: one line."""
+        done = subprocess.run(self.line(*words), cwd=self.runner.cwd, env=self.runner.environment(),
+                              capture_output=True, timeout=30, check=False)
+        assert done.returncode == rc and not done.stdout, done
+        message = done.stderr.decode()
+        assert message.count("\n") == 1 and "\x1b" not in message, message
+        return message
+
+    def json(self, *words):
+        return strict_json(self(*words, "--json").encode())
+
+    def start(self, *words, **env):
+        # SIGINT as a terminal gives it, whatever the tests were started with.
+        return subprocess.Popen(self.line(*words), cwd=self.runner.cwd, env=self.runner.environment(env),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def child(self, *command):
+        return subprocess.Popen([*self.runner.wrapper, *command], stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture(params=["caller", "ordinary-user"])
+def shell(request):
+    """A daemon and its shell."""
+    as_user = request.param == "ordinary-user"
+    runner = request.getfixturevalue("run_as_user" if as_user else "run_metron")
+    dc.need_daemon(runner)
+    daemon = Daemon(runner, runner.cwd, NOBODY if as_user and os.getuid() == 0 else None).start()
+    yield Shell(runner, daemon)
+    daemon.end()
+
+
+def rows(text):
+    """The rows of a table by their first word."""
+    return {line.split()[0]: line for line in text.splitlines()[1:] if line.strip()}
+
+
+# ---- status and stop ----
+
+def test_status_tells_what_the_socket_tells(shell):
+    status = shell.json("daemon", "status")
+    dc.check_fields(status, dc.STATUS_FIELDS)
+    text = shell("daemon", "status", COLUMNS="80")
+    assert f"pid {shell.daemon.pid}, up " in text
+    assert "a snapshot every 0.2 s; 0 running jobs" in text
+    assert re.search(r"  cost      .* CPU \(.* % of a core\), [0-9.]+ MiB", text)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_stop_returns_once_the_daemon_has_ended(shell):
+    shell("daemon", "stop")
+    # It is our child, and nobody has waited for it: what is left of it is a zombie.
+    assert stat_fields(shell.daemon.pid)[0] == "Z"
+    assert shell.daemon.process.wait(5) == 0
+    assert not shell.daemon.socket.exists()
+    assert "no daemon listens on" in shell.refused("daemon", "stop")
+
+
+@pytest.mark.parametrize("words", [["daemon", "status"], ["daemon", "stop"], ["job", "list"], ["events"], ["events", "-f"],
+                                   ["job", "start", "x"]])
+def test_without_a_daemon_it_is_said_how_to_start_one(run_metron, words):
+    line = [run_metron.binary, *words, "--socket", str(run_metron.cwd / "none.sock")]
+    done = subprocess.run(line, env=run_metron.environment(), capture_output=True, timeout=10, check=False)
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr.decode() == (f"metron: error: no daemon listens on '{run_metron.cwd}/none.sock'; start one with: "
+                                    "metron daemon\n")
+
+
+def test_check_config_is_a_settings_file_and_says_whence(run_metron):
+    text = run_metron.metron("daemon --check-config --interval 2", env={"METRON_EVENTS_DAYS": "3"}).stdout.decode()
+    assert text.startswith("[daemon]\n")
+    assert re.search(r"^interval += 2 +; command line$", text, re.M), text
+    assert re.search(r"^events_days += 3 +; .*METRON_EVENTS_DAYS", text, re.M), text
+    assert re.search(r"^; database ", text, re.M), text
+    folder = run_metron.home / "config" / "metron"
+    folder.mkdir(parents=True)
+    (folder / "metron.conf").write_text(text, encoding="utf-8")
+    done = run_metron.metron("daemon --check-config --json")
+    assert done.returncode == 0 and not done.stderr, done
+    values = strict_json(done.stdout)
+    assert values["interval"]["value"] == 2 and "metron.conf" in values["interval"]["origin"]
+    assert values["events_days"]["value"] == 3
+
+
+def test_check_config_refuses_a_wrong_value(run_metron):
+    done = run_metron.metron("daemon --check-config --interval 0")
+    assert done.returncode == 2 and not done.stdout
+    assert b"interval" in done.stderr
+
+
+# ---- jobs ----
+
+def test_a_job_from_start_to_finish(shell):
+    child = shell.child("/usr/bin/python3", "-c",
+                        "import time; x = bytearray(60 << 20); print(len(x)); time.sleep(60)")
+    assert shell("job", "start", "night", str(child.pid)) == ""
+    assert shell("job", "sheet", "night", "1", "started", str(child.pid)) == ""
+    wait_until(lambda: shell.json("job", "list")["jobs"][0]["usage"].get("peak_rss_mb", 0) > 60, 10, "its memory")
+    table = shell("job", "list", COLUMNS="80")
+    assert re.search(r"^night +running +\d\d:\d\d:\d\d +", rows(table)["night"])
+    assert "MEMORY b: sum of RSS" in table or "MEMORY a: sum of PSS" in table
+    assert max(map(len, table.splitlines())) <= 80
+    page = shell("job", "show", "night", COLUMNS="80")
+    assert page.startswith("job night: running") and "\nSHEET" in page
+    assert "(peak_rss_mb)" in page
+    child.kill()
+    child.wait()
+    shell("job", "sheet", "night", "1", "failed")
+    shell("job", "finish", "night", "failed")
+    (job,) = shell.json("job", "list")["jobs"]
+    assert job["status"] == "failed" and job["sheets"][0]["status"] == "failed"
+    assert "night" in shell("job", "show", "night")
+
+
+def test_json_is_the_answer_of_the_socket(shell):
+    shell("job", "start", "one")
+    assert shell.json("job", "list") == shell.daemon.call("job.list")
+    told = shell.json("job", "sheet", "one", "4", "started")
+    assert told["event"] == "sheet.started" and told["sheet_num"] == 4 and "resource_context" in told["data"]
+
+
+@pytest.mark.parametrize("name", ["ü" * 127, "日本語のジョブ", "a b\tc".replace("\t", " "), "x" * 255, "-", "{\"}",
+                                  "é'; DROP TABLE jobs; --"])
+def test_names_that_are_odd_but_allowed(shell, name):
+    shell("job", "start", name)
+    assert [job["job_id"] for job in shell.json("job", "list")["jobs"]] == [name]
+    table = shell("job", "list", COLUMNS="80")
+    whole = shell("job", "list")
+    assert name in whole
+    assert name in table or "…" in table
+    assert f"job {name}: running" in shell("job", "show", name)
+
+
+@pytest.mark.parametrize("name", ["", "a\x1b[31mb", "two\nlines", "x" * 256, "\x7f", b"\xff\xfe"])
+def test_names_that_are_refused(shell, name):
+    message = shell.refused("job", "start", name, rc=2 if isinstance(name, bytes) else 1)
+    assert "name" in message and message.startswith("metron: error: "), message
+    assert shell.json("job", "list") == {"jobs": []}
+
+
+@pytest.mark.parametrize("words, rc, says", [
+    (["start"], 2, "start takes the name of a job"),
+    (["start", "x", "zero"], 2, "a process is a number"),
+    (["start", "x", "0"], 2, "a process is a number"),
+    (["sheet", "x", "1"], 2, "sheet takes a job"),
+    (["sheet", "x", "-1.5", "started"], 2, None),
+    (["sheet", "x", "1", "exploded"], 2, "one of started, completed, failed, retrying"),
+    (["sheet", "x", "1", "started"], 1, "there is no job 'x'"),
+    (["finish", "x", "completed"], 1, "no job 'x'"),
+    (["finish", "x", "well"], 1, "completed, failed, cancelled"),
+    (["show", "x"], 1, "there is no job 'x'"),
+    (["lists"], 2, "start, sheet, finish, list or show"),
+    ([], 2, "start, sheet, finish, list or show"),
+])
+def test_what_is_wrong_is_said(shell, words, rc, says):
+    message = shell.refused("job", *words, rc=rc)
+    assert says is None or says in message
+
+
+def test_no_jobs_say_how_to_begin_one(shell):
+    assert shell("job", "list") == "no jobs; 'metron job start NAME' begins one\n"
+
+
+# ---- events ----
+
+def test_events_of_a_job_oldest_first(shell):
+    child = shell.child("sleep", "60")
+    shell("job", "start", "night", str(child.pid))
+    shell.daemon.top_when(lambda top: dc.process_in(top, child.pid).get("job_id") == "night")
+    child.terminate()
+    child.wait()
+
+    def exits():
+        done = strict_lines(shell("events", "--json", "--job", "night").encode())
+        return [event for event in done if event["event_type"] == "exit" and event["pid"] == child.pid]
+    wait_until(exits, 10, "its exit")
+    events = strict_lines(shell("events", "--json").encode())
+    stamps = [event["timestamp"] for event in events]
+    assert events and all(after - before > -2 for before, after in zip(stamps, stamps[1:]))
+    assert all(event.get("job_id") == "night" for event in strict_lines(shell("events", "--json", "--job", "night").encode()))
+    text = shell("events", "--job", "night", COLUMNS="80")
+    assert text.splitlines()[0].split() == ["TIME", "WHAT", "PID", "JOB/SHEET", "HOW", "COMMAND"]
+    (line,) = [line for line in text.splitlines() if re.search(rf" exit +{child.pid} ", line)]
+    assert re.match(r"\d\d:\d\d:\d\d\.\d{3}  exit ", line) and " night " in line and "sleep 60" in line
+    assert "SIGTERM" in line or exits()[0].get("signal_num") is None
+    assert shell("events", "--job", "another") == ""
+
+
+def follow(shell, *words):
+    process = shell.start("events", "--follow", *words, COLUMNS="80")
+    wait_until(lambda: shell.json("daemon", "status")["clients"] >= 2, 10, "the subscription")
+    return process
+
+
+def test_follow_ends_well_on_an_interrupt(shell):
+    process = follow(shell, "--job", "night")
+    shell("job", "start", "night")
+    shell("job", "start", "other")
+    shell("job", "sheet", "night", "3", "started")
+    shell("job", "finish", "night", "completed")
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert process.returncode == 0 and not err
+    lines = [line.split() for line in out.decode().splitlines()]
+    assert [line[1] for line in lines[1:]] == ["started", "started", "finished"]
+    assert [line[3] for line in lines[1:]] == ["night", "night/3", "night"]
+
+
+def test_follow_as_json_is_what_the_socket_sends(shell):
+    process = follow(shell, "--json")
+    shell("job", "start", "night")
+    line = process.stdout.readline()
+    while json.loads(line)["event"] != "job.started":
+        line = process.stdout.readline()
+    event = strict_json(line)
+    assert event["job_id"] == "night" and abs(event["timestamp"] - time.time()) < 10
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_follow_says_that_the_daemon_has_gone(shell, number):
+    process = follow(shell)
+    shell.daemon.process.send_signal(number)
+    _, err = process.communicate(timeout=15)
+    assert process.returncode == 1
+    assert re.fullmatch(r"metron: error: the daemon \(pid \d+\) has gone: .*\n", err.decode()), err
+
+
+def test_follow_tells_how_many_were_lost(shell):
+    """Nobody reads our end of the pipe, until more has happened than all queues hold."""
+    process = follow(shell)
+    with shell.daemon.client() as client:
+        client.call("job.start", job_id="busy")
+        data = {"note": "x" * 3000}
+        for _ in range(1000):
+            client.call_many("event.publish", [{"event": "a.b", "job_id": "busy", "data": data}] * 20)
+    seen = b""
+    end = time.monotonic() + 20
+    while b" lost here" not in seen and time.monotonic() < end:
+        seen += os.read(process.stdout.fileno(), 1 << 16)
+    process.send_signal(signal.SIGINT)
+    process.stdout.close()
+    process.wait(10)
+    assert re.search(rb"^\xe2\x80\xa6 \d+ events? (was|were) lost here", seen, re.M)
+
+
+def test_the_filter_of_the_environment_is_told(shell):
+    done = subprocess.run(shell.line("events"), env=shell.runner.environment({"METRON_JOB": "night"}),
+                          capture_output=True, check=True, timeout=10)
+    assert b"only events of job 'night'" in done.stderr
+
+
+# ---- the schema of a snapshot ----
+
+def test_snapshots_are_what_the_schema_says(shell):
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema (python3-jsonschema) is missing")
+    schema = json.loads((ROOT / "docs" / "schema" / "snapshot.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    child = shell.child("sleep", "60")
+    shell("job", "start", "night", str(child.pid))
+    shell("job", "sheet", "night", "2", "started", str(child.pid))
+    top = shell.daemon.top_when(lambda top: dc.process_in(top, child.pid).get("sheet_num") == 2)
+    validator.validate(top)
+    # Every name is one that the schema has: it says all there is.
+    assert set(top) <= set(schema["properties"])
+    for process in top["processes"]:
+        assert set(process) <= set(schema["$defs"]["process"]["properties"])
+    assert dc.process_in(top, child.pid)["membership"] in ("descent", "events")
+    lines = strict_lines(shell.daemon.log_file.read_bytes().rpartition(b"\n")[0] + b"\n")
+    assert lines
+    for line in lines:
+        validator.validate(line)
+    for change in ({"timestamp": None}, {"running_jobs": -1}, {"processes": [{"pid": 1}]},
+                   {"processes": [{"pid": 1, "ppid": 0, "job_id": "x"}]}, {"pressure_level": "awful"}):
+        assert not validator.is_valid({**top, **change}), change
+    child.kill()
+    child.wait()
+
+
+# ---- units ----
+
+@pytest.mark.parametrize("unit, words", [("metron.service", []), ("metron-user.service", ["--user"])])
+def test_units_are_right(run_metron, tmp_path, unit, words):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is missing")
+    text = (ROOT / "packaging" / "systemd" / f"{unit}.in").read_text(encoding="utf-8")
+    assert "Type=notify" in text
+    (tmp_path / unit).write_text(text.replace("@bindir@", str(run_metron.programs)), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", *words, "verify", "--man=no", str(tmp_path / unit)], check=False,
+                          capture_output=True, env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert done.returncode == 0 and unit.encode() not in done.stderr, done.stderr

@@ -1,0 +1,254 @@
+"""What metron attach counts is what the kernel counts, from the moment it attached."""
+
+import datetime
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+
+from support.processes import descendants, wait_until
+
+BURN = """
+import sys, time
+end = float(sys.argv[1])
+while time.process_time() < end: pass
+"""
+
+
+def cpu_clock(pid):
+    """CPU seconds of a process, all its threads, in nanoseconds: the kernel's own clock of it."""
+    return time.clock_gettime_ns((~pid << 3) | 2) / 1e9
+
+
+def input_output(pid):
+    lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
+    return {name: int(value) for name, value in (line.split(": ") for line in lines)}
+
+
+def burner(wrapper=(), seconds=60):
+    process = subprocess.Popen([*wrapper, sys.executable, "-S", "-c", BURN, str(seconds)], stdin=subprocess.DEVNULL)
+    return process
+
+
+@pytest.fixture(params=["root", "user"])
+def runner(request, run_metron, run_as_user):
+    return run_metron if request.param == "root" else run_as_user
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("events", ["off", "connector", "bpf"])
+def test_what_it_burnt_before_is_not_counted(runner, events):
+    if events == "bpf" and runner.wrapper:
+        pytest.skip("an ordinary user loads no programs")
+    if events != "off":
+        runner.need_events(events)
+    target = burner(runner.wrapper)
+    try:
+        wait_until(lambda: cpu_clock(target.pid) > 2, 30, "two seconds of CPU")
+        first = cpu_clock(target.pid)
+        started = runner.attach(f"--events {events} --sample-interval 0.5 --report-interval 0.5 --duration 2", target.pid)
+        attached = cpu_clock(target.pid)
+        run = started.finish()
+        last, now = cpu_clock(target.pid), time.time()
+    finally:
+        target.kill()
+        target.wait()
+    # The baseline lies between the first two, the end as long before the last as its time stamp says.
+    counted = run.summary["proc_cpu_seconds"]
+    late = now - datetime.datetime.fromisoformat(run.summary["end_time"]).timestamp()
+    assert last - attached - late - 0.02 <= counted <= last - first
+    assert counted <= run.summary["wall_clock_time"] * 1.01
+    assert sum(record["measurements"]["proc_cpu_seconds"] for record in run.usage) == pytest.approx(counted, abs=1e-6)
+    # A core to itself gives it all of the time; the record is then two seconds within a percent.
+    if last - attached - late > 1.99:
+        assert counted == pytest.approx(2, rel=0.01)
+
+
+@pytest.mark.slow
+def test_the_last_second_of_one_that_ends_is_counted_where_the_kernel_tells(with_bpf):
+    target = burner(seconds=4)
+    wait_until(lambda: cpu_clock(target.pid) > 2, 30, "two seconds of CPU")
+    first = cpu_clock(target.pid)
+    started = with_bpf.attach("--events bpf --sample-interval 1", target.pid)
+    before = cpu_clock(target.pid)
+    assert target.wait(60) == 0  # gone at once: nobody can look at what it used last
+    run = started.finish()
+    assert run.summary["exit_code"] == 0 and run.info["attached"]["ended_by"] == "target"
+    # before was read up to some ms after the baseline, some more where the machine is busy
+    assert 4 - before - 0.02 <= run.summary["proc_cpu_seconds"] <= 4 - first + 0.02
+    assert run.info["provenance"]["cpu_is_conserved"] is True
+
+
+@pytest.mark.slow
+def test_without_events_what_is_missing_is_told(run_metron):
+    target = burner(seconds=3)
+    wait_until(lambda: cpu_clock(target.pid) > 1, 30, "a second of CPU")
+    first = cpu_clock(target.pid)
+    started = run_metron.attach("--events off --sample-interval 0.5", target.pid)
+    before = cpu_clock(target.pid)
+    target.wait(60)
+    run = started.finish()
+    # At most a sample's worth is missing, never too much.
+    assert 3 - before - 0.7 <= run.summary["proc_cpu_seconds"] <= 3 - first + 0.02
+    assert run.info["provenance"]["cpu_is_conserved"] is False
+    assert "not conserved" in run.info["headline"]["cpu_seconds"]["note"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("events", ["off", "connector", "bpf"])
+def test_a_tree_of_200(run_metron, events):
+    """Who was there, who came, and their CPU against the kernel's clocks."""
+    if events != "off":
+        run_metron.need_events(events)
+    target = subprocess.Popen([run_metron.workload("manyprocs"), "200", "30"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: len(descendants(target.pid)) >= 199, 30, "200 processes")
+        count = 1 + len(descendants(target.pid))
+        run = run_metron.attach(f"--events {events} --sample-interval 0.2 --duration 1", target.pid).finish()
+    finally:
+        target.kill()
+        target.wait()
+    assert run.info["attached"]["processes"] == count
+    assert run.summary["proc_peak_processes"] == count
+    assert run.summary["proc_spawned"] == 0
+
+
+@pytest.mark.slow
+def test_a_past_that_is_inherited_is_not_counted(runner):
+    """The child burns 1 s before and 1 s after; its parent waits for it, and inherits both."""
+    code = ("import os, sys, time\n"
+            "def burn(s):\n"
+            "    e = time.process_time() + s\n"
+            "    while time.process_time() < e: pass\n"
+            "pid = os.fork()\n"
+            "if pid == 0:\n"
+            "    burn(1)\n"
+            "    open(sys.argv[1], 'w').close()\n"
+            "    while not os.path.exists(sys.argv[2]): time.sleep(0.01)\n"
+            "    burn(1)\n"
+            "    os._exit(0)\n"
+            "os.waitpid(pid, 0)\n"
+            "time.sleep(1.2)\n")
+    burnt, go = runner.cwd / "burnt", runner.cwd / "go"
+    target = subprocess.Popen([*runner.wrapper, sys.executable, "-c", code, str(burnt), str(go)],
+                              stdin=subprocess.DEVNULL)
+    wait_until(burnt.exists, 30, "its first second")
+    started = runner.attach("--sample-interval 0.2", target.pid)
+    go.touch()
+    run = started.finish()
+    target.wait()
+    assert run.summary["proc_cpu_seconds"] == pytest.approx(1, abs=0.08)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("events", ["connector", "bpf"])
+def test_one_that_escapes_after_the_attach_is_counted(run_metron, events):
+    """setsid, two forks, and the parent gone: its CPU is the target's."""
+    run_metron.need_events(events)
+    code = ("import os, sys, time\n"
+            "print('ready', flush=True)\n"
+            "while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
+            "if os.fork() == 0:\n"
+            "    os.setsid()\n"
+            "    if os.fork() == 0:\n"
+            "        while time.process_time() < 1: pass\n"
+            "        time.sleep(1)\n"
+            "    os._exit(0)\n"
+            "os.wait()\n")
+    go = run_metron.cwd / "go"
+    target = subprocess.Popen([sys.executable, "-c", code, str(go)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    target.stdout.readline()
+    started = run_metron.attach(f"--events {events} --sample-interval 0.2", target.pid)
+    go.touch()
+    run = started.finish()
+    assert run.info["attached"]["ended_by"] == "target"
+    assert run.summary["proc_cpu_seconds"] == pytest.approx(1, abs=0.1)
+    assert run.summary["proc_spawned"] == 2
+    assert target.wait() == 0
+
+
+@pytest.mark.slow
+def test_a_peak_of_before_is_not_reported(run_metron):
+    code = ("import sys, time\n"
+            "x = bytearray(200_000_000)\n"
+            "del x\n"
+            "print('ready', flush=True)\n"
+            "sys.stdin.readline()\n"
+            "x = bytearray(int(sys.argv[1]))\n"
+            "del x\n"
+            "time.sleep(30)\n")
+
+    def peak(size):
+        target = subprocess.Popen([sys.executable, "-c", code, str(size)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        target.stdout.readline()
+        started = run_metron.attach("--sample-interval 0.5 --duration 1.5", target.pid, prefix=f"{size}_")
+        target.stdin.write(b"\n")
+        target.stdin.flush()
+        run = started.finish()
+        target.kill()
+        target.wait()
+        return run
+
+    low = peak(1000)
+    assert low.summary["proc_hwm_max"] < 100_000_000  # not the 200 MB of before
+    assert not any("proc_hwm" in record["measurements"] for record in low.usage)
+    high = peak(300_000_000)
+    assert high.summary["proc_hwm_max"] > 300_000_000  # above the mark of before: of our time
+
+
+@pytest.mark.slow
+def test_input_and_output_of_before_is_not_counted(runner):
+    code = ("import os, sys\n"
+            "f = os.open('/dev/null', os.O_WRONLY)\n"
+            "for _ in range(1000): os.write(f, b'x' * 1000)\n"
+            "print('ready', flush=True)\n"
+            "sys.stdin.readline()\n"
+            "for _ in range(500): os.write(f, b'x' * 1000)\n"
+            "print('done', flush=True)\n"
+            "sys.stdin.readline()\n")
+    target = subprocess.Popen([*runner.wrapper, sys.executable, "-c", code], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    target.stdout.readline()
+    time.sleep(0.1)
+    before = input_output(target.pid)
+    started = runner.attach("--sample-interval 0.1", target.pid)
+    target.stdin.write(b"\n")
+    target.stdin.flush()
+    target.stdout.readline()
+    time.sleep(0.1)
+    after = input_output(target.pid)
+    started.signal(2)
+    run = started.finish()
+    assert run.summary["io_wchar_total"] == 500_000 + len("done\n")
+    for key in ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes"):
+        assert run.summary[f"io_{key}_total"] == after[key] - before[key], key
+    target.stdin.write(b"\n")
+    target.stdin.close()
+    assert target.wait() == 0
+
+
+@pytest.mark.slow
+def test_bystanders_cost_nothing_per_sample(run_metron, not_sanitized):
+    """The machine is scanned when it attaches, and not again."""
+    target = subprocess.Popen([run_metron.workload("manyprocs"), "10", "60"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(descendants(target.pid)) >= 9, 30, "10 processes")
+
+    def cost(prefix):
+        run = run_metron.attach("--events off --sample-interval 0.02 --duration 3", target.pid, prefix=prefix).finish()
+        assert run.summary["proc_peak_processes"] == 1 + len(descendants(target.pid))
+        return run.summary["self_cpu_seconds"] / run.summary["num_samples"]
+
+    few = cost("few_")
+    crowd = subprocess.Popen([run_metron.workload("manyprocs"), "1000", "60"], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(descendants(crowd.pid)) >= 999, 60, "1,000 bystanders")
+    many = cost("many_")
+    for process in (target, crowd):
+        process.kill()
+        process.wait()
+    # A scan of 1,000 processes takes 10 ms and more: at each sample it would show many times over.
+    assert many < few * 1.5 + 0.0005

@@ -1,0 +1,370 @@
+/*
+ * A server of the socket with a few methods that do nothing useful: for the tests of daemon/. Beside it a
+ * timer fires every 5 ms, as a daemon's sampling would, and notes how late it ever was.
+ */
+#ifndef METRON_TESTS_RPC_FIXTURE_H
+#define METRON_TESTS_RPC_FIXTURE_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "daemon/call.h"
+#include "daemon/server.h"
+#include "publish/bus.h"
+
+#define RPC_TICK_MS 5
+
+struct rpc_service {
+    uv_loop_t loop;
+    uv_timer_t tick;
+    uv_async_t stop;
+    uint64_t last_ns, worst_ns, ticks;
+    struct server *server;
+    struct bus *bus;
+    int notes;    /* what notifications did */
+    int resumed;  /* deferred calls */
+    int deferred; /* that are out */
+};
+
+static inline int rpc_health(struct call *call, struct json *result)
+{
+    (void)call;
+    json_object_begin(result);
+    json_key_boolean(result, "alive", true);
+    json_object_end(result);
+    return 0;
+}
+
+static inline int rpc_nothing(struct call *call, struct json *result)
+{
+    (void)call;
+    (void)result;
+    return 0;
+}
+
+static inline int rpc_note(struct call *call, struct json *result)
+{
+    struct rpc_service *service = call_context(call);
+
+    json_integer(result, ++service->notes);
+    return 0;
+}
+
+static inline int rpc_echo(struct call *call, struct json *result)
+{
+    struct json_text raw;
+
+    if (call_raw(call, "value", &raw) == PARAM_FOUND)
+        rpc_raw_value(result, &raw);
+    return 0;
+}
+
+/* Each kind of param under the name of its kind: what was found comes back, "wrong" if it is of another. */
+static inline int rpc_kinds(struct call *call, struct json *result)
+{
+    const char *text;
+    const char *const *texts;
+    size_t count;
+    int64_t integer;
+    double number;
+    bool boolean;
+    enum param found;
+
+    json_object_begin(result);
+    found = call_text(call, "text", &text);
+    if (found != PARAM_ABSENT)
+        json_key_string(result, "text", found == PARAM_FOUND ? text : "wrong");
+    found = call_integer(call, "integer", &integer);
+    if (found == PARAM_FOUND)
+        json_key_integer(result, "integer", integer);
+    else if (found == PARAM_WRONG)
+        json_key_string(result, "integer", "wrong");
+    found = call_number(call, "number", &number);
+    if (found == PARAM_FOUND)
+        json_key_number(result, "number", number);
+    else if (found == PARAM_WRONG)
+        json_key_string(result, "number", "wrong");
+    found = call_boolean(call, "boolean", &boolean);
+    if (found == PARAM_FOUND)
+        json_key_boolean(result, "boolean", boolean);
+    else if (found == PARAM_WRONG)
+        json_key_string(result, "boolean", "wrong");
+    found = call_texts(call, "texts", &texts, &count);
+    if (found == PARAM_FOUND) {
+        json_key(result, "texts");
+        json_array_begin(result);
+        for (size_t i = 0; i < count; i++)
+            json_string(result, texts[i]);
+        json_array_end(result);
+    } else if (found == PARAM_WRONG) {
+        json_key_string(result, "texts", "wrong");
+    }
+    json_object_end(result);
+    return 0;
+}
+
+static inline int rpc_job(struct call *call, struct json *result)
+{
+    const char *job_id;
+
+    json_object_begin(result); /* what was written before a refusal is not sent */
+    if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
+        return call_wrong(call, "job_id", "the name of a job");
+    return call_fail(call, RPC_NO_SUCH_JOB, "metron job list shows those that are known",
+                     "there is no job '%s'", job_id);
+}
+
+static inline int rpc_broken(struct call *call, struct json *result)
+{
+    (void)call;
+    (void)result;
+    return -EIO;
+}
+
+/* An answer of this many bytes. */
+static inline int rpc_big(struct call *call, struct json *result)
+{
+    int64_t bytes;
+
+    if (call_integer(call, "bytes", &bytes) != PARAM_FOUND || bytes < 0 || bytes > 64 << 20)
+        return call_wrong(call, "bytes", "a number of bytes");
+
+    char *text = malloc((size_t)bytes + 1);
+
+    if (!text)
+        return -ENOMEM;
+    memset(text, 'x', (size_t)bytes);
+    json_bytes(result, text, (size_t)bytes);
+    free(text);
+    return 0;
+}
+
+/* Takes this long in the loop, as a method should not. */
+static inline int rpc_busy(struct call *call, struct json *result)
+{
+    int64_t us = 0;
+
+    (void)call_integer(call, "us", &us);
+    for (uint64_t end_ns = clock_monotonic_ns() + (uint64_t)us * 1000; clock_monotonic_ns() < end_ns;)
+        ;
+    json_boolean(result, true);
+    return 0;
+}
+
+struct rpc_work {
+    uv_work_t work;
+    struct rpc_service *service;
+    struct call *call;
+};
+
+static inline void rpc_do_work(uv_work_t *request)
+{
+    struct rpc_work *work = (struct rpc_work *)request;
+    const char *text;
+    int64_t ms = 0;
+
+    (void)call_integer(work->call, "ms", &ms);
+    (void)usleep((useconds_t)ms * 1000);
+    if (call_text(work->call, "text", &text) == PARAM_FOUND)
+        json_string(call_result(work->call), text);
+    else
+        (void)call_fail(work->call, RPC_NO_SUCH_JOB, "send a text", "the work came to nothing");
+}
+
+static inline void rpc_end_work(uv_work_t *request, int status)
+{
+    struct rpc_work *work = (struct rpc_work *)request;
+
+    (void)status;
+    work->service->resumed++;
+    work->service->deferred--;
+    call_resume(work->call);
+    free(work);
+}
+
+static inline int rpc_later(struct call *call, struct json *result)
+{
+    struct rpc_work *work = malloc(sizeof(*work));
+
+    (void)result;
+    if (!work)
+        return -ENOMEM;
+    work->service = call_context(call);
+    work->call = call_defer(call);
+    if (!work->call) {
+        free(work);
+        return -ENOMEM;
+    }
+    work->service->deferred++;
+    (void)uv_queue_work(&work->service->loop, &work->work, rpc_do_work, rpc_end_work);
+    return CALL_LATER;
+}
+
+static inline int rpc_stream(struct call *call, struct json *result)
+{
+    struct rpc_service *service = call_context(call);
+    struct bus_subscription wanted = {0};
+    enum param found = call_texts(call, "events", &wanted.events, &wanted.event_count);
+
+    if (found == PARAM_WRONG)
+        return call_wrong(call, "events", "an array of names");
+    (void)call_text(call, "job_id", &wanted.job_id);
+
+    int code = call_subscribe(call, service->bus, &wanted);
+
+    if (code == 0)
+        json_string(result, "streaming");
+    return code;
+}
+
+/* Publishes `count` events, numbered. */
+static inline int rpc_publish(struct call *call, struct json *result)
+{
+    struct rpc_service *service = call_context(call);
+    const char *event = "test.event", *job_id = NULL;
+    int64_t count = 1;
+    char text[128];
+
+    (void)call_text(call, "event", &event);
+    (void)call_text(call, "job_id", &job_id);
+    (void)call_integer(call, "count", &count);
+    for (int64_t i = 0; i < count; i++) {
+        int length =
+            snprintf(text, sizeof(text), "{\"event\":\"%.40s\",\"number\":%lld}", event, (long long)i);
+
+        (void)bus_publish(service->bus, event, job_id, text, (size_t)length);
+    }
+    json_integer(result, count);
+    return 0;
+}
+
+static inline int rpc_peer(struct call *call, struct json *result)
+{
+    struct call_peer peer = call_peer(call);
+
+    json_object_begin(result);
+    json_key_integer(result, "pid", peer.pid);
+    json_key_integer(result, "uid", peer.uid);
+    json_object_end(result);
+    return 0;
+}
+
+/* How the server stands, and how late the timer was at worst since it was last asked. */
+static inline int rpc_counts(struct call *call, struct json *result)
+{
+    struct rpc_service *service = call_context(call);
+    struct server_counts counts;
+
+    server_count(service->server, &counts);
+    json_object_begin(result);
+    json_key_integer(result, "clients", (int64_t)counts.clients);
+    json_key_integer(result, "streams", (int64_t)counts.streams);
+    json_key_integer(result, "held_bytes", (int64_t)counts.held_bytes);
+    json_key_integer(result, "accepted", (int64_t)counts.accepted);
+    json_key_integer(result, "refused", (int64_t)counts.refused);
+    json_key_integer(result, "requests", (int64_t)counts.requests);
+    json_key_integer(result, "closed", (int64_t)counts.closed);
+    json_key_integer(result, "subscribers", (int64_t)bus_subscriber_count(service->bus));
+    json_key_integer(result, "resumed", service->resumed);
+    json_key_integer(result, "notes", service->notes);
+    json_key_integer(result, "ticks", (int64_t)service->ticks);
+    json_key_number(result, "worst_ms", (double)service->worst_ns / 1e6);
+    json_object_end(result);
+    service->worst_ns = 0;
+    return 0;
+}
+
+static inline void rpc_closed(void *context)
+{
+    struct rpc_service *service = context;
+
+    uv_close((uv_handle_t *)&service->tick, NULL);
+    uv_close((uv_handle_t *)&service->stop, NULL);
+}
+
+static inline int rpc_shutdown(struct call *call, struct json *result)
+{
+    struct rpc_service *service = call_context(call);
+    int64_t linger_ms = 1000;
+
+    (void)call_integer(call, "linger_ms", &linger_ms);
+    json_boolean(result, true);
+    server_close(service->server, (unsigned)linger_ms, rpc_closed, service);
+    return 0;
+}
+
+static inline void rpc_on_tick(uv_timer_t *timer)
+{
+    struct rpc_service *service = timer->data;
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t late_ns = now_ns - service->last_ns;
+
+    if (service->last_ns != 0 && late_ns > RPC_TICK_MS * 1000000ULL &&
+        late_ns - RPC_TICK_MS * 1000000ULL > service->worst_ns)
+        service->worst_ns = late_ns - RPC_TICK_MS * 1000000ULL;
+    service->last_ns = now_ns;
+    service->ticks++;
+}
+
+/* From any thread. */
+static inline void rpc_on_stop(uv_async_t *async)
+{
+    struct rpc_service *service = async->data;
+
+    server_close(service->server, 0, rpc_closed, service);
+}
+
+static const struct call_method rpc_methods[] = {
+    {"health", rpc_health}, {"nothing", rpc_nothing}, {"note", rpc_note},         {"echo", rpc_echo},
+    {"kinds", rpc_kinds},   {"job", rpc_job},         {"broken", rpc_broken},     {"big", rpc_big},
+    {"busy", rpc_busy},     {"later", rpc_later},     {"stream", rpc_stream},     {"publish", rpc_publish},
+    {"peer", rpc_peer},     {"counts", rpc_counts},   {"shutdown", rpc_shutdown},
+};
+
+static inline int rpc_begin(struct rpc_service *service, const char *path, const char *group,
+                            struct metron_error *error)
+{
+    struct server_options options = {
+        .loop = &service->loop,
+        .path = path,
+        .group = group,
+        .methods = rpc_methods,
+        .method_count = sizeof(rpc_methods) / sizeof(*rpc_methods),
+        .context = service,
+    };
+
+    *service = (struct rpc_service){0};
+    service->bus = bus_new();
+    if (!service->bus || uv_loop_init(&service->loop) < 0)
+        return -ENOMEM;
+
+    int code = server_new(&options, &service->server, error);
+
+    if (code < 0) {
+        bus_free(service->bus);
+        (void)uv_loop_close(&service->loop);
+        return code;
+    }
+    (void)uv_timer_init(&service->loop, &service->tick);
+    (void)uv_async_init(&service->loop, &service->stop, rpc_on_stop);
+    service->tick.data = service->stop.data = service;
+    (void)uv_timer_start(&service->tick, rpc_on_tick, RPC_TICK_MS, RPC_TICK_MS);
+    return 0;
+}
+
+/* Serves until it is stopped. */
+static inline int rpc_run(struct rpc_service *service)
+{
+    (void)uv_run(&service->loop, UV_RUN_DEFAULT);
+    bus_free(service->bus);
+    return uv_loop_close(&service->loop);
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* A job: the words for its states, and its JSON. */
+#include "schema/job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct strbuf text = STRBUF_INIT;
+
+static const char *json_of(const struct job *job)
+{
+    struct json json;
+
+    strbuf_reset(&text);
+    json_init(&json, &text, 0);
+    job_json(&json, job);
+    return strbuf_text(&text);
+}
+
+static int release(void **state)
+{
+    (void)state;
+    strbuf_fini(&text);
+    return 0;
+}
+
+static void every_state_has_a_word(void **state)
+{
+    (void)state;
+    assert_string_equal(job_status_name(JOB_RUNNING), "running");
+    assert_string_equal(job_status_name(JOB_COMPLETED), "completed");
+    assert_string_equal(job_status_name(JOB_FAILED), "failed");
+    assert_string_equal(job_status_name(JOB_CANCELLED), "cancelled");
+    assert_string_equal(job_status_name(JOB_LOST), "lost");
+    assert_string_equal(sheet_status_name(SHEET_RUNNING), "running");
+    assert_string_equal(sheet_status_name(SHEET_RETRYING), "retrying");
+    assert_string_equal(sheet_status_name(SHEET_COMPLETED), "completed");
+    assert_string_equal(sheet_status_name(SHEET_FAILED), "failed");
+    assert_string_equal(sheet_status_name(SHEET_LOST), "lost");
+}
+
+static int status_of(const char *outcome)
+{
+    enum job_status status = JOB_RUNNING;
+    int code = job_status_of_outcome(outcome, strlen(outcome), &status);
+
+    return code < 0 ? code : (int)status;
+}
+
+static void an_outcome_is_one_of_a_few_words(void **state)
+{
+    (void)state;
+    enum job_status status = JOB_LOST;
+
+    assert_int_equal(status_of("completed"), JOB_COMPLETED);
+    assert_int_equal(status_of("success"), JOB_COMPLETED);
+    assert_int_equal(status_of("failed"), JOB_FAILED);
+    assert_int_equal(status_of("failure"), JOB_FAILED);
+    assert_int_equal(status_of("cancelled"), JOB_CANCELLED);
+    assert_int_equal(status_of(""), -EINVAL);
+    assert_int_equal(status_of("complete"), -EINVAL);
+    assert_int_equal(status_of("Failed"), -EINVAL);
+    assert_int_equal(status_of("failed "), -EINVAL);
+    /* nobody can say of a job that it runs, or that it is lost */
+    assert_int_equal(status_of("running"), -EINVAL);
+    assert_int_equal(status_of("lost"), -EINVAL);
+    /* not terminated, and with a NUL inside */
+    assert_int_equal(job_status_of_outcome("failedly", 6, &status), 0);
+    assert_int_equal(status, JOB_FAILED);
+    assert_int_equal(job_status_of_outcome("failed\0", 7, &status), -EINVAL);
+}
+
+#define NOTHING                                                                                              \
+    "\"spawned\":0,\"exited\":0,\"spawned_is_exact\":false,\"unique_processes\":0,\"peak_processes\":0}"
+
+static void what_is_not_known_of_a_job_is_left_out(void **state)
+{
+    (void)state;
+    const struct job job = {.id = "night", .started = {1763192573, 0}, .usage = {.cpu_seconds = 5}};
+
+    assert_string_equal(json_of(&job), "{\"job_id\":\"night\",\"status\":\"running\",\"started\":1763192573,"
+                                       "\"usage\":{" NOTHING ",\"sheets\":[]}");
+}
+
+static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
+{
+    (void)state;
+    struct job_sheet sheets[] = {
+        {.number = 1,
+         .status = SHEET_COMPLETED,
+         .pid = 42,
+         .started = {100, 0},
+         .ended = {101, 500000000},
+         .tries = 2},
+        {.number = 2, .status = SHEET_RETRYING, .started = {102, 1000}, .tries = 1},
+    };
+    const struct job job = {
+        .id = "night\n",
+        .workspace = "/work",
+        .config_hash = "c0ffee",
+        .has_total = true,
+        .total_sheets = 9,
+        .status = JOB_FAILED,
+        .pid = 7,
+        .started = {1763192573, 123456789},
+        .ended = {1763192574, 0},
+        .usage = {.has = ~0U,
+                  .cpu_seconds = 1.2345678,
+                  .cgroup_cpu_seconds = 1.25,
+                  .peak_rss_bytes = 3 << 19,
+                  .peak_pss_bytes = 1 << 20,
+                  .largest_hwm_bytes = 2 << 20,
+                  .peak_cgroup_bytes = UINT64_C(1) << 42,
+                  .read_bytes = 4096,
+                  .write_bytes = UINT64_C(1) << 52,
+                  .spawned = 11,
+                  .exited = 10,
+                  .spawned_is_exact = true,
+                  .unique_processes = 12,
+                  .peak_processes = 3},
+        .sheets = sheets,
+        .sheet_count = 2,
+    };
+
+    assert_string_equal(
+        json_of(&job),
+        "{\"job_id\":\"night\\n\",\"workspace\":\"/work\",\"config_hash\":\"c0ffee\",\"total_sheets\":9,"
+        "\"status\":\"failed\",\"pid\":7,\"started\":1763192573.123457,\"ended\":1763192574,"
+        "\"usage\":{\"cpu_seconds\":1.234568,\"cgroup_cpu_seconds\":1.25,\"peak_rss_mb\":1.5,\"peak_pss_mb\":"
+        "1,"
+        "\"largest_hwm_mb\":2,\"peak_cgroup_mb\":4194304,\"read_bytes\":4096,\"write_bytes\":"
+        "4503599627370496,"
+        "\"spawned\":11,\"exited\":10,\"spawned_is_exact\":true,\"unique_processes\":12,\"peak_processes\":3}"
+        ","
+        "\"sheets\":[{\"sheet_num\":1,\"status\":\"completed\",\"pid\":42,\"started\":100,\"ended\":101.5,"
+        "\"tries\":2,\"usage\":{" NOTHING "},{\"sheet_num\":2,\"status\":\"retrying\",\"started\":102.000001,"
+        "\"tries\":1,\"usage\":{" NOTHING "}]}");
+}
+
+static void no_number_is_no_measurement(void **state)
+{
+    (void)state;
+    const struct job job = {.id = "x", .usage = {.has = USAGE_HAS_CPU, .cpu_seconds = NAN}};
+
+    assert_string_equal(json_of(&job),
+                        "{\"job_id\":\"x\",\"status\":\"running\",\"usage\":{" NOTHING ",\"sheets\":[]}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_state_has_a_word),
+        cmocka_unit_test(an_outcome_is_one_of_a_few_words),
+        cmocka_unit_test(what_is_not_known_of_a_job_is_left_out),
+        cmocka_unit_test(a_job_tells_what_it_used_and_its_sheets_too),
+        cmocka_unit_test(no_number_is_no_measurement),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, release);
+}

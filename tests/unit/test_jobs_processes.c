@@ -1,0 +1,313 @@
+/* The processes of jobs and sheets: who belongs to them, what they use, also over a restart. */
+#include "jobs_fixture.h"
+
+/* ---- what they use ---- */
+
+static void a_sheet_has_what_was_used_until_it_ended(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_burn_at_every_step);
+    await_said(1);
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    assert_true(found("a")->sheets[0].pid_start_ticks > 0);
+    step(1);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0); /* no tick in between */
+    assert_near(found("a")->sheets[0].usage.cpu_seconds, 0.2, look);
+    step(2); /* of the job, of no sheet that runs */
+    tick();
+    assert_near(found("a")->usage.cpu_seconds, 0.4, look);
+    assert_near(found("a")->sheets[0].usage.cpu_seconds, 0.2, look);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0); /* once more: both count */
+    step(3);
+    assert_int_equal(finish("a"), 0);
+    assert_near(found("a")->usage.cpu_seconds, 0.6, look);
+    assert_near(found("a")->sheets[0].usage.cpu_seconds, 0.4, look);
+    assert_int_equal(found("a")->usage.unique_processes, 1);
+    assert_true(found("a")->usage.has & USAGE_HAS_CPU);
+    assert_false(found("a")->usage.has & (USAGE_HAS_CGROUP_CPU | USAGE_HAS_PSS));
+}
+
+/* Holds 40 MB, then gives them back. */
+static void body_that_swells(void)
+{
+    size_t size = (size_t)40 << 20;
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    memset(memory, 1, size);
+    say();
+    wait_for_go(1);
+    (void)munmap(memory, size);
+    say();
+    wait_for_go(2);
+}
+
+static void peaks_never_fall(void **state)
+{
+    const uint64_t size = (uint64_t)40 << 20;
+
+    begin(state);
+    pid_t pid = start(body_that_swells);
+    await_said(1);
+    assert_int_equal(start_job("a", pid), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    assert_false(found("a")->usage.has & USAGE_HAS_RSS); /* nobody has looked */
+    tick();
+    uint64_t peak = found("a")->usage.peak_rss_bytes;
+    assert_true(found("a")->usage.has & USAGE_HAS_RSS);
+    assert_true(peak >= size);
+    assert_int_equal(found("a")->sheets[0].usage.peak_rss_bytes, peak);
+    let_go(1);
+    await_said(2);
+    for (int i = 0; i < 3; i++) {
+        tick();
+        assert_true(process_of(pid)->files.rss_bytes < peak - size / 2);
+        assert_int_equal(found("a")->usage.peak_rss_bytes, peak);
+        assert_int_equal(found("a")->sheets[0].usage.peak_rss_bytes, peak);
+    }
+    assert_int_equal(finish("a"), 0);
+    assert_int_equal(found("a")->usage.peak_rss_bytes, peak);
+    assert_int_equal(found("a")->usage.peak_processes, 1);
+}
+
+/* ---- who belongs ---- */
+
+static void body_in_its_time(void)
+{
+    wait_for_go(1);
+    burn_process(0.1);
+    say();
+    wait_for_go(2);
+}
+
+static void a_pid_announced_before_it_can_be_seen_is_awaited(void **state)
+{
+    begin(state);
+    assert_int_equal(start_job("a", 0), 0);
+    pid_t pid = start(body_in_its_time);
+    tree_ignore(watch.tree, pid); /* for a moment nobody sees it */
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    assert_int_equal(found("a")->sheets[0].pid, pid);
+    assert_int_equal(found("a")->sheets[0].pid_start_ticks, 0);
+    tick();
+    assert_null(jobs_of_process(jobs, pid));
+    tree_unignore(watch.tree, pid);
+    tick();
+    assert_ptr_equal(jobs_of_process(jobs, pid), found("a"));
+    assert_true(found("a")->sheets[0].pid_start_ticks > 0);
+    assert_non_null(changed("a")); /* the store is told who it is */
+    assert_int_equal(changed("a")->sheet_count, 1);
+    assert_true(changed("a")->sheets[0].pid_start_ticks > 0);
+    let_go(1);
+    await_said(1);
+    tick();
+    assert_near(found("a")->usage.cpu_seconds, 0.1, look);
+}
+
+static void a_pid_that_never_comes_is_given_up(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_that_waits);
+    await_said(1);
+    tree_ignore(watch.tree, pid);
+    assert_int_equal(start_job("a", pid), 0);
+    for (int i = 0; i < 3; i++)
+        tick();
+    tree_unignore(watch.tree, pid);
+    tick();
+    tick();
+    assert_null(jobs_of_process(jobs, pid)); /* by now it may be anybody's */
+}
+
+static char variables[2][64];
+
+/* It has the environment of this process until it executes a program. */
+static void body_with_variables(void)
+{
+    char *const environment[] = {variables[0], variables[1][0] ? variables[1] : NULL, NULL};
+
+    say();
+    wait_for_go(1);
+    (void)execle("/bin/sleep", "sleep", "60", NULL, environment);
+    _exit(127);
+}
+
+/* The kernel gives it a new name first, and its variables a moment later. */
+static bool has_variables(pid_t pid)
+{
+    char path[64], text[16] = "";
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof(text) - 1, file);
+    (void)fclose(file);
+    return length > 0 && strncmp(text, "METRON_JOB=", strlen("METRON_JOB=")) == 0;
+}
+
+static pid_t start_with(const char *job, const char *sheet_text)
+{
+    (void)snprintf(variables[0], sizeof(variables[0]), "METRON_JOB=%s", job);
+    variables[1][0] = '\0';
+    if (sheet_text)
+        (void)snprintf(variables[1], sizeof(variables[1]), "METRON_SHEET=%s", sheet_text);
+    pid_t pid = start(body_with_variables);
+    for (int ms = 0; atomic_load(&shared->go) > 0 && !has_variables(pid) && ms < PATIENCE_MS; ms++)
+        sleep_seconds(0.001);
+    return pid;
+}
+
+static void whoever_has_the_variable_is_of_the_job(void **state)
+{
+    begin(state);
+    let_go(1);
+    pid_t early = start_with("a", NULL), stranger = start(body_in_its_time);
+    tick(); /* seen before the job is announced */
+    assert_null(jobs_of_process(jobs, early));
+    assert_int_equal(start_job("a", 0), 0);
+    assert_ptr_equal(jobs_of_process(jobs, early), found("a"));
+    assert_int_equal(process_of(early)->membership, MEMBER_BY_VARIABLE);
+    assert_int_equal(sheet("a", 3, SHEET_EVENT_STARTED, 0), 0);
+    pid_t of_sheet = start_with("a", "3"), of_none = start_with("b", NULL), odd = start_with("a", "3x");
+    tick();
+    assert_null(jobs_of_process(jobs, stranger));
+    assert_ptr_equal(jobs_of_process(jobs, of_sheet), found("a"));
+    assert_true(process_of(of_sheet)->group->has_sheet);
+    assert_int_equal(process_of(of_sheet)->group->sheet_num, 3);
+    assert_null(jobs_of_process(jobs, of_none));
+    assert_ptr_equal(jobs_of_process(jobs, odd), found("a"));
+    assert_false(process_of(odd)->group->has_sheet);
+    assert_int_equal(found("a")->sheet_count, 1);
+    assert_int_equal(sheet("a", 3, SHEET_EVENT_COMPLETED, 0), 0);
+    pid_t late = start_with("a", "3");
+    tick();
+    assert_ptr_equal(jobs_of_process(jobs, late), found("a"));
+    assert_false(process_of(late)->group->has_sheet); /* it has ended, and stays so */
+    assert_int_equal(found("a")->sheets[0].status, SHEET_COMPLETED);
+    assert_int_equal(found("a")->sheets[0].tries, 1);
+    assert_int_equal(finish("a"), 0);
+}
+
+static void the_variable_counts_although_it_was_seen_before_it_had_it(void **state)
+{
+    begin(state);
+    assert_int_equal(start_job("a", 0), 0);
+    pid_t pid = start_with("a", "5");
+    await_said(1);
+    tick();
+    assert_null(jobs_of_process(jobs, pid));
+    let_go(1);
+    for (int ms = 0; !has_variables(pid) && ms < PATIENCE_MS; ms++)
+        sleep_seconds(0.001);
+    tick();
+    if (!jobs_of_process(jobs, pid)) { /* in the middle of exec: the next look finds it */
+        sleep_seconds(0.05);
+        tick();
+    }
+    assert_ptr_equal(jobs_of_process(jobs, pid), found("a"));
+    assert_int_equal(found("a")->sheet_count, 1); /* a sheet that nobody announced has begun by this */
+    assert_int_equal(found("a")->sheets[0].number, 5);
+    assert_int_equal(found("a")->sheets[0].status, SHEET_RUNNING);
+    assert_int_equal(jobs_active_sheets(jobs), 1);
+    assert_non_null(changed("a"));
+    assert_int_equal(changed("a")->sheet_count, 1);
+}
+
+static void a_name_used_again_is_another_job(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_burn_at_every_step);
+    await_said(1);
+    assert_int_equal(start_job("a", pid), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    step(1);
+    assert_int_equal(finish("a"), 0);
+    assert_ptr_equal(jobs_of_process(jobs, pid), found("a")); /* it lives on in it */
+    struct timespec started = found("a")->started;
+    sleep_seconds(0.002);
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(found("a")->sheet_count, 0);
+    assert_null(jobs_of_process(jobs, pid)); /* that was another one */
+    assert_int_equal(jobs_running(jobs), 1);
+    tick();
+    /* Both are told, the one before first: it had ended between two ticks. */
+    assert_int_equal(snapshot->changed_job_count, 2);
+    assert_int_equal(snapshot->changed_jobs[0].status, JOB_COMPLETED);
+    assert_int_equal(snapshot->changed_jobs[0].started.tv_nsec, started.tv_nsec);
+    assert_int_equal(snapshot->changed_jobs[0].sheet_count, 1);
+    assert_near(snapshot->changed_jobs[0].usage.cpu_seconds, 0.2, look);
+    assert_int_equal(snapshot->changed_jobs[1].status, JOB_RUNNING);
+    assert_near(found("a")->usage.cpu_seconds, 0, 0.001);
+    tick();
+    assert_int_equal(snapshot->changed_job_count, 0);
+    step(2);
+    tick();
+    assert_near(found("a")->usage.cpu_seconds, 0, 0.001);
+}
+
+static void a_job_from_before_a_restart_goes_on(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_burn_at_every_step);
+    await_said(1);
+    uint64_t ticks = tree_take_in(watch.tree, pid)->start_ticks;
+    const struct job_usage usage = {.has = USAGE_HAS_CPU | USAGE_HAS_RSS | USAGE_HAS_PSS,
+                                    .cpu_seconds = 5,
+                                    .peak_rss_bytes = (uint64_t)1 << 40,
+                                    .peak_pss_bytes = 17,
+                                    .spawned = 4,
+                                    .exited = 3,
+                                    .unique_processes = 5,
+                                    .peak_processes = 9};
+    struct job_sheet sheets[] = {
+        {.number = 1,
+         .status = SHEET_COMPLETED,
+         .tries = 1,
+         .usage = {.has = USAGE_HAS_CPU, .cpu_seconds = 3}},
+        {.number = 2, .status = SHEET_RUNNING, .pid = pid, .pid_start_ticks = ticks, .tries = 1},
+        {.number = 3, .status = SHEET_RUNNING, .pid = pid, .pid_start_ticks = ticks + 1, .tries = 1},
+    };
+    const struct job job = {.id = "a",
+                            .workspace = "/w",
+                            .started = {1700000000, 5},
+                            .usage = usage,
+                            .sheets = sheets,
+                            .sheet_count = 3};
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    assert_true(jobs_restore(jobs, &job) < 0); /* it is there */
+    assert_int_equal(start_job("a", 0), -EEXIST);
+    assert_int_equal(jobs_running(jobs), 1);
+    assert_int_equal(jobs_active_sheets(jobs), 2);
+    assert_ptr_equal(jobs_of_process(jobs, pid), found("a"));
+    assert_int_equal(tree_find(watch.tree, pid)->group->sheet_num, 2); /* the pid alone is not enough */
+    step(1);
+    tick();
+    assert_near(found("a")->usage.cpu_seconds, 5.2, look);
+    assert_near(found("a")->sheets[0].usage.cpu_seconds, 3, 0.001);
+    assert_near(found("a")->sheets[1].usage.cpu_seconds, 0.2, look);
+    assert_int_equal(found("a")->usage.peak_rss_bytes, (uint64_t)1 << 40);
+    assert_int_equal(found("a")->usage.peak_pss_bytes, 17);
+    assert_int_equal(found("a")->usage.peak_processes, 9);
+    assert_int_equal(found("a")->usage.exited, 3);
+    assert_int_equal(found("a")->started.tv_sec, 1700000000);
+    const struct job bad = {.id = "bad\tname"};
+    assert_true(jobs_restore(jobs, &bad) < 0);
+    assert_int_equal(finish("a"), 0);
+    assert_near(found("a")->usage.cpu_seconds, 5.2, look);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JOB_WAYS(a_sheet_has_what_was_used_until_it_ended),
+        JOB_WAYS(peaks_never_fall),
+        JOB_WAYS(a_pid_announced_before_it_can_be_seen_is_awaited),
+        JOB_WAYS(a_pid_that_never_comes_is_given_up),
+        JOB_WAYS(whoever_has_the_variable_is_of_the_job),
+        JOB_WAYS(the_variable_counts_although_it_was_seen_before_it_had_it),
+        JOB_WAYS(a_name_used_again_is_another_job),
+        JOB_WAYS(a_job_from_before_a_restart_goes_on),
+    };
+
+    return cmocka_run_group_tests(tests, become_reaper, NULL);
+}

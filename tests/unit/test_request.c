@@ -1,0 +1,276 @@
+/* Lines of the socket: what is JSON and what is not, what is a request, and what is said of one that is not.
+ */
+#include "daemon/request.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/protocol.h"
+
+static struct request request;
+static char *heap; /* without a NUL, in a block of its size: a sanitiser sees every step past it */
+
+static int setup(void **state)
+{
+    (void)state;
+    request_init(&request);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    request_fini(&request);
+    free(heap);
+    heap = NULL;
+    return 0;
+}
+
+static int check(const char *line, size_t length)
+{
+    struct metron_error error = {0};
+
+    free(heap);
+    heap = malloc(length ? length : 1);
+    assert_non_null(heap);
+    memcpy(heap, line, length);
+
+    int code = request_check(heap, length, &error);
+
+    assert_int_equal(error.code, code);
+    assert_int_equal(code == 0, error.message[0] == '\0');
+    return code;
+}
+
+static void parse(const char *line)
+{
+    struct request_batch batch;
+    struct json_text text;
+
+    assert_int_equal(check(line, strlen(line)), 0);
+    request_batch_begin(&batch, heap, strlen(line));
+    assert_false(batch.is_array);
+    assert_true(request_batch_next(&batch, &text));
+    request_parse(&request, &text);
+    assert_false(request_batch_next(&batch, &text));
+}
+
+static void assert_text(const struct json_text *text, const char *expected)
+{
+    assert_int_equal(text->length, strlen(expected));
+    assert_memory_equal(text->bytes, expected, text->length);
+}
+
+static void a_request_is_taken_apart(void **state)
+{
+    (void)state;
+    parse(" {\"params\" : {\"a\": [1, 2]} , \"id\": \"\\u0041\" "
+          ",\"more\":{},\"method\":\"a\\u002eb\",\"jsonrpc\":\"2.0\"} ");
+    assert_null(request.complaint);
+    assert_text(&request.id, "\"\\u0041\"");
+    assert_text(&request.method, "a.b");
+    assert_text(&request.params, "{\"a\": [1, 2]}");
+    assert_false(request.is_notification);
+}
+
+static void without_an_id_it_is_a_notification(void **state)
+{
+    (void)state;
+    parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}");
+    assert_true(request.is_notification);
+    parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":null}");
+    assert_false(request.is_notification);
+    assert_text(&request.id, "null");
+    /* What is no request cannot be a notification: its sender shall hear of it. */
+    parse("{\"jsonrpc\":\"2.0\"}");
+    assert_non_null(request.complaint);
+    assert_false(request.is_notification);
+}
+
+static void null_params_are_none(void **state)
+{
+    (void)state;
+    parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":null}");
+    assert_null(request.complaint);
+    assert_int_equal(request.params.length, 0);
+}
+
+static void what_is_no_request_is_complained_about(void **state)
+{
+    static const char *const lines[] = {
+        "1",
+        "\"x\"",
+        "null",
+        "{}",
+        "{\"jsonrpc\":2.0,\"method\":\"m\",\"id\":1}",
+        "{\"jsonrpc\":\"2.1\",\"method\":\"m\",\"id\":1}",
+        "{\"jsonrpc\":\"2.0\",\"method\":1,\"id\":1}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":true}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":[]}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":1}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":false}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        parse(lines[i]);
+        assert_non_null(request.complaint);
+    }
+}
+
+static void an_id_stays_known_where_it_can(void **state)
+{
+    (void)state;
+    parse("{\"jsonrpc\":\"2.0\",\"id\":7}");
+    assert_non_null(request.complaint);
+    assert_text(&request.id, "7");
+    parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":{\"a\":1}}");
+    assert_int_equal(request.id.length, 0);
+}
+
+static void what_was_there_before_is_forgotten(void **state)
+{
+    (void)state;
+    parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":{}}");
+    parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}");
+    assert_int_equal(request.id.length, 0);
+    assert_int_equal(request.params.length, 0);
+    parse("3");
+    assert_int_equal(request.method.length, 0);
+}
+
+static void a_batch_is_counted_and_walked(void **state)
+{
+    const char *line = " [ {\"a\":[1,2]} , 3,[ ] ,\"x\" ] ";
+    struct request_batch batch;
+    struct json_text text;
+
+    (void)state;
+    assert_int_equal(check(line, strlen(line)), 0);
+    request_batch_begin(&batch, heap, strlen(line));
+    assert_true(batch.is_array);
+    assert_int_equal(batch.count, 4);
+    assert_true(request_batch_next(&batch, &text));
+    assert_text(&text, "{\"a\":[1,2]}");
+    assert_true(request_batch_next(&batch, &text));
+    assert_true(request_batch_next(&batch, &text));
+    assert_text(&text, "[ ]");
+    assert_true(request_batch_next(&batch, &text));
+    assert_false(request_batch_next(&batch, &text));
+    request_batch_begin(&batch, "[]", 2);
+    assert_int_equal(batch.count, 0);
+}
+
+static void skipped_parts_are_looked_at_too(void **state)
+{
+    static const char *const lines[] = {
+        "{\"a\":{\"b\":[1 2]}}",
+        "{\"a\":{\"b\" 1}}",
+        "[1,,2]",
+        "[,]",
+        "{\"a\":1,}",
+        "[tru]",
+        "[1]]",
+        "[1",
+        "[nulll]",
+        "{\"a\":{1:2}}",
+        "[1e]",
+        "",
+        "  ",
+        "{} {}",
+        "[\"\t\"]",
+        "[-]",
+        "[1.]",
+        "[\"\\ud8\"]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+        assert_int_equal(check(lines[i], strlen(lines[i])), -EBADMSG);
+    assert_int_equal(check("\"a\0b\"", 5), -EBADMSG);
+}
+
+static void only_utf8_is_taken(void **state)
+{
+    static const char *const good[] = {"\"\xc3\xa9\"", "\"0123456\xe2\x82\xac\"",
+                                       "\"01234567\xf0\x9f\x99\x82 89\""};
+    static const char *const bad[] = {"\"\xff\"",         "\"\xc3\"",     "\"0123456\xc3\x28\"",
+                                      "\"\xed\xa0\x80\"", "\"\xc0\x80\"", "\"012345678\xf5\x80\x80\x80\""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+        assert_int_equal(check(good[i], strlen(good[i])), 0);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        assert_int_equal(check(bad[i], strlen(bad[i])), -EBADMSG);
+}
+
+static void depth_is_limited(void **state)
+{
+    static char line[200001];
+
+    (void)state;
+    memset(line, '[', 64);
+    memset(line + 64, ']', 64);
+    assert_int_equal(check(line, 128), 0);
+    memset(line, '[', 65);
+    memset(line + 65, ']', 65);
+    assert_int_equal(check(line, 130), -EBADMSG);
+    memset(line, '[', 100000);
+    memset(line + 100000, ']', 100000);
+    assert_int_equal(check(line, 200000), -EBADMSG);
+}
+
+static void messages_are_written_as_json_rpc_has_them(void **state)
+{
+    struct strbuf out = STRBUF_INIT;
+    const struct json_text id = {"\"x\"", 3}, params = {"{\"a\":1}", 7};
+    struct json json;
+
+    (void)state;
+    rpc_begin_result(&out, &id);
+    json_init(&json, &out, 0);
+    json_array_begin(&json);
+    rpc_raw_value(&json, &params);
+    rpc_raw_value(&json, &params);
+    json_integer(&json, 3);
+    json_array_end(&json);
+    rpc_end_result(&out);
+    assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":[{\"a\":1},{\"a\":1},3]}");
+    strbuf_reset(&out);
+    rpc_error(&out, NULL, RPC_NOT_PERMITTED, "no \"way\"", "go home");
+    assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32010,\"message\":"
+                                  "\"no \\\"way\\\"\",\"data\":\"go home\"}}");
+    strbuf_reset(&out);
+    rpc_request(&out, 0, "monitor.event", &params);
+    assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"method\":\"monitor.event\",\"params\":{\"a\":1}}");
+    strbuf_reset(&out);
+    rpc_request(&out, 5, "m", NULL);
+    assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"m\"}");
+    strbuf_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_request_is_taken_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_an_id_it_is_a_notification, setup, teardown),
+        cmocka_unit_test_setup_teardown(null_params_are_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_request_is_complained_about, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_id_stays_known_where_it_can, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_there_before_is_forgotten, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_is_counted_and_walked, setup, teardown),
+        cmocka_unit_test_setup_teardown(skipped_parts_are_looked_at_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_utf8_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(depth_is_limited, setup, teardown),
+        cmocka_unit_test_setup_teardown(messages_are_written_as_json_rpc_has_them, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

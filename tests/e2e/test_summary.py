@@ -25,7 +25,7 @@ def test_builtin_summary_is_short_and_tells_the_essentials(run_metron):
 
 
 def test_ls_says_of_the_recording_what_run_said(run_metron):
-    run = run_metron("--sample-interval 0.1", ["sh", "-c", "sleep 30 & exit 3"], check=False)
+    run = run_metron("--sample-interval 0.1", ["sh", "-c", "sleep 30 & sleep 0.3; exit 3"], check=False)
     listed = subprocess.run([run_metron.binary, "ls", "-f", "summaries", str(run.path("info.json"))], check=True,
                             cwd=run_metron.cwd, capture_output=True, text=True, env=run_metron.environment({}))
     said, found = run.message.strip().splitlines(), listed.stdout.strip().splitlines()

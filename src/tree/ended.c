@@ -118,6 +118,11 @@ void settle_unreaped(struct tree *tree, struct process *process)
     process->is_settled = true;
     struct process *heir = heir_of(tree, process);
     groups_settle(process, heir);
+    /* The command, which we wait for ourselves in a session too, has left us all that was left to it. */
+    if (!heir && process->of_command && process->has_heir && tree->ledger.reaped_count > 0) {
+        process->was_inherited = true;
+        return;
+    }
     if (!heir) {
         ledger_add(&tree->ledger.gone, process->counted);
         /* A zombie does not run any more: what was last read of it is all. */

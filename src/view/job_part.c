@@ -23,7 +23,7 @@ static const struct {
 
 static double *number_of(struct job_part *part, size_t index)
 {
-    return (double *)((char *)part + numbers[index].offset);
+    return (void *)((char *)part + numbers[index].offset);
 }
 
 static void take_text(struct json_reader *reader, struct strbuf *out)

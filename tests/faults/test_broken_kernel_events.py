@@ -332,8 +332,10 @@ def test_metron_stopped_in_a_storm_tells_how_much_the_connector_lost(run_metron)
     run_metron.need_events("connector")
     children, done = 12000, run_metron.cwd / "done"
     storm = [run_metron.workload("forkstorm"), str(children), "0"]
+    # A gap shows in the next event of the same CPU.
+    on_each_cpu = "; ".join(f"taskset -c {cpu} true" for cpu in sorted(os.sched_getaffinity(0))) + "; sleep 0.3"
     started = run_metron.start("-q --events connector --cgroup off",
-                               ["sh", "-c", 'sleep 0.5; "$@"; touch done; sleep 0.5', "-", *storm])
+                               ["sh", "-c", f'sleep 0.5; "$@"; touch done; sleep 0.5; {on_each_cpu}', "-", *storm])
     time.sleep(0.3)
     started.signal(signal.SIGSTOP)
     wait_until(done.exists, 60, "the end of the storm")

@@ -11,6 +11,7 @@
 
 #include "base/json_reader.h"
 #include "base/text.h"
+#include "view/shown_text.h"
 #include "view/text_width.h"
 
 enum { TIME_WIDTH = 12, WHAT_WIDTH = 9, PID_WIDTH = 7, JOB_WIDTH = 14, HOW_WIDTH = 9, GAP = 2 };
@@ -26,18 +27,6 @@ struct happening {
 };
 
 static const double absent = -1;
-
-static void take_text(struct json_reader *reader, struct strbuf *out)
-{
-    struct json_text text;
-
-    if (!json_read_text(reader, &text)) {
-        (void)json_skip(reader);
-        return;
-    }
-    strbuf_reset(out);
-    text_printable(out, text.bytes, text.length);
-}
 
 static void take_member(struct json_reader *reader, const struct json_text *key, struct happening *event)
 {
@@ -56,7 +45,7 @@ static void take_member(struct json_reader *reader, const struct json_text *key,
         if (!json_text_is(key, members[i].name))
             continue;
         if (members[i].text)
-            take_text(reader, members[i].text);
+            shown_text_read(reader, members[i].text);
         else if (!json_read_number(reader, members[i].number))
             (void)json_skip(reader);
         return;

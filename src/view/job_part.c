@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/text.h"
+#include "view/shown_text.h"
 
 #define NUMBER(member)                                                                                       \
     {                                                                                                        \
@@ -26,18 +26,6 @@ static double *number_of(struct job_part *part, size_t index)
     return (void *)((char *)part + numbers[index].offset);
 }
 
-static void take_text(struct json_reader *reader, struct strbuf *out)
-{
-    struct json_text text;
-
-    if (!json_read_text(reader, &text)) {
-        (void)json_skip(reader);
-        return;
-    }
-    strbuf_reset(out);
-    text_printable(out, text.bytes, text.length);
-}
-
 static void take_member(struct json_reader *reader, const struct json_text *key, struct job_part *part)
 {
     double number;
@@ -49,13 +37,13 @@ static void take_member(struct json_reader *reader, const struct json_text *key,
             return;
         }
     if (json_text_is(key, "job_id"))
-        take_text(reader, &part->name);
+        shown_text_read(reader, &part->name);
     else if (json_text_is(key, "status"))
-        take_text(reader, &part->status);
+        shown_text_read(reader, &part->status);
     else if (json_text_is(key, "workspace"))
-        take_text(reader, &part->workspace);
+        shown_text_read(reader, &part->workspace);
     else if (json_text_is(key, "config_hash"))
-        take_text(reader, &part->config_hash);
+        shown_text_read(reader, &part->config_hash);
     else if (json_text_is(key, "sheet_num") && json_read_number(reader, &number))
         strbuf_addf(&part->name, "%.0f", number);
     else if (json_text_is(key, "spawned_is_exact") && json_read_boolean(reader, &part->exact))

@@ -160,7 +160,7 @@ def test_json_is_the_answer_of_the_socket(shell):
 
 
 @pytest.mark.parametrize("name", ["ü" * 127, "日本語のジョブ", "a b\tc".replace("\t", " "), "x" * 255, "-", "{\"}",
-                                  "é'; DROP TABLE jobs; --"])
+                                  "é'; DROP TABLE jobs; --"], ids=lambda name: ascii(name[:9]))
 def test_names_that_are_odd_but_allowed(shell, name):
     shell("job", "start", name)
     assert [job["job_id"] for job in shell.json("job", "list")["jobs"]] == [name]
@@ -171,7 +171,8 @@ def test_names_that_are_odd_but_allowed(shell, name):
     assert f"job {name}: running" in shell("job", "show", name)
 
 
-@pytest.mark.parametrize("name", ["", "a\x1b[31mb", "two\nlines", "x" * 256, "\x7f", b"\xff\xfe"])
+@pytest.mark.parametrize("name", ["", "a\x1b[31mb", "two\nlines", "x" * 256, "\x7f", b"\xff\xfe"],
+                         ids=lambda name: ascii(name[:9]))
 def test_names_that_are_refused(shell, name):
     message = shell.refused("job", "start", name, rc=2 if isinstance(name, bytes) else 1)
     assert "name" in message and message.startswith("metron: error: "), message

@@ -35,6 +35,8 @@ MAY_NOT_SKIP = {
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes five seconds or more; left out under sanitizers")
+    config.addinivalue_line("markers", "alone: judges time, rates or cost, or asks for a certain pid: nothing runs beside")
+    config.addinivalue_line("markers", "threads: several of the daemon's threads are at work; under ThreadSanitizer too")
     processes.become_subreaper()
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.setsid()  # some tests watch the whole session: it is nobody else's

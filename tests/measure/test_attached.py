@@ -46,9 +46,9 @@ def test_what_it_burnt_before_is_not_counted(runner, events):
         runner.need_events(events)
     target = burner(runner.wrapper)
     try:
-        wait_until(lambda: cpu_clock(target.pid) > 2, 30, "two seconds of CPU")
+        wait_until(lambda: cpu_clock(target.pid) > 1, 30, "a second of CPU")
         first = cpu_clock(target.pid)
-        started = runner.attach(f"--events {events} --sample-interval 0.5 --report-interval 0.5 --duration 2", target.pid)
+        started = runner.attach(f"--events {events} --sample-interval 0.2 --report-interval 0.5 --duration 1", target.pid)
         attached = cpu_clock(target.pid)
         run = started.finish()
         last, now = cpu_clock(target.pid), time.time()
@@ -61,15 +61,15 @@ def test_what_it_burnt_before_is_not_counted(runner, events):
     assert last - attached - late - 0.02 <= counted <= last - first
     assert counted <= run.summary["wall_clock_time"] * 1.01
     assert sum(record["measurements"]["proc_cpu_seconds"] for record in run.usage) == pytest.approx(counted, abs=1e-6)
-    # A core to itself gives it all of the time; the record is then two seconds within a percent.
-    if last - attached - late > 1.99:
-        assert counted == pytest.approx(2, rel=0.01)
+    # A core to itself gives it all of the time; the record is then a second within a percent.
+    if last - attached - late > 0.995:
+        assert counted == pytest.approx(1, rel=0.01)
 
 
 @pytest.mark.slow
 def test_the_last_second_of_one_that_ends_is_counted_where_the_kernel_tells(with_bpf):
-    target = burner(seconds=4)
-    wait_until(lambda: cpu_clock(target.pid) > 2, 30, "two seconds of CPU")
+    target = burner(seconds=2.5)
+    wait_until(lambda: cpu_clock(target.pid) > 1, 30, "a second of CPU")
     first = cpu_clock(target.pid)
     started = with_bpf.attach("--events bpf --sample-interval 1", target.pid)
     before = cpu_clock(target.pid)
@@ -77,7 +77,7 @@ def test_the_last_second_of_one_that_ends_is_counted_where_the_kernel_tells(with
     run = started.finish()
     assert run.summary["exit_code"] == 0 and run.info["attached"]["ended_by"] == "target"
     # before was read up to some ms after the baseline, some more where the machine is busy
-    assert 4 - before - 0.02 <= run.summary["proc_cpu_seconds"] <= 4 - first + 0.02
+    assert 2.5 - before - 0.02 <= run.summary["proc_cpu_seconds"] <= 2.5 - first + 0.02
     assert run.info["provenance"]["cpu_is_conserved"] is True
 
 
@@ -230,6 +230,7 @@ def test_input_and_output_of_before_is_not_counted(runner):
     assert target.wait() == 0
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_bystanders_cost_nothing_per_sample(run_metron, not_sanitized):
     """The machine is scanned when it attaches, and not again."""

@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 THREADS = 4
 BURST = 0.35
 GAP = 0.65

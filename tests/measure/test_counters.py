@@ -74,6 +74,7 @@ def test_orphans_are_followed_to_their_end(run_as_user):
     assert int(orphan) in {event["pid"] for event in exits}
 
 
+@pytest.mark.alone
 def test_a_pid_used_again_is_another_process(run_metron):
     if os.getuid() != 0:
         pytest.skip("a pid can be asked for only as root (ns_last_pid)")

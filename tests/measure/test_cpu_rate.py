@@ -9,6 +9,8 @@ import pytest
 
 from support.records import per_pid
 
+pytestmark = pytest.mark.alone
+
 
 def undisturbed(command):
     """Before the machine's other work where we may: a starved burner is not a steady one."""

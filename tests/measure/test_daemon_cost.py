@@ -15,6 +15,8 @@ from support.daemon_client import Daemon
 from support.processes import wait_until
 from test_scale import room_for_processes
 
+pytestmark = pytest.mark.alone
+
 JOBS, PROCESSES_EACH = 50, 80
 INTERVAL = 1.0
 WINDOWS, WINDOW_SECONDS = 4, 5
@@ -33,26 +35,28 @@ def daemon(run_metron):
     made.end()
 
 
-def start_jobs(runner, daemon):
+def start_jobs(runner, *daemons, seconds=300):
     """The jobs' processes, sleeping, and each one's job: {pid: job}."""
     jobs, crowds = {}, []
     for number in range(JOBS):
         path = runner.cwd / f"pids-{number}"
         crowds.append((f"job-{number}", path, subprocess.Popen(
-            [runner.workload("manyprocs"), "-o", str(path), str(PROCESSES_EACH), "300"], stdout=subprocess.PIPE)))
+            [runner.workload("manyprocs"), "-o", str(path), str(PROCESSES_EACH), str(seconds)],
+            stdout=subprocess.PIPE)))
     for job, path, crowd in crowds:
         assert crowd.stdout.readline() == b"ready\n"
-        daemon.call("job.start", job_id=job, pid=crowd.pid)
+        for daemon in daemons:
+            daemon.call("job.start", job_id=job, pid=crowd.pid)
         jobs.update(dict.fromkeys(map(int, path.read_text(encoding="utf-8").split()), job))
     assert len(jobs) == JOBS * PROCESSES_EACH
     return jobs
 
 
-def cost_of(pid):
+def cost_of(pid, limit):
     """CPU in percent of one core in the cheapest of several windows, and MB in the smallest: a storm of processes
-    elsewhere on the machine is watched too."""
+    elsewhere on the machine is watched too. No more windows than it takes to see both below their limits."""
     shares, sizes = [], []
-    for _ in range(WINDOWS):
+    while len(shares) < WINDOWS and not (shares and min(shares) < limit and min(sizes) < MEMORY_MB):
         cpu, begin = dc.cpu_seconds(pid), time.monotonic()
         time.sleep(WINDOW_SECONDS)
         shares.append((dc.cpu_seconds(pid) - cpu) / (time.monotonic() - begin) * 100)
@@ -72,11 +76,12 @@ def test_4000_processes_in_50_jobs_cost_little_and_are_all_told(run_metron, daem
     jobs = start_jobs(run_metron, daemon)
     wait_until(lambda: jobs_told(daemon).items() >= jobs.items(), 15, "every process in daemon.top, with its job")
     before = daemon.call("daemon.status")
-    share, size = cost_of(daemon.pid)
+    begin = time.monotonic()
+    share, size = cost_of(daemon.pid, limit)
     after = daemon.call("daemon.status")
     print(f"{size:.1f} MB, at most {dc.status_of(daemon.pid)['VmHWM']}, "
           f"the longest tick {after['longest_tick_seconds'] * 1e3:.0f} ms")
-    assert after["ticks"] - before["ticks"] >= WINDOWS * WINDOW_SECONDS - 2
+    assert after["ticks"] - before["ticks"] >= (time.monotonic() - begin) / INTERVAL - 2
     assert after["missed_ticks"] == before["missed_ticks"]
     assert share < limit
     assert size < MEMORY_MB

@@ -55,11 +55,11 @@ def assert_cpu_is_exact(run, seconds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", [[], ["-i"]], ids=["waited-for", "sigchld-ignored"])
-def test_10000_children_of_1_ms_are_complete(with_bpf, cpu_truth, option):
+@pytest.mark.parametrize("option, count", [([], 10000), (["-i"], 2000)], ids=["waited-for", "2000-ignored"])
+def test_10000_children_of_1_ms_are_complete(with_bpf, cpu_truth, option, count):
     truth = cpu_truth(as_user=False)
-    run, seconds = storm(with_bpf, truth, "--events bpf --cgroup off", *option, "10000", "1")
-    assert_everybody_is_told(run, 10001)
+    run, seconds = storm(with_bpf, truth, "--events bpf --cgroup off", *option, str(count), "1")
+    assert_everybody_is_told(run, count + 1)
     assert_cpu_is_exact(run, seconds)
     headline = run.info["headline"]["cpu_seconds"]
     assert headline["source"] == "exit_cpu_seconds_total"
@@ -107,14 +107,14 @@ def test_a_leader_that_left_before_its_threads_ends_with_the_last(with_bpf, cpu_
 def test_with_the_connector_all_are_seen_or_the_loss_is_told(run_metron, cpu_truth):
     run_metron.need_events("connector")
     truth = cpu_truth(as_user=False)
-    run, _ = storm(run_metron, truth, "--events connector --cgroup off", "10000", "1")
+    run, _ = storm(run_metron, truth, "--events connector --cgroup off", "3000", "1")
     assert run.info["provenance"]["processes_seen_by"] == "connector"
     if run.info["provenance"].get("events_lost"):
         assert run.info["provenance"]["spawned_is_exact"] is False
-        assert run.summary["proc_spawned"] <= 10001
+        assert run.summary["proc_spawned"] <= 3001
     else:
         assert run.info["provenance"]["spawned_is_exact"] is True
-        assert run.summary["proc_spawned"] == run.summary["proc_exited"] == 10001
+        assert run.summary["proc_spawned"] == run.summary["proc_exited"] == 3001
     assert "exit_cpu_seconds_total" not in run.summary
     assert run.info["provenance"]["collectors"]["exit"]["reason"] == "the process connector was asked for"
 

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 RECORDINGS = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "recordings"
 RUNS = 10000
 

@@ -11,6 +11,8 @@ import pytest
 from support.cputruth import START_SECONDS
 from support.records import per_pid
 
+pytestmark = pytest.mark.alone
+
 BURN_MS = 400
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from support import made_recording
 
+pytestmark = pytest.mark.alone
+
 MIB = 1 << 20
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 # A quarter of a core, which bites on a busy machine too; short periods, so that the last one weighs little.
 QUOTA_US, PERIOD_US = 5_000, 20_000
 CPUS = QUOTA_US / PERIOD_US

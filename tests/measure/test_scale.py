@@ -16,6 +16,8 @@ from support.processes import wait_until
 from support.records import per_pid
 from support.run import SANITIZED
 
+pytestmark = pytest.mark.alone
+
 PROCESSES = 4000
 
 

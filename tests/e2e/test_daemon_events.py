@@ -1,0 +1,177 @@
+"""Events of processes and of sheets: asked for, and sent to those who subscribed."""
+
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+from support import daemon_client as dc
+from support import kernel_events, processes
+from support.daemon_client import (check_fields, event_name, job_shell, need_exit_codes, of_pid, process_in, publish,
+                                   types_of)
+from support.processes import wait_until
+
+pytestmark = pytest.mark.threads
+
+
+# ---- events of processes ----
+
+def test_each_process_has_one_spawn_and_one_exit(either_jobs):
+    """However they are learnt. A daemon without kernel events sees what lives for two ticks."""
+    shell = job_shell(either_jobs, "births")
+    pids = [shell.start("sleep 0.7") for _ in range(3)]
+    begin = time.time()
+    for pid in pids:
+        assert shell.reap(pid) == 0
+    events = either_jobs.events_when(lambda events: all("exit" in types_of(events, pid) for pid in pids), what="exits")
+    for pid in pids:
+        assert types_of(events, pid) == ["spawn", "exit"]
+        for event in of_pid(events, pid):
+            check_fields(event, {"event_type": dc.TEXT, "pid": dc.INTEGER, "seen": dc.TEXT},
+                         {"exit_code": dc.INTEGER, "signal_num": dc.INTEGER, "sheet_num": dc.INTEGER}, "an event")
+            assert event["seen"] in ("sampled", "reaped", "event")
+            assert event["job_id"] == "births"
+            assert abs(dc.unix_seconds(event["timestamp"]) - begin) < 5
+        spawn, end = of_pid(events, pid)
+        assert "exit_code" not in spawn and "signal_num" not in spawn
+        assert end.get("exit_code", 0) == 0 and "signal_num" not in end
+
+
+def test_an_exit_code_is_told(jobs_daemon):
+    need_exit_codes(jobs_daemon)
+    shell = job_shell(jobs_daemon, "codes")
+    pid = shell.start("sh -c 'sleep 0.5; exit 7'")
+    assert shell.reap(pid) == 7
+    (end,) = [event for event in of_pid(jobs_daemon.events_when(lambda events: "exit" in types_of(events, pid)), pid)
+              if event["event_type"] == "exit"]
+    assert end["exit_code"] == 7 and "signal_num" not in end
+
+
+def test_even_a_process_that_lives_for_a_moment_is_told(jobs_daemon):
+    need_exit_codes(jobs_daemon)
+    shell = job_shell(jobs_daemon, "moments")
+    pid = shell.start("true")
+    shell.reap(pid)
+    events = jobs_daemon.events_when(lambda events: "exit" in types_of(events, pid))
+    assert types_of(events, pid) == ["spawn", "exit"]
+
+
+def test_a_kill_is_told_besides_the_exit(jobs_daemon):
+    need_exit_codes(jobs_daemon)
+    shell = job_shell(jobs_daemon, "kills")
+    pid = shell.start("sleep 600")
+    jobs_daemon.top_when(lambda snapshot: process_in(snapshot, pid))
+    os.kill(pid, signal.SIGKILL)
+    assert shell.reap(pid) == 128 + signal.SIGKILL
+    events = jobs_daemon.events_when(lambda events: "exit" in types_of(events, pid))
+    assert sorted(types_of(events, pid)) == ["exit", "kill", "spawn"]
+    (kill,) = [event for event in of_pid(events, pid) if event["event_type"] == "kill"]
+    assert kill["signal_num"] == signal.SIGKILL and kill["job_id"] == "kills"
+    assert kill.get("sender_pid", os.getpid()) == os.getpid()
+
+
+def test_a_signal_that_does_not_kill_is_told_as_a_signal(jobs_daemon):
+    need_exit_codes(jobs_daemon)
+    shell = job_shell(jobs_daemon, "signals")
+    noted = jobs_daemon.runner.cwd / "noted"
+    pid = shell.start(f"{jobs_daemon.runner.workload('signals')} {noted} 600")
+    wait_until(lambda: "ready" in processes.file_lines(noted))
+    os.kill(pid, signal.SIGUSR1)
+    events = jobs_daemon.events_when(lambda events: "signal" in types_of(events, pid))
+    (told,) = [event for event in of_pid(events, pid) if event["event_type"] == "signal"]
+    assert told["signal_num"] == signal.SIGUSR1
+    assert "exit" not in types_of(events, pid)
+
+
+def test_events_come_newest_last_and_as_many_as_asked_for(jobs_daemon):
+    shell = job_shell(jobs_daemon, "many")
+    shell.run(f"{jobs_daemon.runner.workload('manyprocs')} 40 0.7")
+    jobs_daemon.events_when(lambda events: len(events) >= 80, what="80 events")
+    jobs_daemon.tops(3)
+    everything = jobs_daemon.call("daemon.events", limit=200)["events"]
+    stamps = [dc.unix_seconds(event["timestamp"]) for event in everything]
+    assert stamps == sorted(stamps)
+    with jobs_daemon.client() as client:
+        assert client.call("daemon.events", limit=3)["events"] == everything[-3:]
+        assert client.call("daemon.events")["events"] == everything[-50:], "50 unless told"
+
+
+# ---- subscribers ----
+
+def test_two_subscribers_both_get_a_sheets_event_with_its_context(either):
+    child = dc.start_known_child(either.runner)
+    either.call("job.start", job_id="told")
+    either.top_when(lambda snapshot: process_in(snapshot, child.pid))
+    with either.client() as first, either.client() as second, either.client() as client:
+        first.subscribe(job_id="told")
+        second.subscribe(events=["sheet.started"])
+        publish(client, "sheet.started", "told", 5, pid=child.pid)
+        for subscriber in (first, second):
+            event = subscriber.events_until(lambda event: event_name(event) == "sheet.started")[-1]
+            assert (event["job_id"], event["sheet_num"]) == ("told", 5)
+            assert event["data"]["resource_context"]["rss_mb"] == pytest.approx(dc.rss_mb(child.pid), abs=1)
+
+
+def test_a_subscriber_gets_only_the_events_and_the_job_it_asked_for(daemon):
+    with daemon.client() as subscriber, daemon.client() as client:
+        client.call("job.start", job_id="mine")
+        client.call("job.start", job_id="other")
+        subscriber.subscribe(events=["sheet.completed", "sheet.failed"], job_id="mine")
+        for job_id in ("other", "mine"):
+            for name in ("sheet.started", "sheet.completed", "sheet.retrying"):
+                publish(client, name, job_id, 1)
+        publish(client, "sheet.failed", "mine", 2)
+        got = subscriber.events_until(lambda event: event_name(event) == "sheet.failed")
+    assert [(event_name(event), event["job_id"], event["sheet_num"]) for event in got] == [
+        ("sheet.completed", "mine", 1), ("sheet.failed", "mine", 2)]
+
+
+def test_events_of_processes_are_streamed(either_jobs):
+    shell = job_shell(either_jobs, "live")
+    with either_jobs.client() as subscriber:
+        subscriber.subscribe(events=["spawn", "exit"], job_id="live")
+        pid = shell.start("sleep 0.7")
+        shell.reap(pid)
+        got = subscriber.events_until(lambda event: event_name(event) == "exit" and event["pid"] == pid)
+    assert [event_name(event) for event in of_pid(got, pid)] == ["spawn", "exit"]
+    assert {event["job_id"] for event in got} == {"live"}
+
+
+def test_a_subscriber_that_does_not_read_loses_its_oldest_and_is_told_how_many(daemon):
+    """What it got and what it is told it lost make up everything; who reads loses nothing meanwhile."""
+    count, batch, padding = 3000, 20, "x" * 4096
+    with daemon.client(receive_buffer=4096) as slow, daemon.client() as quick, daemon.client() as client:
+        client.call("job.start", job_id="flood")
+        slow.subscribe(events=["sheet.retrying"])
+        quick.subscribe(events=["sheet.retrying"])
+        seen = []
+        for begin in range(0, count, batch):
+            client.call_many("event.publish", [
+                {"event": "sheet.retrying", "job_id": "flood", "sheet_num": 1,
+                 "data": {"serial": serial, "pad": padding}} for serial in range(begin, begin + batch)])
+            for _ in range(batch):
+                seen.append(quick.next_event()["data"]["serial"])
+        assert seen == list(range(count))
+        got = slow.events_until(lambda event: event.get("data", {}).get("serial") == count - 1)
+    serials = [event["data"]["serial"] for event in got if "serial" in event.get("data", {})]
+    lost = sum(dc.lost_count(event) for event in got)
+    assert lost > 0 and len(serials) + lost == count
+    assert serials == sorted(set(serials)) and serials[-1] == count - 1, "the newest are kept, in order"
+
+
+def test_a_subscriber_that_leaves_harms_nobody(daemon):
+    with daemon.client() as client:
+        client.call("job.start", job_id="left-alone")
+        for _ in range(3):
+            daemon.client().subscribe().close()
+            publish(client, "sheet.started", "left-alone", 1)
+        assert client.call("daemon.status")["pid"] == daemon.pid
+
+
+def test_the_program_that_loads_kernel_events_leaves_no_zombie(run_metron, daemon):
+    kernel_events.need(run_metron)
+    wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", 20, "kernel events in force")
+    children = pathlib.Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children")
+    wait_until(lambda: not children.read_text(encoding="utf-8").split(), 5, "the loader to be reaped")

@@ -1,0 +1,236 @@
+"""The daemon's snapshots as another program sees them: the machine, its processes, who is watched, the log.
+
+The client shares no code with metron. Numbers are held against the kernel's own, read here.
+"""
+
+import os
+import pathlib
+import signal
+import statistics
+import time
+
+import pytest
+
+from support import daemon_client as dc
+from support import processes
+from support.daemon_client import Shell, check_fields, job_shell, need_another_user, process_in, start_child
+from support.processes import wait_until
+
+INTERVAL = 0.2
+
+
+# ---- the snapshot: the machine ----
+
+def test_every_field_of_a_snapshot_has_its_name_and_type(either):
+    snapshot = either.top_when()
+    assert snapshot["daemon_pid"] == either.pid
+    own = process_in(either.top_when(lambda snapshot: process_in(snapshot, either.pid)), either.pid)
+    check_fields(own, dc.PROCESS_FIELDS, dc.PROCESS_OPTIONAL, "the daemon's own process")
+    assert "job_id" not in own and "sheet_num" not in own, "it belongs to no job"
+
+
+def test_snapshots_come_at_the_interval_and_are_stamped_in_unix_seconds(daemon):
+    stamps = [snapshot["timestamp"] for snapshot in daemon.tops(8)]
+    assert abs(stamps[-1] - time.time()) < 2
+    steps = [after - before for before, after in zip(stamps, stamps[1:])]
+    assert min(steps) > 0
+    assert statistics.median(steps) == pytest.approx(INTERVAL, abs=0.05)
+
+
+def test_memory_of_the_machine_is_the_kernels_in_mib(either):
+    slack = 0.05 * dc.meminfo_mb()["MemTotal"]
+    before = dc.meminfo_mb()
+    snapshot = either.top_when()
+    after = dc.meminfo_mb()
+    assert snapshot["system_memory_total_mb"] == pytest.approx(before["MemTotal"], abs=0.1)
+    available = sorted([before["MemAvailable"], after["MemAvailable"]])
+    assert available[0] - slack <= snapshot["system_memory_available_mb"] <= available[1] + slack
+    assert snapshot["system_memory_used_mb"] == pytest.approx(
+        snapshot["system_memory_total_mb"] - snapshot["system_memory_available_mb"], abs=1)
+
+
+def test_load_averages_are_the_kernels(either):
+    def same(snapshot):
+        told = [snapshot[f"load_avg_{minutes}"] for minutes in (1, 5, 15)]
+        return told == pytest.approx(dc.load_averages(), abs=0.006)
+    either.top_when(same, what="the kernel's load averages")
+
+
+def test_the_daemon_tells_its_own_size_and_age(either):
+    snapshot = either.top_when()
+    assert snapshot["daemon_rss_mb"] == pytest.approx(dc.rss_mb(either.pid), rel=0.2, abs=2)
+    assert snapshot["conductor_uptime_seconds"] == pytest.approx(dc.age_at(either.pid, snapshot["timestamp"]), abs=1.5)
+    later = either.top_when(lambda later: later["timestamp"] > snapshot["timestamp"] + 0.3)
+    grown = later["conductor_uptime_seconds"] - snapshot["conductor_uptime_seconds"]
+    assert grown == pytest.approx(later["timestamp"] - snapshot["timestamp"], abs=0.3)
+
+
+def test_a_machine_without_a_gpu_tells_of_none(daemon):
+    if list(pathlib.Path("/dev").glob("nvidia[0-9]*")):
+        pytest.skip("there is a GPU")
+    assert not daemon.top_when().get("gpus")
+
+
+# ---- the snapshot: processes ----
+
+def test_a_known_child_is_told_as_the_kernel_tells_it(either):
+    """Memory to 0.5 MiB (the kernel itself counts it in batches), age to 0.25 s, everything else exactly."""
+    child = dc.start_known_child(either.runner)
+    snapshot = either.top_when(lambda snapshot: "open_fds" in process_in(snapshot, child.pid))
+    told = process_in(snapshot, child.pid)
+    check_fields(told, dc.PROCESS_FIELDS, dc.PROCESS_OPTIONAL, "the child")
+    assert told["ppid"] == os.getpid()
+    assert told["state"] == processes.state(child.pid) == "S"
+    assert told["threads"] == int(dc.status_of(child.pid)["Threads"]) == 4
+    assert told["open_fds"] == dc.open_fds(child.pid) >= 10
+    assert told["rss_mb"] == pytest.approx(dc.rss_mb(child.pid), abs=0.5)
+    assert told["rss_mb"] > 64
+    assert told["vms_mb"] == pytest.approx(dc.vms_mb(child.pid), abs=0.1)
+    assert told["age_seconds"] == pytest.approx(dc.age_at(child.pid, snapshot["timestamp"]), abs=0.25)
+    assert "job_id" not in told and "sheet_num" not in told and "syscall_counts" not in told
+
+
+def test_a_command_is_the_whole_command_line(either):
+    child = start_child(either.runner, "sleep", "600.25", "0.5")
+    snapshot = either.top_when(lambda snapshot: process_in(snapshot, child.pid))
+    assert process_in(snapshot, child.pid)["command"] == dc.command_line(child.pid) == "sleep 600.25 0.5"
+
+
+def test_secrets_on_a_command_line_are_masked(either):
+    child = start_child(either.runner, "sh", "-c", "sleep 600; exit 0", "--password=hunter2")
+    snapshot = either.top_when(lambda snapshot: process_in(snapshot, child.pid))
+    assert "hunter2" not in process_in(snapshot, child.pid)["command"]
+
+
+def test_open_files_are_counted_anew_when_they_grow(daemon):
+    shell = Shell(daemon.runner)
+    before = dc.open_fds(shell.pid)
+    assert shell.ask("exec 7< /dev/null 8< /dev/null; echo done") == "done"
+    assert dc.open_fds(shell.pid) == before + 2
+    daemon.top_when(lambda snapshot: process_in(snapshot, shell.pid).get("open_fds") == before + 2,
+                    what="two more files")
+
+
+def test_a_stopped_process_is_told_as_stopped(daemon):
+    child = start_child(daemon.runner, "sleep", "600")
+    child.send_signal(signal.SIGSTOP)
+    daemon.top_when(lambda snapshot: process_in(snapshot, child.pid).get("state") == "T", what="state T")
+
+
+def check_cpu_percent(daemon, pid):
+    """100 is one core. Over five intervals of the log, within 10 (a clock tick is 5 of an interval) of the kernel's own
+    count, read by us all the while. Returns both, as means."""
+    daemon.top_when(lambda snapshot: "cpu_percent" in process_in(snapshot, pid))
+    readings, count = [], len(daemon.logged())
+    while len(logged := daemon.logged()[count:]) < 7:
+        readings.append((time.time(), dc.cpu_seconds(pid)))
+        assert len(readings) < 2000, "seven snapshots did not come"
+        time.sleep(0.01)
+    readings.append((time.time(), dc.cpu_seconds(pid)))
+    stamps = [snapshot["timestamp"] for snapshot in logged[1:7]]
+    span = stamps[-1] - stamps[0]
+    told = [process_in(snapshot, pid)["cpu_percent"] for snapshot in logged[2:7]]
+    used = [dc.between(readings, moment) for moment in (stamps[0], stamps[-1])]
+    mean = sum(rate * (end - begin) for rate, begin, end in zip(told, stamps, stamps[1:])) / span
+    truth = 100 * (used[1] - used[0]) / span
+    assert mean == pytest.approx(truth, rel=0.05, abs=10), told
+    assert min(told) > 0, told
+    return mean, truth
+
+
+def test_cpu_percent_of_a_burner_is_what_the_kernel_counted(either):
+    child = start_child(either.runner, either.runner.workload("burn"), "600")
+    mean, truth = check_cpu_percent(either, child.pid)
+    if truth > 95:  # nobody else wanted the core
+        assert mean == pytest.approx(100, abs=10)
+    assert mean < 110
+
+
+def test_cpu_percent_counts_every_core_a_process_uses(daemon):
+    child = start_child(daemon.runner, daemon.runner.workload("burn"), "600", "3")
+    mean, _ = check_cpu_percent(daemon, child.pid)
+    assert mean < 100 * os.cpu_count() + 10
+
+
+def test_cpu_percent_of_a_fresh_burner_is_there_from_the_second_snapshot_on_and_never_0(either):
+    child = start_child(either.runner, either.runner.workload("burn"), "600")
+    either.tops(5)
+    seen = [process_in(snapshot, child.pid) for snapshot in either.logged()]
+    seen = [process for process in seen if process]
+    assert len(seen) >= 3
+    assert "cpu_percent" not in seen[0] or seen[0]["cpu_percent"] > 0, "before a second reading: known, or absent"
+    for process in seen[1:]:
+        assert process["cpu_percent"] > 0, process
+
+
+def test_cpu_percent_of_a_sleeper_is_near_0_and_there(either):
+    child = start_child(either.runner, "sleep", "600")
+    either.top_when(lambda snapshot: process_in(snapshot, child.pid))
+    for snapshot in either.tops(4)[1:]:
+        assert 0 <= process_in(snapshot, child.pid)["cpu_percent"] < 1
+
+
+def test_a_zombie_is_counted_named_and_has_its_parent(either):
+    parent = start_child(either.runner, either.runner.workload("zombies"), "1", "0", "600")
+    (zombie,) = wait_until(lambda: processes.descendants(parent.pid), what="the zombie")
+    wait_until(lambda: processes.state(zombie) == "Z")
+    snapshot = either.top_when(lambda snapshot: zombie in snapshot["zombie_pids"])
+    told = process_in(snapshot, zombie)
+    assert told["state"] == "Z" and told["ppid"] == parent.pid
+    assert snapshot["zombie_count"] == len(snapshot["zombie_pids"]) >= 1
+    parent.kill()
+    parent.wait()
+    os.waitpid(zombie, 0)  # it has come to us
+    either.top_when(lambda snapshot: zombie not in snapshot["zombie_pids"], what="the end of the zombie")
+
+
+def test_a_process_that_has_ended_is_told_no_more(either):
+    child = start_child(either.runner, "sleep", "600")
+    either.top_when(lambda snapshot: process_in(snapshot, child.pid))
+    child.kill()
+    child.wait()
+    either.top_when(lambda snapshot: not process_in(snapshot, child.pid), what="the end of the process")
+
+
+# ---- who is watched ----
+
+def test_a_users_daemon_tells_of_that_users_processes_only(start_user_daemon):
+    daemon = start_user_daemon()
+    uid = daemon.uid if daemon.uid is not None else os.getuid()
+    child = start_child(daemon.runner, "sleep", "600")
+    snapshot = daemon.top_when(lambda snapshot: process_in(snapshot, child.pid))
+    owners = {dc.owner(process["pid"]) for process in snapshot["processes"]} - {None}
+    assert owners == {uid}
+
+
+def test_roots_daemon_tells_of_everybody_but_kernel_threads(daemon, run_as_user):
+    need_another_user()
+    child = start_child(run_as_user, "sleep", "600")
+    snapshot = daemon.top_when(lambda snapshot: process_in(snapshot, child.pid))
+    told = {process["pid"] for process in snapshot["processes"]}
+    assert {os.getpid(), daemon.pid, child.pid, 1} <= told
+    assert not [pid for pid in told if dc.is_kernel_thread(pid)]
+
+
+def test_watching_jobs_only_leaves_everybody_else_out(either_jobs):
+    outside = start_child(either_jobs.runner, "sleep", "600")
+    shell = job_shell(either_jobs, "narrow")
+    inside = shell.start("sleep 600")
+    snapshot = either_jobs.top_when(lambda snapshot: process_in(snapshot, inside))
+    assert {process["pid"] for process in snapshot["processes"]} == {shell.pid, inside}
+    assert not process_in(snapshot, outside.pid)
+
+
+# ---- the log ----
+
+def test_the_log_has_every_snapshot_as_it_was_told_while_it_is_written(either):
+    assert either.call("daemon.top.stream") == {"jsonl_path": str(either.log_file)}
+    child = start_child(either.runner, either.runner.workload("burn"), "600")
+    told = either.tops(5)
+    wait_until(lambda: either.logged()[-1]["timestamp"] >= told[-1]["timestamp"], what="the last one in the log")
+    logged = {snapshot["timestamp"]: dc.check_snapshot(snapshot) for snapshot in either.logged()}
+    assert list(logged) == sorted(logged)
+    for snapshot in told:
+        for name in set(dc.SNAPSHOT_FIELDS) - {"conductor_uptime_seconds"}:
+            assert logged[snapshot["timestamp"]][name] == snapshot[name], name
+    assert process_in(logged[told[-1]["timestamp"]], child.pid)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/protocol.h"
-#include "daemon/request.h"
+#include "daemon/socket/protocol.h"
+#include "daemon/socket/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,5 @@
 /*
- * Running ps. No shell, and nothing of our own surroundings: a minimal environment (ps obeys a dozen
- * variables), default signals, a process group of its own (the keyboard's Ctrl-C is for the command), no
- * terminal.
+ * Running ps (probe/program_output.h).
  *
  * Our own process is always in the list. ps exits with 1 both when none of the listed processes lives and
  * when it does not know an option; the line about ourselves tells the one from the other.
@@ -12,15 +10,8 @@
 #include "probe/ps_program.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -126,28 +117,10 @@ static int output_visit(const struct strbuf *output, const struct ps_visitor *vi
 
 int ps_program_init(struct ps_program *program)
 {
-    const char *folder = getenv("PATH");
-    struct stat file;
-
     *program = (struct ps_program){.left_behind = 0};
     if (breakage_has("ps"))
         return -EIO;
-    if (folder == NULL)
-        folder = "/usr/bin:/bin";
-    while (*folder != '\0') {
-        size_t length = strcspn(folder, ":");
-
-        /* A relative one would mean a ps of whatever folder we are in. */
-        if (*folder == '/' && length + sizeof("/ps") <= sizeof(program->path)) {
-            memcpy(program->path, folder, length);
-            memcpy(program->path + length, "/ps", sizeof("/ps"));
-            if (stat(program->path, &file) == 0 && S_ISREG(file.st_mode) && access(program->path, X_OK) == 0)
-                return 0;
-        }
-        folder += length + (folder[length] == ':');
-    }
-    program->path[0] = '\0';
-    return -ENOENT;
+    return program_find("ps", program->path);
 }
 
 void ps_program_fini(struct ps_program *program)
@@ -156,94 +129,13 @@ void ps_program_fini(struct ps_program *program)
     strbuf_fini(&program->output);
 }
 
-static void attributes_fill(posix_spawnattr_t *attributes)
-{
-    sigset_t none, all;
-
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    (void)sigdelset(&all, SIGKILL);
-    (void)sigdelset(&all, SIGSTOP);
-    (void)posix_spawnattr_setsigmask(attributes, &none);
-    (void)posix_spawnattr_setsigdefault(attributes, &all);
-    (void)posix_spawnattr_setpgroup(attributes, 0);
-    (void)posix_spawnattr_setflags(attributes,
-                                   POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-}
-
-/* Its standard output goes into `output`. */
-static int spawn(const struct ps_program *program, int output, pid_t *pid)
+/* ps obeys a dozen variables: it gets none of ours. */
+static int start(const struct ps_program *program, pid_t *pid, int *output)
 {
     char *const argv[] = {"ps", "-ww", "-o", COLUMNS, "-p", program->list.data, NULL};
     char *const environment[] = {"LC_ALL=C", NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int code = posix_spawn_file_actions_init(&actions);
 
-    if (code != 0)
-        return -code;
-    code = posix_spawnattr_init(&attributes);
-    if (code != 0)
-        goto out;
-    attributes_fill(&attributes);
-    code = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    if (code == 0)
-        code = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (code == 0)
-        code = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (code == 0)
-        code = posix_spawn(pid, program->path, &actions, &attributes, argv, environment);
-    (void)posix_spawnattr_destroy(&attributes);
-out:
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return -code;
-}
-
-static int read_output(int fd, uint64_t deadline_ns, struct strbuf *output)
-{
-    char bytes[16384];
-
-    for (;;) {
-        uint64_t now_ns = clock_monotonic_ns();
-        struct pollfd waiting = {.fd = fd, .events = POLLIN};
-
-        if (now_ns >= deadline_ns)
-            return -ETIME;
-        int ready = poll(&waiting, 1, (int)((deadline_ns - now_ns) / 1000000) + 1);
-        if (ready < 0 && errno != EINTR)
-            return -errno;
-        if (ready <= 0)
-            continue;
-        ssize_t length = read(fd, bytes, sizeof(bytes));
-        if (length == 0)
-            return output->failed ? -ENOMEM : 0;
-        if (length < 0 && errno != EINTR)
-            return -errno;
-        if (length > 0)
-            strbuf_add(output, bytes, (size_t)length);
-        if (output->length > OUTPUT_BYTES_MAX)
-            return -EFBIG;
-    }
-}
-
-/* 0; -ETIME: it is still there; -ECHILD: somebody else waited for it. */
-static int wait_until(pid_t pid, uint64_t deadline_ns, struct rusage *usage)
-{
-    struct timespec pause = {.tv_nsec = 100000};
-
-    for (;;) {
-        pid_t found = wait4(pid, NULL, WNOHANG, usage);
-
-        if (found == pid)
-            return 0;
-        if (found < 0 && errno != EINTR)
-            return -errno;
-        if (clock_monotonic_ns() >= deadline_ns)
-            return -ETIME;
-        (void)nanosleep(&pause, NULL);
-        if (pause.tv_nsec < 10000000)
-            pause.tv_nsec *= 2;
-    }
+    return program_start(program->path, argv, environment, pid, output);
 }
 
 /* Waits for one that has closed its output, or was killed; kills it when that takes too long. */
@@ -251,12 +143,12 @@ static int end_run(struct ps_program *program, pid_t pid, uint64_t deadline_ns,
                    const struct ps_visitor *visitor)
 {
     struct rusage usage;
-    int code = wait_until(pid, deadline_ns, &usage);
+    int code = program_wait(pid, deadline_ns, NULL, &usage);
     bool is_late = code == -ETIME;
 
     if (is_late) {
         (void)kill(pid, SIGKILL);
-        code = wait_until(pid, clock_monotonic_ns() + KILLED_ENDS_IN_NS, &usage);
+        code = program_wait(pid, clock_monotonic_ns() + KILLED_ENDS_IN_NS, NULL, &usage);
     }
     if (code == -ETIME)
         program->left_behind = pid;
@@ -270,7 +162,7 @@ static bool is_rid_of_the_last(struct ps_program *program, const struct ps_visit
 {
     struct rusage usage;
     pid_t pid = program->left_behind;
-    int code = pid ? wait_until(pid, 0, &usage) : 0;
+    int code = pid ? program_wait(pid, 0, NULL, &usage) : 0;
 
     if (code == -ETIME)
         return false;
@@ -282,24 +174,21 @@ static bool is_rid_of_the_last(struct ps_program *program, const struct ps_visit
 
 static int run_once(struct ps_program *program, uint64_t deadline_ns, const struct ps_visitor *visitor)
 {
-    int ends[2];
     pid_t pid = 0;
+    int output = -1;
 
     strbuf_reset(&program->output);
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -errno;
-    int code = spawn(program, ends[1], &pid);
-    (void)close(ends[1]);
-    if (code == 0) {
-        visitor->on_start(visitor->context, pid);
-        code = read_output(ends[0], deadline_ns, &program->output);
-        if (code < 0)
-            (void)kill(pid, SIGKILL);
-        int ended = end_run(program, pid, deadline_ns, visitor);
-        if (code == 0)
-            code = ended;
-    }
-    (void)close(ends[0]);
+    int code = start(program, &pid, &output);
+    if (code < 0)
+        return code;
+    visitor->on_start(visitor->context, pid);
+    code = program_read(output, deadline_ns, OUTPUT_BYTES_MAX, &program->output);
+    if (code < 0)
+        (void)kill(pid, SIGKILL);
+    int ended = end_run(program, pid, deadline_ns, visitor);
+    (void)close(output);
+    if (code == 0)
+        code = ended;
     return code < 0 ? code : output_visit(&program->output, visitor);
 }
 

@@ -14,8 +14,8 @@
 #include <sys/types.h>
 
 #include "base/strbuf.h"
+#include "probe/program_output.h"
 
-#define PS_PATH_SIZE 4096
 /* More processes than this are asked for in several runs: as one argument, their numbers must stay below the
  * kernel's 128 KiB. */
 #define PS_RUN_PIDS 4000
@@ -38,7 +38,7 @@ int ps_line_parse(const char *line, size_t length, struct ps_process *out);
 
 /* The program, and what is kept from run to run. */
 struct ps_program {
-    char path[PS_PATH_SIZE];
+    char path[PROGRAM_PATH_SIZE];
     pid_t left_behind; /* a run that could not be ended in time, and was not waited for yet; 0: none */
     struct strbuf list, output;
 };

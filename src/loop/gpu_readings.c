@@ -1,0 +1,305 @@
+/*
+ * The thread of the readings.
+ *
+ * It waits for being asked, reads, and leaves the result behind a lock, which it holds while it copies. The
+ * loop only tries that lock, and keeps what it took before when it is held: it has its own copy anyhow.
+ *
+ * A thread that is blocked inside the driver cannot be ended. Then it is left behind with all it uses: `left`
+ * says which of the two threads is the last to have a use for it, and frees it.
+ */
+#include "loop/gpu_readings.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+
+#define END_MS 300 /* for a call that is under way, and the library's own end */
+/* The driver's utilization is that of up to a second: what is younger than that is new. */
+#define NEW_SECONDS 1.0
+
+struct reading {
+    struct gpu_list list;
+    struct metron_error error; /* code 0: none */
+    uint64_t begin_ns;         /* 0: there was none yet */
+};
+
+struct gpu_readings {
+    struct gpu_source *source;
+    pthread_t thread;
+    int wake_fd, ended_fd; /* eventfds */
+    bool stop, left;       /* atomic */
+
+    pthread_mutex_t lock; /* of newest */
+    struct reading newest;
+
+    struct reading work; /* the thread's own */
+
+    struct reading taken; /* the loop's own, as are those that follow */
+    uint64_t asked_ns;    /* when first; 0: not yet */
+    struct strbuf told, text;
+};
+
+#define LOAD(field)       __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define STORE(field, new) __atomic_store_n(&(field), (new), __ATOMIC_RELEASE)
+
+static void poke(int fd)
+{
+    const uint64_t one = 1;
+
+    (void)!write(fd, &one, sizeof(one));
+}
+
+static bool wait_for(int fd, int milliseconds)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    uint64_t count;
+    int found;
+
+    do
+        found = poll(&ready, 1, milliseconds);
+    while (found < 0 && errno == EINTR);
+    return found > 0 && read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count);
+}
+
+static void readings_free(struct gpu_readings *readings)
+{
+    if (readings->wake_fd >= 0)
+        (void)close(readings->wake_fd);
+    if (readings->ended_fd >= 0)
+        (void)close(readings->ended_fd);
+    (void)pthread_mutex_destroy(&readings->lock);
+    strbuf_fini(&readings->told);
+    strbuf_fini(&readings->text);
+    free(readings);
+}
+
+/* ---- the thread ---- */
+
+static void read_once(struct gpu_readings *readings)
+{
+    struct reading *work = &readings->work;
+
+    work->begin_ns = clock_monotonic_ns();
+    work->error = (struct metron_error){0};
+    (void)gpu_source_read(readings->source, &work->list, &work->error);
+    (void)pthread_mutex_lock(&readings->lock);
+    readings->newest = *work;
+    (void)pthread_mutex_unlock(&readings->lock);
+}
+
+/* Waits until the source may be read again. What is asked for meanwhile is one reading, after this. */
+static void rest(struct gpu_readings *readings)
+{
+    uint64_t period_ns = (uint64_t)(gpu_source_period(readings->source) * (double)NS_PER_SECOND);
+    uint64_t end_ns = readings->work.begin_ns + period_ns, now_ns;
+    bool asked = false;
+
+    while (!LOAD(readings->stop) && (now_ns = clock_monotonic_ns()) < end_ns)
+        asked = wait_for(readings->wake_fd, (int)((end_ns - now_ns) / 1000000) + 1) || asked;
+    if (asked)
+        poke(readings->wake_fd);
+}
+
+static void *run(void *given)
+{
+    struct gpu_readings *readings = given;
+
+    while (!LOAD(readings->stop)) {
+        if (!wait_for(readings->wake_fd, -1) || LOAD(readings->stop))
+            continue;
+        read_once(readings);
+        rest(readings);
+    }
+    gpu_source_close(readings->source);
+    if (__atomic_exchange_n(&readings->left, true, __ATOMIC_ACQ_REL))
+        readings_free(readings);
+    else
+        poke(readings->ended_fd);
+    return NULL;
+}
+
+/* ---- the loop's thread ---- */
+
+/* Signals are the loop's: the new thread, which inherits the mask, takes none. */
+static int start_thread(struct gpu_readings *readings)
+{
+    sigset_t all, before;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&readings->thread, NULL, run, readings);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0)
+        (void)pthread_setname_np(readings->thread, "metron-gpu");
+    return -code;
+}
+
+int gpu_readings_new(struct gpu_readings **out, struct metron_error *error)
+{
+    struct gpu_readings *readings = NULL;
+    struct gpu_source *source;
+    int code = gpu_source_open(&source, error);
+
+    *out = NULL;
+    if (code < 0)
+        return code;
+    readings = calloc(1, sizeof(*readings));
+    if (!readings) {
+        gpu_source_close(source);
+        return error_set(error, -ENOMEM, "no memory to look at GPUs");
+    }
+    readings->source = source;
+    (void)pthread_mutex_init(&readings->lock, NULL);
+    readings->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    readings->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    code = readings->wake_fd < 0 || readings->ended_fd < 0 ? -errno : start_thread(readings);
+    if (code < 0) {
+        gpu_source_close(source);
+        readings_free(readings);
+        return error_set(error, code, "cannot start the thread that reads GPUs: %s", strerror(-code));
+    }
+    *out = readings;
+    return 0;
+}
+
+const char *gpu_readings_source(const struct gpu_readings *readings)
+{
+    return gpu_source_name(readings->source);
+}
+
+void gpu_readings_ask(struct gpu_readings *readings)
+{
+    if (readings->asked_ns == 0)
+        readings->asked_ns = clock_monotonic_ns();
+    poke(readings->wake_fd);
+}
+
+const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double seconds,
+                                         struct metron_error *error)
+{
+    const struct reading *taken = &readings->taken;
+
+    if (pthread_mutex_trylock(&readings->lock) == 0) {
+        if (readings->newest.begin_ns != taken->begin_ns)
+            readings->taken = readings->newest;
+        (void)pthread_mutex_unlock(&readings->lock);
+    }
+    uint64_t since_ns = taken->begin_ns ? taken->begin_ns : readings->asked_ns;
+    double age = (double)(clock_monotonic_ns() - since_ns) / (double)NS_PER_SECOND;
+    if (since_ns && age > seconds)
+        (void)error_set(error, -ETIME, "the driver of the GPUs does not answer");
+    else if (taken->begin_ns == 0)
+        (void)error_set(error, -EAGAIN, "the GPUs were not read yet");
+    else if (taken->error.code < 0)
+        *error = taken->error;
+    else
+        return &taken->list;
+    return NULL;
+}
+
+/* ---- into a snapshot ---- */
+
+static struct snapshot_gpu of_snapshot(const struct gpu_device *device)
+{
+    return (struct snapshot_gpu){
+        .index = device->index,
+        .has_utilization = device->has[GPU_UTILIZATION],
+        .has_memory = device->has[GPU_MEMORY],
+        .has_temperature = device->has[GPU_TEMPERATURE],
+        .utilization = device->utilization,
+        .memory_used_bytes = device->memory_used_bytes,
+        .memory_total_bytes = device->memory_total_bytes,
+        .temperature_celsius = device->temperature_celsius,
+    };
+}
+
+/* What cannot be read of which one: "GPU 1 without temperature (Not Supported)". */
+static void absences_text(struct strbuf *out, const struct gpu_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct gpu_device *device = &list->devices[i];
+
+        if (gpu_device_is_lost(device)) {
+            strbuf_addf(out, "%sGPU %u cannot be read (%s)", out->length ? ", " : "", device->index,
+                        device->why_not[0]);
+            continue;
+        }
+        for (int field = 0; field < GPU_FIELD_COUNT; field++)
+            if (!device->has[field])
+                strbuf_addf(out, "%sGPU %u without %s (%s)", out->length ? ", " : "", device->index,
+                            gpu_field_name((enum gpu_field)field), device->why_not[field]);
+    }
+}
+
+/* Once for as long as it stays the same. */
+static void tell(struct gpu_readings *readings, bool failed)
+{
+    const char *text = strbuf_text(&readings->text), *before = strbuf_text(&readings->told);
+
+    if (readings->text.failed || strcmp(text, before) == 0)
+        return;
+    if (failed)
+        log_warning("GPUs: %s; snapshots are without them", text);
+    else
+        log_info("GPUs: %s", *text ? text : "all can be read again");
+    strbuf_reset(&readings->told);
+    strbuf_adds(&readings->told, text);
+}
+
+/* How old a reading may be, in seconds. */
+static double age_limit(const struct gpu_readings *readings, double interval)
+{
+    const double period = gpu_source_period(readings->source);
+    double limit = 2 * (interval > period ? interval : period);
+
+    return limit > NEW_SECONDS ? limit : NEW_SECONDS;
+}
+
+void gpu_readings_fill(struct gpu_readings *readings, double interval, struct snapshot *snapshot)
+{
+    struct metron_error error = {0};
+    const struct gpu_list *list = gpu_readings_take(readings, age_limit(readings, interval), &error);
+
+    if (error.code == -EAGAIN)
+        return;
+    strbuf_reset(&readings->text);
+    if (list)
+        absences_text(&readings->text, list);
+    else
+        strbuf_adds(&readings->text, error.message);
+    tell(readings, list == NULL);
+    if (!list)
+        return;
+    snapshot->gpus = arena_alloc(&snapshot->arena, (list->count + 1) * sizeof(*snapshot->gpus));
+    if (!snapshot->gpus)
+        return;
+    for (size_t i = 0; i < list->count; i++)
+        snapshot->gpus[i] = of_snapshot(&list->devices[i]);
+    snapshot->gpu_count = list->count;
+}
+
+int gpu_readings_free(struct gpu_readings *readings)
+{
+    if (!readings)
+        return 0;
+    STORE(readings->stop, true);
+    poke(readings->wake_fd);
+    pthread_t thread = readings->thread;
+    if (!wait_for(readings->ended_fd, END_MS) &&
+        !__atomic_exchange_n(&readings->left, true, __ATOMIC_ACQ_REL)) {
+        (void)pthread_detach(thread);
+        return -ETIMEDOUT;
+    }
+    (void)pthread_join(thread, NULL);
+    readings_free(readings);
+    return 0;
+}

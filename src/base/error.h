@@ -3,15 +3,13 @@
  *
  * Functions return 0 (or a count) on success and a negative errno value on failure. Where the
  * reason ends up in front of a person, the last parameter is a `struct metron_error` that the
- * callee fills; passing NULL is always allowed and means "the code is enough".
+ * callee fills; passing NULL is always allowed and means "the code is enough". The struct is the
+ * library's, since its users read it too.
  */
 #ifndef METRON_BASE_ERROR_H
 #define METRON_BASE_ERROR_H
 
-struct metron_error {
-    int code;          /* negative errno, 0 when unset */
-    char message[512]; /* one line, no trailing newline: the thing, the reason, the way out */
-};
+#include <metron.h>
 
 /* Fills `error` (may be NULL) and returns `code`, so that callers can `return error_set(...)`. Control
  * characters and invalid UTF-8 become \xNN, so that a message may quote anything. */

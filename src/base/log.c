@@ -16,6 +16,8 @@
 
 static enum log_level current_level = LOG_LEVEL_INFO;
 static bool current_colors;
+static void (*current_sink)(void *context, enum log_level level, const char *message);
+static void *sink_context;
 
 /* Info is what metron says by default: it needs no word for its level. */
 static const struct {
@@ -33,6 +35,12 @@ void log_setup(enum log_level level, bool colors)
 {
     current_level = level;
     current_colors = colors;
+}
+
+void log_set_sink(void (*sink)(void *context, enum log_level level, const char *message), void *context)
+{
+    current_sink = sink;
+    sink_context = context;
 }
 
 bool log_enabled(enum log_level level)
@@ -57,6 +65,11 @@ static void write_line(enum log_level level, const char *format, va_list argumen
     struct strbuf line = STRBUF_INIT;
 
     strbuf_vaddf(&text, format, arguments);
+    if (current_sink) {
+        text_printable(&line, strbuf_text(&text), text.length);
+        current_sink(sink_context, level, strbuf_text(&line));
+        goto out;
+    }
     if (current_colors)
         strbuf_adds(&line, styles[level].color);
     strbuf_adds(&line, "metron: ");
@@ -73,6 +86,7 @@ static void write_line(enum log_level level, const char *format, va_list argumen
     } else {
         (void)file_write_all(STDERR_FILENO, line.data, line.length);
     }
+out:
     strbuf_fini(&text);
     strbuf_fini(&line);
     errno = kept_errno;

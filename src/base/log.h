@@ -12,6 +12,8 @@
 enum log_level { LOG_LEVEL_NONE, LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 void log_setup(enum log_level level, bool colors);
+/* From now on messages go there, printable and without a line end, instead of to stderr; from any thread. */
+void log_set_sink(void (*sink)(void *context, enum log_level level, const char *message), void *context);
 bool log_enabled(enum log_level level);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -62,7 +62,7 @@ def read_lines(tmp_path_factory):
     (folder / "program.c").write_text(PROGRAM)
     sources = [BASE / name for name in ("json_reader.c", "json_number.c", "strbuf.c", "error.c", "text.c")]
     subprocess.run([*os.environ.get("CC", "cc").split(), "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-I", BASE.parent,
-                    folder / "program.c", *sources, "-o", folder / "program", "-lm"], check=True)
+                    "-I", BASE.parents[1] / "include", folder / "program.c", *sources, "-o", folder / "program", "-lm"], check=True)
 
     def read(texts):
         given = "".join(f"{text}\n" for text in texts).encode()

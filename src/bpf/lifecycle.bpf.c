@@ -17,6 +17,7 @@ char licence[] SEC("license") = "Dual MIT/GPL";
 
 struct member_table members SEC(".maps");
 struct pid_bits member_bits SEC(".maps");
+struct pid_bits marked_bits SEC(".maps");
 struct event_ring events SEC(".maps");
 
 struct landmark_table landmark SEC(".maps");
@@ -75,7 +76,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
     if (!member)
         return 0;
-    member->counts_calls = 1;
+    if (!settings.marked_calls)
+        member->counts_calls = 1;
     exec = bpf_map_lookup_elem(&exec_scratch, &zero);
     if (!exec)
         return 0;
@@ -210,6 +212,11 @@ int BPF_PROG(on_free, struct task_struct *task)
     bits = member_bit(task->tgid, &bit);
     if (bits)
         __sync_fetch_and_and(bits, ~bit);
+    if (settings.marked_calls) {
+        bits = marked_bit(task->tgid, &bit);
+        if (bits)
+            __sync_fetch_and_and(bits, ~bit);
+    }
     return 0;
 }
 

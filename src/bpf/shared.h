@@ -20,7 +20,8 @@ struct member {
     __u64 start_ns; /* CLOCK_BOOTTIME, */
     __u64 born_ns;  /* CLOCK_MONOTONIC */
     __u32 pid;
-    __u16 counts_calls; /* it has executed a program since it was followed, or descends from one that has */
+    __u16 counts_calls; /* it has executed a program since it was followed, or descends from one that has;
+                         * with marked_calls: it is marked, or descends from one that was */
     __u16 seeded;       /* it lived before it was followed */
     __s64 threads;      /* that have not been switched out for the last time */
     /* What its ended threads had used. */
@@ -59,6 +60,8 @@ struct pid_bits {
 
 extern struct member_table members SEC(".maps");
 extern struct pid_bits member_bits SEC(".maps");
+/* The same for those that are marked: a bystander's system call costs a look at it, and no more. */
+extern struct pid_bits marked_bits SEC(".maps");
 extern struct event_ring events SEC(".maps");
 
 extern struct wire_control control;
@@ -79,6 +82,26 @@ static __always_inline __u64 *member_bit(__u32 pid, __u64 *bit)
 
     *bit = 1ULL << (pid % 64);
     return bpf_map_lookup_elem(&member_bits, &word);
+}
+
+static __always_inline __u64 *marked_bit(__u32 pid, __u64 *bit)
+{
+    __u32 word = pid / 64;
+
+    *bit = 1ULL << (pid % 64);
+    return bpf_map_lookup_elem(&marked_bits, &word);
+}
+
+/* With marked_calls: whether its system calls are counted from now on. */
+static __always_inline void member_mark(struct member *member, bool marked)
+{
+    __u64 bit, *bits = marked_bit(member->pid, &bit);
+
+    member->counts_calls = marked;
+    if (bits && marked)
+        __sync_fetch_and_or(bits, bit);
+    else if (bits)
+        __sync_fetch_and_and(bits, ~bit);
 }
 
 /* Follows a process from now on. NULL: no room. */
@@ -102,6 +125,11 @@ static __always_inline struct member *member_add(struct task_struct *task, __u32
     if (bpf_map_update_elem(&members, &key, &member, BPF_ANY) != 0) {
         __sync_fetch_and_add(&control.unfollowed, 1);
         return 0;
+    }
+    if (settings.marked_calls && counts_calls) {
+        bits = marked_bit(member.pid, &bit);
+        if (bits)
+            __sync_fetch_and_or(bits, bit);
     }
     return bpf_map_lookup_elem(&members, &key);
 }

@@ -3,7 +3,8 @@
  * process and number; what does not fit is counted.
  *
  * A call counts when it returns (as strace counts it): one that never does (exit_group, a thread killed
- * inside) has no duration. Counting begins with the first program that a process of the target executes.
+ * inside) has no duration. Counting begins with the first program that a process of the target executes; with
+ * marked_calls, when it is marked or born of one that is, and ends when it is no more.
  */
 #include "bpf/shared.h"
 
@@ -37,17 +38,30 @@ struct {
     __type(value, struct wire_call);
 } calls SEC(".maps");
 
+static __always_inline bool may_count(struct task_struct *task)
+{
+    __u64 bit, *bits;
+
+    if (!settings.marked_calls)
+        return true;
+    bits = marked_bit(task->tgid, &bit);
+    return bits && (*bits & bit);
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_call, struct pt_regs *registers, long number)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    struct running_call *call = bpf_task_storage_get(&running, task, 0, 0);
+    struct running_call *call;
 
     (void)registers;
+    if (!may_count(task))
+        return 0;
+    call = bpf_task_storage_get(&running, task, 0, 0);
     if (!call) {
         struct member *member = member_of(task);
 
-        if (!member)
+        if (!member || (settings.marked_calls && !member->counts_calls))
             return 0;
         call = bpf_task_storage_get(&running, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
         if (!call)

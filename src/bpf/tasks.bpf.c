@@ -14,8 +14,8 @@
 
 #define RLIMIT_NOFILE 7
 
-/* Which members are to be added, by pid: written from outside before the seeding iterator is read; their ids
- * are left in it. */
+/* Which members are to be added, by pid, and what else is wished (enum wire_wish): written from outside
+ * before the seeding iterator is read; their ids are left in it. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 32768);
@@ -29,7 +29,7 @@ int seed_members(struct bpf_iter__task *context)
 {
     struct task_struct *task = context->task;
     struct member *member;
-    __u64 *id;
+    __u64 *id, wish;
     __u32 pid;
 
     if (!task || task->pid != task->tgid)
@@ -38,12 +38,15 @@ int seed_members(struct bpf_iter__task *context)
     id = bpf_map_lookup_elem(&seeds, &pid);
     if (!id)
         return 0;
+    wish = *id;
     member = member_of(task);
     if (member) {
+        if (settings.marked_calls && wish)
+            member_mark(member, wish == WIRE_MARK);
         *id = member->id;
         return 0;
     }
-    member = member_add(task, 1, 1);
+    member = member_add(task, !settings.marked_calls || wish == WIRE_MARK, 1);
     if (!member)
         return 0;
     *id = member->id;

@@ -18,8 +18,13 @@ struct wire_settings {
     __u32 spawner;   /* tgid; 0: none, members are seeded alone */
     __u32 cpu_count; /* possible CPUs */
     __u32 page_size;
-    __u32 delays; /* the kernel keeps account of delays: else nobody has any */
+    __u32 delays;       /* the kernel keeps account of delays: else nobody has any */
+    __u32 marked_calls; /* only of members that are marked are system calls counted */
+    __u32 pad;
 };
+
+/* What is asked for a process in the table of seeds; 0: that it is followed, no more. */
+enum wire_wish { WIRE_MARK = 1, WIRE_UNMARK };
 
 /* Shared memory that both sides see: counts of what went wrong, and our own cost. */
 struct wire_control {

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "cmd/commands.h"
-#include "daemon/client.h"
+#include "daemon/socket/client.h"
 
 int ask(const struct settings *settings, const char *method, const char *params, struct strbuf *result)
 {

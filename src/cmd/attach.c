@@ -137,7 +137,7 @@ static int attach_main(int argc, char **argv)
         if (exit_code == EXIT_OK)
             exit_code = attach_to(&settings, &target, &availability, &error);
         if (error.code)
-            log_error("%s", error.message);
+            command_failed(&error);
     }
     availability_fini(&availability);
     settings_fini(&settings);

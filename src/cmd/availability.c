@@ -27,6 +27,7 @@ static int open_events(struct availability *availability, struct metron_error *e
     const struct kernel_events_options events = {
         .mode = options->events,
         .calls = options->syscalls,
+        .marked_calls = options->job_calls,
         .look_only = options->look_only,
         .of_running = options->attach != NULL || options->machine,
     };

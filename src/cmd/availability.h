@@ -23,6 +23,7 @@ struct availability_options {
     struct collect_tuning tuning;
     enum events_mode events;
     bool syscalls;                      /* they are to be counted */
+    bool job_calls;                     /* the daemon counts those of its jobs */
     bool machine;                       /* everybody is watched, and ran before */
     bool session;                       /* the target is the session we are in: it was there before */
     const struct attach_target *attach; /* or processes that run already; NULL: none */

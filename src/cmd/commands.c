@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "loop/feed.h"
 #include "probe/breakage.h"
 #include "settings/environment.h"
 #include "settings/files.h"
@@ -86,6 +87,22 @@ static int break_readers(const char *list, struct metron_error *error)
     return 0;
 }
 
+void command_failed(const struct metron_error *error)
+{
+    if (feed_current())
+        feed_fail(feed_current(), error);
+    else
+        log_error("%s", error->message);
+}
+
+/* Before anything else can fail: whoever is fed is told. */
+static int open_feed(const struct settings *settings, struct metron_error *error)
+{
+    if (!settings_has(settings, SETTING_FEED))
+        return 0;
+    return feed_open((int)settings_integer(settings, SETTING_FEED), error);
+}
+
 bool command_begin(const struct command_description *description, int argc, char **argv,
                    struct settings *settings, int *first_operand, int *exit_code)
 {
@@ -104,6 +121,8 @@ bool command_begin(const struct command_description *description, int argc, char
         *exit_code = print_help(description, code == OPTIONS_HELP);
         return false;
     }
+    if (code == 0)
+        code = open_feed(settings, &error);
     if (code == 0) {
         settings_places_init(&places, user_file);
         code = settings_load_files(settings, &places, &error);
@@ -115,7 +134,9 @@ bool command_begin(const struct command_description *description, int argc, char
     if (code == 0)
         code = break_readers(settings_text(settings, SETTING_BREAK_READERS), &error);
     if (code < 0) {
-        log_error("%s", error.message[0] ? error.message : strerror(-code));
+        if (!error.message[0])
+            (void)error_set(&error, code, "%s", strerror(-code));
+        command_failed(&error);
         return false;
     }
     enum log_level level = (enum log_level)settings_choice(settings, SETTING_LOG_LEVEL);

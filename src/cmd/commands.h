@@ -22,6 +22,8 @@ enum { EXIT_OK = 0, EXIT_TROUBLE = 1, EXIT_WRONG_USAGE = 2 };
  * command shall go on; else *exit_code is what to end with (help was printed, or an error). */
 bool command_begin(const struct command_description *description, int argc, char **argv,
                    struct settings *settings, int *first_operand, int *exit_code);
+/* Why it failed: on stderr, or to whoever is fed (--feed). */
+void command_failed(const struct metron_error *error);
 /* Columns of the terminal that `fd` is; 0 if it is none. */
 size_t command_width(int fd);
 /* The same of stdout; into a file or a pipe what COLUMNS says, else `otherwise`. */

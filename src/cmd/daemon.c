@@ -14,7 +14,7 @@
 #include "cmd/ask.h"
 #include "cmd/commands.h"
 #include "cmd/daemon_description.h"
-#include "daemon/client.h"
+#include "daemon/socket/client.h"
 #include "probe/companion.h"
 #include "settings/settings_json.h"
 #include "view/daemon_status.h"

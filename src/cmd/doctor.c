@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -11,6 +12,7 @@
 #include "base/units.h"
 #include "cmd/availability.h"
 #include "cmd/commands.h"
+#include "loop/gpu_readings.h"
 #include "probe/companion.h"
 #include "probe/connector.h"
 #include "probe/kernel.h"
@@ -30,12 +32,13 @@ static const struct command_description description = {
     .command = COMMAND_DOCTOR,
 };
 
-enum { FINDINGS_MAX = 96, KEYS_NAMED = 3, DETAIL_COLUMN = 29 };
+enum { FINDINGS_MAX = 160, KEYS_NAMED = 3, DETAIL_COLUMN = 29, GPU_SECONDS = 5 };
 
 struct report {
     struct doctor_finding findings[FINDINGS_MAX];
     size_t count;
     struct arena arena;
+    bool stuck; /* a thread is, in the driver of the GPUs */
 };
 
 static void __attribute__((format(printf, 5, 6)))
@@ -190,6 +193,61 @@ static void look_at_syscalls(struct report *report)
         add(report, "processes", "strace", DOCTOR_FAILS, "%s", error.message);
 }
 
+/* The first reading, or why there is none; the driver may take its time to wake up, but not for ever. */
+static const struct gpu_list *read_gpus(struct gpu_readings *readings, struct metron_error *error)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    const struct gpu_list *list;
+
+    gpu_readings_ask(readings);
+    while (!(list = gpu_readings_take(readings, GPU_SECONDS, error)) && error->code == -EAGAIN)
+        (void)nanosleep(&pause, NULL);
+    return list;
+}
+
+static void add_gpu(struct report *report, const struct gpu_device *device)
+{
+    char used[UNIT_TEXT_SIZE], total[UNIT_TEXT_SIZE];
+    const char *name = arena_printf(&report->arena, "GPU %u", device->index);
+    const bool is_lost = gpu_device_is_lost(device);
+    struct strbuf text = STRBUF_INIT;
+
+    if (is_lost)
+        strbuf_addf(&text, "cannot be read: %s, ", device->why_not[0]);
+    if (device->has[GPU_UTILIZATION])
+        strbuf_addf(&text, "%.0f %% busy, ", 100 * device->utilization);
+    if (device->has[GPU_MEMORY])
+        strbuf_addf(&text, "%s of %s used, ", unit_human(UNIT_BYTES, (double)device->memory_used_bytes, used),
+                    unit_human(UNIT_BYTES, (double)device->memory_total_bytes, total));
+    if (device->has[GPU_TEMPERATURE])
+        strbuf_addf(&text, "%.0f °C, ", device->temperature_celsius);
+    for (int field = 0; field < GPU_FIELD_COUNT && !is_lost; field++)
+        if (!device->has[field])
+            strbuf_addf(&text, "no %s (%s), ", gpu_field_name((enum gpu_field)field), device->why_not[field]);
+    add(report, "GPUs", name ? name : "GPU", is_lost ? DOCTOR_FAILS : DOCTOR_WORKS, "%.*s",
+        text.length > 2 ? (int)(text.length - 2) : 0, strbuf_text(&text));
+    strbuf_fini(&text);
+}
+
+/* What the daemon's snapshots would have of them. */
+static void look_at_gpus(struct report *report)
+{
+    struct gpu_readings *readings = NULL;
+    const struct gpu_list *list = NULL;
+    struct metron_error error = {0};
+
+    if (gpu_readings_new(&readings, &error) == 0)
+        list = read_gpus(readings, &error);
+    if (list)
+        add(report, "GPUs", "NVIDIA", DOCTOR_WORKS, "%zu, by %s; the daemon reads them", list->count,
+            gpu_readings_source(readings));
+    else
+        add(report, "GPUs", "NVIDIA", DOCTOR_FAILS, "%s", error.message);
+    for (size_t i = 0; list && i < list->count; i++)
+        add_gpu(report, &list->devices[i]);
+    report->stuck = gpu_readings_free(readings) == -ETIMEDOUT;
+}
+
 static void look_at_tiers(struct report *report, const struct cgroup_target *cgroup)
 {
     add(report, "tiers", "plain", DOCTOR_WORKS, "/proc, wait4, sub-reaper: no privilege needed");
@@ -261,6 +319,7 @@ static int doctor_main(int argc, char **argv)
     look_at_sources(&report, &availability);
     look_at_processes(&report, &availability.facts);
     look_at_syscalls(&report);
+    look_at_gpus(&report);
     look_at_cgroups(&report, &availability);
     look_at_tiers(&report, &availability.cgroup);
     look_at_recordings(&report);
@@ -278,6 +337,8 @@ out:
     arena_fini(&report.arena);
     availability_fini(&availability);
     settings_fini(&settings);
+    if (report.stuck)
+        _exit(exit_code); /* the library of a stuck thread would wait for it */
     return exit_code;
 }
 

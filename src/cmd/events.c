@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "cmd/ask.h"
 #include "cmd/commands.h"
-#include "daemon/client.h"
+#include "daemon/socket/client.h"
 #include "view/event_lines.h"
 
 /* All that the daemon remembers. */

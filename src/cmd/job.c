@@ -10,17 +10,19 @@
 #include "base/text.h"
 #include "cmd/ask.h"
 #include "cmd/commands.h"
+#include "cmd/job_exec.h"
 #include "view/job_table.h"
 
 static const struct command_description description = {
     .name = "job",
     .summary = "tell the daemon of a job and its sheets, ask what they used",
-    .usage = "[OPTION...] start|sheet|finish|list|show ...",
+    .usage = "[OPTION...] start|sheet|exec|finish|list|show ...",
     .description =
         "Talks to the daemon (metron daemon) about jobs:\n"
         "\n"
-        "  start JOB [PID]             the job begins; PID and all its descendants are its\n"
-        "  sheet JOB N WHAT [PID]      its numbered step N is started, completed, failed or retrying\n"
+        "  start JOB [PID]             it begins; PID and all its descendants are its\n"
+        "  sheet JOB N WHAT [PID]      step N: started, completed, failed or retrying\n"
+        "  exec JOB N [--] COMMAND     runs COMMAND as step N of a running job\n"
         "  finish JOB OUTCOME          it has completed, failed or was cancelled\n"
         "  list                        the jobs that the daemon knows\n"
         "  show JOB                    one of them, with its sheets\n"
@@ -28,9 +30,16 @@ static const struct command_description description = {
         "Without PID a started job or sheet has the processes that inherit METRON_JOB and METRON_SHEET: "
         "'metron run --job JOB --sheet N' exports both. What went well is not told; --json prints the "
         "daemon's "
-        "answer.",
+        "answer.\n"
+        "\n"
+        "exec records nothing itself and leaves stdin, stdout and stderr alone. COMMAND starts in a control "
+        "group of its own where one can be made, so that the daemon knows everybody in it and its CPU "
+        "exactly; it gets the signals that metron gets, and its exit code is metron's: 127 if it is not "
+        "found, 126 if it cannot be run, 128+N if signal N ended it. Without a daemon it runs all the same. "
+        "Options of metron stand before JOB.",
     .examples = "  metron job start night $$\n"
                 "  metron job sheet night 1 started $!\n"
+                "  metron job exec night 2 -- make -j8\n"
                 "  metron job finish night completed\n"
                 "  metron job show night\n",
     .command = COMMAND_JOB,
@@ -154,6 +163,21 @@ static int tell_sheet(const struct settings *settings, struct words words)
     return exit_code;
 }
 
+/* JOB N [--] COMMAND... */
+static int exec_sheet(const struct settings *settings, struct words words)
+{
+    long long number;
+    int first = words.count > 2 && strcmp(words.argv[2], "--") == 0 ? 3 : 2;
+
+    if (words.count <= first)
+        return wrong("exec takes a job, a number and a command");
+    if (!is_utf8(words.argv[0]))
+        return wrong("a job's name is UTF-8");
+    if (!read_number(words.argv[1], &number) || number < 0)
+        return wrong("a sheet is a number from 0");
+    return job_exec(settings, words.argv[0], number, words.argv + first);
+}
+
 static int finish_job(const struct settings *settings, struct words words)
 {
     struct strbuf params = STRBUF_INIT;
@@ -212,19 +236,32 @@ static int show_job(const struct settings *settings, struct words words)
     return exit_code;
 }
 
+/* What follows the name of another command is that command's: here options end at the first word. */
+static int exec_main(int argc, char **argv)
+{
+    struct command_description in_order = description;
+    struct settings settings;
+    int first = argc, exit_code;
+
+    in_order.options_anywhere = false;
+    if (command_begin(&in_order, argc, argv, &settings, &first, &exit_code))
+        exit_code = exec_sheet(&settings, (struct words){argv + first, argc - first});
+    settings_fini(&settings);
+    return exit_code;
+}
+
 static int job_main(int argc, char **argv)
 {
     static const struct {
         const char *word;
         int (*act)(const struct settings *settings, struct words words);
-    } actions[] = {{"start", start_job},
-                   {"sheet", tell_sheet},
-                   {"finish", finish_job},
-                   {"list", list_jobs},
-                   {"show", show_job}};
+    } actions[] = {{"start", start_job},   {"sheet", tell_sheet}, {"exec", exec_sheet},
+                   {"finish", finish_job}, {"list", list_jobs},   {"show", show_job}};
     struct settings settings;
     int first = argc, exit_code;
 
+    if (argc > 1 && strcmp(argv[1], "exec") == 0)
+        return exec_main(argc - 1, argv + 1);
     if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
         const struct words words = {argv + first + 1, argc - first - 1};
         exit_code = -1;
@@ -232,7 +269,7 @@ static int job_main(int argc, char **argv)
             if (strcmp(argv[first], actions[i].word) == 0)
                 exit_code = actions[i].act(&settings, words);
         if (exit_code < 0)
-            exit_code = wrong("start, sheet, finish, list or show");
+            exit_code = wrong("start, sheet, exec, finish, list or show");
     }
     settings_fini(&settings);
     return exit_code;

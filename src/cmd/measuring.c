@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cmd/commands.h"
+#include "loop/feed.h"
 #include "view/run_summary.h"
 #include "view/summary_format.h"
 
@@ -16,8 +17,9 @@ void measuring_options(struct run_options *options, const struct settings *setti
     *options = (struct run_options){
         .prefix_pattern = settings_text(settings, SETTING_OUTPUT_PREFIX),
         .clobber = settings_flag(settings, SETTING_CLOBBER),
-        .record_samples = types != CHOICE_RECORD_TYPES_SYSTEM_SUMMARY,
-        .record_summary = types != CHOICE_RECORD_TYPES_PROCESSES_SAMPLES,
+        .record_samples = types == CHOICE_RECORD_TYPES_ALL || types == CHOICE_RECORD_TYPES_PROCESSES_SAMPLES,
+        .record_summary = types == CHOICE_RECORD_TYPES_ALL || types == CHOICE_RECORD_TYPES_SYSTEM_SUMMARY,
+        .feed = feed_current(),
         .message = settings_text(settings, SETTING_MESSAGE),
         .job = settings_text(settings, SETTING_JOB),
         .config_hash = settings_text(settings, SETTING_CONFIG_HASH),
@@ -82,6 +84,10 @@ void measuring_summary(const struct run *run, const struct settings *settings)
     struct strbuf text = STRBUF_INIT;
     struct run_summary summary;
 
+    if (feed_current()) {
+        feed_end(feed_current(), info, run_was_discarded(run));
+        return;
+    }
     if (!log_enabled(LOG_LEVEL_INFO))
         return;
     if (format) {

@@ -18,7 +18,7 @@ int measuring_look(struct availability *availability, const struct availability_
                    const struct settings *settings, struct metron_error *error);
 /* The run measures with what was found. */
 void measuring_use(struct run_options *options, struct availability *availability);
-/* At the end, on stderr, unless it is not wanted. */
+/* At the end, on stderr, unless it is not wanted; with --feed all that is known goes there instead. */
 void measuring_summary(const struct run *run, const struct settings *settings);
 
 #endif

@@ -4,16 +4,17 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "daemon/client.h"
+#include "daemon/socket/client.h"
 
 /* The command waits so long for a daemon that is busy, and no longer. */
 #define TIMEOUT_MS 200
 
-void registration_begin(struct registration *registration, const struct settings *settings)
+void registration_begin(struct registration *registration, const struct settings *settings, bool own_cgroup)
 {
     struct metron_error error;
 
     *registration = (struct registration){.job = settings_text(settings, SETTING_JOB),
+                                          .own_cgroup = own_cgroup,
                                           .has_sheet = settings_has(settings, SETTING_SHEET),
                                           .sheet = settings_integer(settings, SETTING_SHEET)};
     if (!registration->job)
@@ -33,6 +34,13 @@ static int call(struct registration *registration, const char *method, struct st
     return code;
 }
 
+static void key_process(struct json *json, const struct registration *registration, pid_t pid)
+{
+    json_key_integer(json, "pid", pid);
+    if (registration->own_cgroup)
+        json_key_boolean(json, "own_cgroup", true);
+}
+
 static int start_job(struct registration *registration, pid_t pid, struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT;
@@ -42,7 +50,7 @@ static int start_job(struct registration *registration, pid_t pid, struct metron
     json_object_begin(&json);
     json_key_string(&json, "job_id", registration->job);
     if (!registration->has_sheet)
-        json_key_integer(&json, "pid", pid);
+        key_process(&json, registration, pid);
     json_object_end(&json);
     return call(registration, "job.start", &params, error);
 }
@@ -61,7 +69,7 @@ static int tell_sheet(struct registration *registration, const char *event, pid_
     json_key(&json, "data");
     json_object_begin(&json);
     if (pid)
-        json_key_integer(&json, "pid", pid);
+        key_process(&json, registration, pid);
     json_object_end(&json);
     json_object_end(&json);
     return call(registration, "event.publish", &params, error);

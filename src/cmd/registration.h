@@ -15,14 +15,16 @@ struct registration {
     struct client *client; /* NULL: there is no daemon, or no job */
     const char *job;
     bool has_sheet, began_job;
+    bool own_cgroup; /* the command is in a control group of its own */
     long long sheet;
 };
 
 /* Looks for the daemon, if the settings name a job. */
-void registration_begin(struct registration *registration, const struct settings *settings);
+void registration_begin(struct registration *registration, const struct settings *settings, bool own_cgroup);
 /* The command runs. `context` is a registration. */
 void registration_started(void *context, pid_t pid);
-/* It has ended; also frees what is held. */
+/* It has ended, and its control group is still there: what that counted is read once more. Also frees what is
+ * held. */
 void registration_end(struct registration *registration, int exit_code);
 
 #endif

@@ -1,4 +1,4 @@
-/* metron report: tell on one page what a run used and what went wrong. */
+/* metron report: tell on one page what a run or a job used and what went wrong. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,15 @@
 #include "cmd/commands.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
+#include "cmd/report_job.h"
 #include "store/recording/line_reader.h"
 #include "store/recording/reader.h"
 #include "view/report/report.h"
 
 static const struct command_description description = {
     .name = "report",
-    .summary = "tell on one page what a run used and what went wrong",
-    .usage = "[OPTION...] [RUN]",
+    .summary = "tell on one page what a run or a job used and what went wrong",
+    .usage = "[OPTION...] [RUN | JOB]",
     .description =
         "One page about a recorded run: how it ended and why, what to do next, time and CPU, memory, stalls "
         "and I/O by every method that was in force, the processes and programs that used most, what happened "
@@ -27,10 +28,13 @@ static const struct command_description description = {
         "of con-duct (schema 0.2.x) will do. A number stands "
         "beside the key it was taken from; what was not measured is not there, and the reason is told. "
         "A run that is still going on, or whose metron was killed, is reported up to its last record. "
+        "What names no run may be a job that the daemon knows; --job NAME means the job also where there are "
+        "files of that name. "
         "With --json all of it as one object, also what the page sums up or leaves out: a key for each "
         "section, every number exact, with its unit and source.",
     .examples = "  metron report .metron/logs/2026.11.15T07.42.53-4711_\n"
-                "  metron report --json .metron/logs/2026.11.15T07.42.53-4711_ | jq .outcome.cause\n",
+                "  metron report --json .metron/logs/2026.11.15T07.42.53-4711_ | jq .outcome.cause\n"
+                "  metron report --job night\n",
     .command = COMMAND_REPORT,
     .options_anywhere = true,
 };
@@ -43,15 +47,19 @@ static int read_run(const char *path, struct recording *recording, struct metron
     return recording_read(path, &wish, recording, error);
 }
 
-static int report_run(const char *path, const struct settings *settings, struct metron_error *error)
+/* -ENOENT: there is no such run, and nothing was said; else 0, with the exit code. */
+static int report_run(const char *path, const struct settings *settings, int *exit_code,
+                      struct metron_error *error)
 {
     struct recording recording = {0};
     struct report_evidence evidence = {0};
     struct report_page page = {0};
     struct strbuf text = STRBUF_INIT;
-    int exit_code = EXIT_TROUBLE;
 
+    *exit_code = EXIT_TROUBLE;
     int code = read_run(path, &recording, error);
+    if (code == -ENOENT)
+        goto out;
     if (code == 0)
         code = report_evidence_read(&evidence, &recording, error);
     if (code == 0)
@@ -64,20 +72,53 @@ static int report_run(const char *path, const struct settings *settings, struct 
         code = text.failed ? -ENOMEM : 0;
     }
     if (code == 0)
-        exit_code = command_print(strbuf_text(&text), text.length);
+        *exit_code = command_print(strbuf_text(&text), text.length);
     else
         log_error("%s", error->message[0] ? error->message : strerror(-code));
+    code = 0;
     if (line_reader_tell_damage(recording.usage_path, evidence.usage_damage.lines,
                                 evidence.usage_damage.first, error))
         log_warning("%s", error->message);
     if (line_reader_tell_damage(recording.events_path, evidence.events_damage.lines,
                                 evidence.events_damage.first, error))
         log_warning("%s", error->message);
+out:
     strbuf_fini(&text);
     report_page_fini(&page);
     report_evidence_fini(&evidence);
     recording_fini(&recording);
+    return code;
+}
+
+static int print_job(const char *name, const struct settings *settings, int *exit_code,
+                     struct metron_error *error)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    int code = report_job(settings, name, &text, error);
+    if (code == 0)
+        *exit_code = command_print(strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+    return code;
+}
+
+/* Files come first: what names none of them may be a job. */
+static int report_named(const char *name, const struct settings *settings)
+{
+    struct metron_error no_run = {0}, no_job = {0};
+    int exit_code = EXIT_TROUBLE;
+
+    if (report_run(name, settings, &exit_code, &no_run) == -ENOENT &&
+        print_job(name, settings, &exit_code, &no_job) < 0)
+        log_error("%s; nor is it a job that can be asked about: %s", no_run.message, no_job.message);
     return exit_code;
+}
+
+/* One that is asked for; METRON_JOB in the environment of a job's process is no question. */
+static const char *asked_job(const struct settings *settings)
+{
+    bool asked = settings_origin(settings, SETTING_JOB) == SETTING_ORIGIN_COMMAND_LINE;
+    return asked ? settings_text(settings, SETTING_JOB) : NULL;
 }
 
 static int report_main(int argc, char **argv)
@@ -89,14 +130,21 @@ static int report_main(int argc, char **argv)
 
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
         goto out;
+    const char *job = asked_job(&settings);
     exit_code = EXIT_WRONG_USAGE;
-    if (first >= argc && newest_run(&settings, &newest, &error) < 0) {
+    if (job && first < argc)
+        log_error("either --job or a run: '%s' is one too many", argv[first]);
+    else if (job) {
+        exit_code = EXIT_TROUBLE;
+        if (print_job(job, &settings, &exit_code, &error) < 0)
+            log_error("%s", error.message);
+    } else if (first >= argc && newest_run(&settings, &newest, &error) < 0) {
         log_error("%s", error.message);
         exit_code = EXIT_TROUBLE;
     } else if (first + 1 < argc)
         log_error("one run at a time: '%s' is one too many", argv[first + 1]);
     else
-        exit_code = report_run(newest ? newest : argv[first], &settings, &error);
+        exit_code = report_named(newest ? newest : argv[first], &settings);
 out:
     free(newest);
     settings_fini(&settings);

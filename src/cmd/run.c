@@ -111,7 +111,7 @@ static int run_command(const struct settings *settings, char **argv, struct avai
     code = run_prepare(&options, &run, error);
     if (code < 0)
         return code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE;
-    registration_begin(&registration, settings);
+    registration_begin(&registration, settings, availability->cgroup.scope == CGROUP_SCOPE_OWN);
     code = run_execute(run, error);
     registration_end(&registration, run_get_info(run)->exit_code);
     if (code == 0)
@@ -133,7 +133,7 @@ static int run_main(int argc, char **argv)
     if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
         exit_code = run_command(&settings, argv + first, &availability, &error);
         if (error.code)
-            log_error("%s", error.message);
+            command_failed(&error);
     }
     availability_fini(&availability);
     settings_fini(&settings);

@@ -145,28 +145,48 @@ static void leave_out_others(struct snapshot *snapshot)
 /* In a storm only those that will be remembered are worth a text, unless somebody listens. */
 static void tell_events(struct daemon *daemon, const struct snapshot *snapshot)
 {
-    size_t first = 0;
+    size_t first = snapshot->carried_count;
 
-    if (snapshot->event_count > RECENT_EVENTS_MAX && bus_subscriber_count(daemon->bus) == 0)
+    if (snapshot->event_count - first > RECENT_EVENTS_MAX && bus_subscriber_count(daemon->bus) == 0)
         first = snapshot->event_count - RECENT_EVENTS_MAX;
     for (size_t i = first; i < snapshot->event_count; i++)
         tell_event(daemon, &snapshot->events[i]);
+}
+
+static void tell_lost(void *context, const struct job *job)
+{
+    log_warning("job '%s' of before: nothing is left of it, how it ended is not known", job->id);
+    daemon_publish(context, "job.finished", job->id, false, 0, NULL);
 }
 
 static void on_tick(void *owner, struct snapshot *snapshot)
 {
     struct daemon *daemon = owner;
 
+    if (!daemon->latest)
+        jobs_settle_restored(daemon->jobs, daemon->last_heard, tell_lost, daemon);
+    counting_tick(daemon->counting, snapshot);
     if (jobs_observe(daemon->jobs, snapshot) < 0)
         log_warning("no memory for all jobs of this snapshot");
+    jobs_pss_tick(daemon->pss);
     if (daemon->options.jobs_only)
         leave_out_others(snapshot);
     tell_events(daemon, snapshot);
     snapshot_release(daemon->latest);
     daemon->latest = snapshot_hold(snapshot);
-    if (daemon->writer && !writer_submit(daemon->writer, snapshot))
+    if (daemon->writer && !writer_submit(daemon->writer, snapshot)) {
         jobs_tell_again(daemon->jobs, snapshot);
+        watch_carry_events(daemon->watch);
+    }
     tell_news(daemon);
+}
+
+static void on_sampled(void *owner)
+{
+    struct daemon *daemon = owner;
+
+    if (daemon->jobs)
+        jobs_join_by_cgroup(daemon->jobs);
 }
 
 static void on_found(void *owner, struct process *process)
@@ -175,6 +195,12 @@ static void on_found(void *owner, struct process *process)
 
     if (daemon->jobs)
         jobs_claim(daemon->jobs, process);
+}
+
+static void on_end(void *owner, const struct process *process)
+{
+    struct daemon *daemon = owner;
+    counting_end(daemon->counting, process);
 }
 
 /* ---- begin and end ---- */
@@ -197,6 +223,8 @@ static void restore_jobs(struct daemon *daemon)
         return;
     int code = history_reader_open(daemon->options.database, &reader, &error);
     if (code == 0) {
+        if (history_read_last_time(reader, &daemon->last_heard, NULL) < 0)
+            daemon->last_heard = clock_wall(); /* it has no snapshot, and therefore no job */
         code = history_read_running_jobs(reader, restore_job, daemon, &error);
         history_reader_close(reader);
     }
@@ -204,28 +232,47 @@ static void restore_jobs(struct daemon *daemon)
         log_warning("jobs of before cannot go on: %s", error.message);
 }
 
+static void open_gpus(struct daemon *daemon)
+{
+    struct metron_error error = {0};
+
+    if (daemon->options.gpu_enabled && gpu_readings_new(&daemon->gpus, &error) < 0)
+        log_debug("GPUs are not looked at: %s", error.message);
+}
+
 static int open_watch(struct daemon *daemon, struct metron_error *error)
 {
     const struct daemon_options *options = &daemon->options;
+
+    open_gpus(daemon);
     const struct watch_options watch = {
         .loop = &daemon->loop,
         .interval = options->interval,
         .all_users = options->all_users,
         .mask_secrets = options->mask_secrets,
         .events = options->events,
+        .gpus = daemon->gpus,
         .context = options->context,
         .registry = options->registry,
         .owner = daemon,
         .on_tick = on_tick,
         .on_found = on_found,
+        .on_end = on_end,
+        .on_sampled = on_sampled,
     };
 
     daemon->watch = watch_new(&watch, error);
     if (!daemon->watch)
         return error && error->code ? error->code : -ENOMEM;
     daemon->jobs = jobs_new(watch_tree(daemon->watch));
+    daemon->pss = daemon->jobs ? jobs_pss_new(&daemon->loop, daemon->jobs) : NULL;
     daemon->bus = bus_new();
-    return daemon->jobs && daemon->bus ? 0 : error_set(error, -ENOMEM, "no memory for the daemon");
+    if (daemon->jobs && options->count_calls)
+        daemon->counting =
+            counting_new(&daemon->loop, watch_tree(daemon->watch), daemon->jobs, options->events);
+    daemon->traces = traces_new(&daemon->loop, options->trace_folder);
+    bool whole = daemon->pss && daemon->bus && daemon->traces && (daemon->counting || !options->count_calls);
+    return whole ? 0 : error_set(error, -ENOMEM, "no memory for the daemon");
 }
 
 int daemon_new(const struct daemon_options *options, struct daemon **out, struct metron_error *error)
@@ -293,6 +340,8 @@ void daemon_stop(struct daemon *daemon)
     jobs_tell_all(daemon->jobs); /* the next daemon goes on from here */
     watch_look(daemon->watch);
     watch_stop(daemon->watch);
+    counting_stop(daemon->counting);
+    traces_close(daemon->traces);
     server_close(daemon->server, LINGER_MS, on_closed, daemon);
 }
 
@@ -308,7 +357,7 @@ uv_loop_t *daemon_loop(struct daemon *daemon)
 }
 
 /* What is queued is written; a sink that is stuck keeps what is its own. */
-static void close_store(struct daemon *daemon)
+static int close_store(struct daemon *daemon)
 {
     struct writer_figures last = {0};
     int code = daemon->writer ? writer_stop(daemon->writer, -1, &last) : 0;
@@ -319,23 +368,29 @@ static void close_store(struct daemon *daemon)
                     (unsigned long long)last.dropped);
     if (code == -ETIMEDOUT) {
         log_warning("the store does not answer: what was queued is lost");
-        return;
+        return code;
     }
     history_close(daemon->history);
     snapshot_log_free(daemon->log);
+    return 0;
 }
 
-void daemon_free(struct daemon *daemon)
+int daemon_free(struct daemon *daemon)
 {
     if (!daemon)
-        return;
+        return 0;
     if (daemon->server) {
         server_close(daemon->server, 0, on_closed, daemon);
         (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     }
-    close_store(daemon);
+    int code = close_store(daemon);
+    counting_free(daemon->counting);
+    daemon->counting = NULL;
+    jobs_pss_free(daemon->pss);
     jobs_free(daemon->jobs);
     watch_free(daemon->watch);
+    if (gpu_readings_free(daemon->gpus) < 0)
+        code = -ETIMEDOUT;
     bus_free(daemon->bus);
     snapshot_release(daemon->latest);
     recent_events_fini(&daemon->events);
@@ -345,5 +400,7 @@ void daemon_free(struct daemon *daemon)
         (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&daemon->loop);
     }
+    traces_free(daemon->traces);
     free(daemon);
+    return code;
 }

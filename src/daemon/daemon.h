@@ -24,10 +24,13 @@ struct daemon_options {
     bool all_users;  /* watch everybody's processes */
     bool jobs_only;  /* store and show only those of jobs */
     bool mask_secrets;
+    bool count_calls;         /* of jobs: by our programs, if `events` has them marking, else by strace */
+    bool gpu_enabled;         /* look at GPUs, where that can be done */
     const char *socket;       /* where it listens */
     const char *socket_group; /* NULL: nobody but the owner and root */
     const char *database;     /* NULL: no history */
     const char *log_file;     /* NULL: no log */
+    const char *trace_folder; /* of full traces; NULL: none are made */
     uint64_t log_limit_bytes;
     double full_hours, minute_days, event_days;
     uint64_t database_cap_bytes;
@@ -51,6 +54,8 @@ void daemon_stop(struct daemon *daemon);
 /* Settings that may change while it runs. */
 void daemon_set_interval(struct daemon *daemon, double seconds);
 uv_loop_t *daemon_loop(struct daemon *daemon);
-void daemon_free(struct daemon *daemon);
+/* 0; -ETIMEDOUT: a thread is stuck, in a write or in the driver of the GPUs, and left behind: what is run at
+ * an ordinary exit might wait for it. */
+int daemon_free(struct daemon *daemon);
 
 #endif

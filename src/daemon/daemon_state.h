@@ -4,10 +4,13 @@
 #ifndef METRON_DAEMON_DAEMON_STATE_H
 #define METRON_DAEMON_DAEMON_STATE_H
 
+#include "daemon/calls/counting.h"
 #include "daemon/daemon.h"
-#include "daemon/jobs.h"
+#include "daemon/jobs/jobs.h"
+#include "daemon/jobs/pss.h"
 #include "daemon/recent_events.h"
-#include "daemon/server.h"
+#include "daemon/socket/server.h"
+#include "daemon/traces/traces.h"
 #include "loop/watch.h"
 #include "publish/bus.h"
 #include "store/history/history.h"
@@ -18,8 +21,12 @@ struct daemon {
     struct daemon_options options;
     uv_loop_t loop;
     bool loop_open;
+    struct gpu_readings *gpus; /* NULL: none are looked at */
     struct watch *watch;
     struct jobs *jobs;
+    struct jobs_pss *pss;
+    struct traces *traces;
+    struct counting *counting; /* NULL: system calls are not counted */
     struct bus *bus;
     struct server *server;
     struct history *history; /* the writer's, once that runs */
@@ -27,6 +34,7 @@ struct daemon {
     struct writer *writer;
     struct snapshot *latest; /* NULL: none yet */
     struct recent_events events;
+    struct timespec last_heard; /* of the daemon before this one */
     bool stopping;
     struct strbuf text; /* scratch */
 };

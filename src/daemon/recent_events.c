@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/protocol.h"
+#include "daemon/socket/protocol.h"
 
 void recent_events_add(struct recent_events *recent, const char *text, size_t length)
 {

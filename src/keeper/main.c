@@ -4,6 +4,7 @@
  * A program of its own because SQLite takes longer to load than `metron run` may take to start. It takes the
  * same options, and reads its settings itself, so that it can read them again (SIGHUP).
  *
+ * With `enabled = no` it ends at once, and on SIGHUP if that has become so: exit code 0, nothing is wrong.
  * SIGTERM and SIGINT end it: what is queued is written, clients get their last answers, the exit code is 0.
  *
  * METRON_TEST_INTERVAL, in seconds, takes the place of `interval` and may be as short as a millisecond: for
@@ -22,7 +23,7 @@
 #include "cmd/commands.h"
 #include "cmd/daemon_description.h"
 #include "daemon/daemon.h"
-#include "daemon/socket_path.h"
+#include "daemon/socket/socket_path.h"
 #include "keeper/detach.h"
 #include "keeper/notify.h"
 #include "keeper/paths.h"
@@ -56,6 +57,16 @@ static void write_config(struct json *json, void *context)
     settings_json(json, &keeper->settings);
 }
 
+/* Says by what it is turned off; systemd is told that nothing is wrong. */
+static bool is_turned_off(const struct settings *settings)
+{
+    if (settings_flag(settings, SETTING_ENABLED))
+        return false;
+    log_info("the daemon is turned off: enabled = no (%s)", settings_origin_text(settings, SETTING_ENABLED));
+    notify_turned_off();
+    return true;
+}
+
 /* Settings are read again; those that cannot change while it runs are named. */
 static void reload(struct keeper *keeper)
 {
@@ -72,8 +83,16 @@ static void reload(struct keeper *keeper)
         daemon_set_interval(keeper->daemon, interval);
         log_info("a snapshot every %g s from now on", interval);
     }
+    if (settings_flag(&settings, SETTING_STRACE_ENABLED) !=
+        settings_flag(&keeper->settings, SETTING_STRACE_ENABLED))
+        log_info("strace-enabled changes with the next start");
+    if (settings_flag(&settings, SETTING_GPU_ENABLED) !=
+        settings_flag(&keeper->settings, SETTING_GPU_ENABLED))
+        log_info("gpu-enabled changes with the next start");
     settings_fini(&keeper->settings);
     keeper->settings = settings;
+    if (is_turned_off(&keeper->settings))
+        daemon_stop(keeper->daemon);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -112,6 +131,7 @@ static int look_at_machine(struct keeper *keeper, struct metron_error *error)
         .proc_root = "/proc",
         .cgroup_mode = CGROUP_MODE_OFF,
         .machine = true,
+        .job_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
         .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
         .tuning = {.mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
                    .sample_interval = interval_of(settings)},
@@ -130,10 +150,13 @@ static int open_daemon(struct keeper *keeper, struct metron_error *error)
         .all_users = geteuid() == 0,
         .jobs_only = settings_choice(settings, SETTING_WATCH) == CHOICE_WATCH_JOBS,
         .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
+        .count_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
+        .gpu_enabled = settings_flag(settings, SETTING_GPU_ENABLED),
         .socket = keeper->socket,
         .socket_group = settings_text(settings, SETTING_SOCKET_GROUP),
         .database = keeper->paths.database,
         .log_file = keeper->paths.log_file,
+        .trace_folder = keeper->paths.traces,
         .log_limit_bytes = (uint64_t)(settings_real(settings, SETTING_LOG_LIMIT) * 1e6),
         .full_hours = settings_real(settings, SETTING_RETENTION_HOURS),
         .minute_days = settings_real(settings, SETTING_RETENTION_DAYS),
@@ -176,13 +199,15 @@ int main(int argc, char **argv)
 {
     struct keeper keeper = {.argc = argc, .argv = argv};
     struct metron_error error = {0};
-    int first = argc, exit_code = EXIT_OK;
+    int first = argc, exit_code = EXIT_OK, left;
 
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and no more */
     if (!command_begin(&daemon_description, argc, argv, &keeper.settings, &first, &exit_code))
         goto out;
     exit_code = EXIT_OK;
+    if (is_turned_off(&keeper.settings))
+        goto out;
     if (settings_flag(&keeper.settings, SETTING_DETACH) && !detach(&keeper.detach, &exit_code))
         goto out; /* the one that was started: the daemon has told how it went */
     if (keep(&keeper, &error) < 0) {
@@ -191,9 +216,11 @@ int main(int argc, char **argv)
         exit_code = EXIT_TROUBLE;
     }
 out:
-    daemon_free(keeper.daemon);
+    left = daemon_free(keeper.daemon);
     availability_fini(&keeper.availability);
     keeper_paths_fini(&keeper.paths);
     settings_fini(&keeper.settings);
+    if (left == -ETIMEDOUT)
+        _exit(exit_code); /* the library of a stuck thread would wait for it */
     return exit_code;
 }

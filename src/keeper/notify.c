@@ -39,3 +39,9 @@ void notify_stopping(void)
 {
     notify("STOPPING=1");
 }
+
+/* A unit that ends before it was ready would have failed. */
+void notify_turned_off(void)
+{
+    notify("READY=1\nSTATUS=turned off: enabled = no\nSTOPPING=1");
+}

@@ -4,5 +4,7 @@
 
 void notify_ready(void);
 void notify_stopping(void);
+/* It ends without having begun, and nothing is wrong. */
+void notify_turned_off(void);
 
 #endif

@@ -10,6 +10,7 @@
 
 struct keeper_paths {
     char *database, *log_file; /* owned; NULL: off */
+    char *traces;              /* a folder beside them; owned; NULL: both are off */
 };
 
 int keeper_paths_find(struct keeper_paths *paths, const struct settings *settings,

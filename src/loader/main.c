@@ -1,7 +1,7 @@
 /*
  * metron-bpf: loads our programs into the kernel, attaches them, hands their descriptors to metron and ends.
  *
- *     metron-bpf SOCKET SPAWNER [calls]
+ *     metron-bpf SOCKET SPAWNER [calls|marked-calls]
  *
  * A program of its own because what it needs is needed only for these tens of milliseconds: libbpf and its
  * libraries, the kernel's description of its types (megabytes), and CAP_BPF and CAP_PERFMON.
@@ -105,7 +105,17 @@ static bool delays_are_kept(void)
     return state != '0';
 }
 
-static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls, enum oom_form form)
+/* Whose system calls are counted: nobody's, those of all members, those of marked ones. */
+enum counting { COUNT_NO_CALLS, COUNT_CALLS, COUNT_MARKED_CALLS };
+
+static enum counting counting_of(const char *word)
+{
+    if (word && strcmp(word, "marked-calls") == 0)
+        return COUNT_MARKED_CALLS;
+    return word && strcmp(word, "calls") == 0 ? COUNT_CALLS : COUNT_NO_CALLS;
+}
+
+static int try_programs(struct programs_bpf **out, unsigned spawner, enum counting calls, enum oom_form form)
 {
     struct programs_bpf *programs = programs_bpf__open();
 
@@ -113,10 +123,11 @@ static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls,
         return -errno;
     (void)bpf_program__set_autoload(programs->progs.on_oom, form == OOM_BY_TASK);
     (void)bpf_program__set_autoload(programs->progs.on_oom_by_pid, form == OOM_BY_PID);
-    (void)bpf_program__set_autoload(programs->progs.on_call, calls);
-    (void)bpf_program__set_autoload(programs->progs.on_return, calls);
-    (void)bpf_map__set_autocreate(programs->maps.running, calls);
-    (void)bpf_map__set_autocreate(programs->maps.calls, calls);
+    (void)bpf_program__set_autoload(programs->progs.on_call, calls != COUNT_NO_CALLS);
+    (void)bpf_program__set_autoload(programs->progs.on_return, calls != COUNT_NO_CALLS);
+    (void)bpf_map__set_autocreate(programs->maps.running, calls != COUNT_NO_CALLS);
+    (void)bpf_map__set_autocreate(programs->maps.calls, calls != COUNT_NO_CALLS);
+    (void)bpf_map__set_autocreate(programs->maps.marked_bits, calls == COUNT_MARKED_CALLS);
     if (grows_safely()) {
         (void)bpf_map__set_map_flags(programs->maps.members, BPF_F_NO_PREALLOC);
         (void)bpf_map__set_map_flags(programs->maps.seeds, BPF_F_NO_PREALLOC);
@@ -125,6 +136,7 @@ static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls,
     programs->rodata->settings.spawner = spawner;
     programs->rodata->settings.page_size = (unsigned)sysconf(_SC_PAGESIZE);
     programs->rodata->settings.delays = delays_are_kept();
+    programs->rodata->settings.marked_calls = calls == COUNT_MARKED_CALLS;
     programs->rodata->settings.cpu_count = (unsigned)libbpf_num_possible_cpus();
     int code = programs_bpf__load(programs);
     if (code == 0)
@@ -138,7 +150,8 @@ static int try_programs(struct programs_bpf **out, unsigned spawner, bool calls,
 
 /* What this kernel lacks is found out by trying: asking it first would cost every start as much as the whole
  * loading does. */
-static int load_programs(struct programs_bpf **out, unsigned spawner, bool calls, struct handover *message)
+static int load_programs(struct programs_bpf **out, unsigned spawner, enum counting calls,
+                         struct handover *message)
 {
     int code = -EINVAL;
 
@@ -214,10 +227,10 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "metron-bpf: this is a part of metron, started by it; it has no use by hand\n");
         return 2;
     }
-    bool calls = argc > 3 && strcmp(argv[3], "calls") == 0;
+    enum counting calls = counting_of(argc > 3 ? argv[3] : NULL);
     (void)libbpf_set_print(note_complaint);
     if (load_programs(&programs, (unsigned)strtoul(argv[2], NULL, 10), calls, &message) == 0 && programs)
-        collect_parts(programs, calls, &message, &descriptors);
+        collect_parts(programs, calls != COUNT_NO_CALLS, &message, &descriptors);
     int code = send_handover(socket_fd, &message, &descriptors);
     /* What was handed over lives on with whoever has it: nothing is pinned. */
     programs_bpf__destroy(programs);

@@ -86,32 +86,25 @@ static void on_time_up(uv_timer_t *timer)
     finish(timer->data, "duration");
 }
 
-/* Of our children only the loader of our programs is ours to wait for; strace is not used here, and ps is
- * waited for by whoever started it. */
-static void reap_loader(struct run *run)
-{
-    struct kernel_events *events = run->options.events;
-    struct rusage usage;
-    pid_t loader = events->start.pid;
-
-    if (loader <= 0 || wait4(loader, NULL, WNOHANG, &usage) != loader)
-        return;
-    (void)kernel_events_reaped(events, loader, &usage);
-    tree_unignore(run->tree, loader);
-}
-
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct run *run = handle->data;
 
     if (number == SIGCHLD) {
-        reap_loader(run);
+        /* Of our children only the loader of our programs is ours to wait for; strace is not used here, and
+         * ps is waited for by whoever started it. */
+        kernel_events_reap(run->options.events, run->tree);
     } else if (number == SIGCONT) {
         run_resume(run);
     } else {
         log_debug("signal %d: the recording ends, the processes go on", number);
         finish(run, "signal");
     }
+}
+
+static void stop(struct run *run)
+{
+    finish(run, "request");
 }
 
 /* How it ended is the target's affair, and known only of a single root of which the kernel told. */
@@ -130,6 +123,7 @@ static const struct run_kind attach_kind = {
     .signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT},
     .on_signal = on_signal,
     .after_sample = look_for_end,
+    .stop = stop,
     .set_outcome = set_outcome,
 };
 

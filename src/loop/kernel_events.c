@@ -33,9 +33,10 @@ static int take_programs(struct kernel_events *events, bool wait)
     return events->bpf ? 0 : error_set(&events->why_no_bpf, -ENOMEM, "no memory");
 }
 
-static int load_now(struct kernel_events *events, bool calls)
+static int load_now(struct kernel_events *events, const struct kernel_events_options *wanted)
 {
-    const struct bpf_start_options options = {.spawner = events->spawner, .calls = calls};
+    const struct bpf_start_options options = {
+        .spawner = events->spawner, .calls = wanted->calls, .marked_calls = wanted->marked_calls};
     int code = bpf_start(&events->start, &options, &events->why_no_bpf);
 
     return code < 0 ? code : take_programs(events, true);
@@ -58,6 +59,7 @@ int kernel_events_open(struct kernel_events *events, const struct kernel_events_
                        struct metron_error *error)
 {
     const char *why_no_bpf = bpf_programs_why_not();
+    const bool calls = options->calls || options->marked_calls;
 
     *events = (struct kernel_events){
         .mode = options->mode, .spawner = options->of_running ? 0 : getpid(), .start = {.fd = -1}};
@@ -65,9 +67,9 @@ int kernel_events_open(struct kernel_events *events, const struct kernel_events_
     events->may_load = options->mode <= EVENTS_BPF && !why_no_bpf;
     if (options->look_only || options->mode == EVENTS_OFF)
         return 0;
-    if (options->mode == EVENTS_BPF || (options->calls && events->may_load)) {
+    if (options->mode == EVENTS_BPF || (calls && events->may_load)) {
         events->may_load = false;
-        events->from_start = load_now(events, options->calls) == 0;
+        events->from_start = load_now(events, options) == 0;
         if (!events->from_start && options->mode == EVENTS_BPF)
             return error_set(error, events->why_no_bpf.code, "--events bpf: %s", events->why_no_bpf.message);
         if (events->from_start)
@@ -139,6 +141,17 @@ bool kernel_events_reaped(struct kernel_events *events, pid_t pid, const struct 
     events->start.pid = 0;
     events->loader_cpu_seconds += cpu_of(usage);
     return true;
+}
+
+void kernel_events_reap(struct kernel_events *events, struct tree *tree)
+{
+    struct rusage usage;
+    pid_t loader = events->start.pid;
+
+    if (loader <= 0 || wait4(loader, NULL, WNOHANG, &usage) != loader)
+        return;
+    (void)kernel_events_reaped(events, loader, &usage);
+    tree_unignore(tree, loader);
 }
 
 static bool still_works(void *context)

@@ -33,9 +33,10 @@ struct kernel_events {
 
 struct kernel_events_options {
     enum events_mode mode;
-    bool calls;      /* system calls will be counted: our programs are waited for, if they can be had */
-    bool look_only;  /* nothing is opened: only what could be */
-    bool of_running; /* what is followed runs already: nobody is told of for being our child */
+    bool calls;        /* system calls will be counted: our programs are waited for, if they can be had */
+    bool marked_calls; /* the same, of marked processes alone */
+    bool look_only;    /* nothing is opened: only what could be */
+    bool of_running;   /* what is followed runs already: nobody is told of for being our child */
 };
 
 /* 0; or, if a mode was demanded and cannot be had, a negative errno and why. */
@@ -53,6 +54,8 @@ int kernel_events_begin(struct kernel_events *events, struct tree *tree);
 int kernel_events_finish(struct kernel_events *events, struct tree *tree);
 /* Whether a child that was reaped is the loader. */
 bool kernel_events_reaped(struct kernel_events *events, pid_t pid, const struct rusage *usage);
+/* For who waits for no children at large: takes the loader, if it has ended. */
+void kernel_events_reap(struct kernel_events *events, struct tree *tree);
 
 /* All descriptors are open, the command runs: gives up the privilege that opening them took. */
 void kernel_events_drop_privilege(struct kernel_events *events);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "loop/feed.h"
 #include "loop/run_state.h"
 #include "probe/cgroup/files.h"
 #include "probe/cgroup/target.h"
@@ -45,6 +46,7 @@ static void record_oom(struct run *run)
                                 .pid = run->launched.pid,
                                 .command = run->info.command};
 
+    feed_event(run->options.feed, &event);
     if (!run->options.record_samples)
         return;
     run_warn_write(run, RUN_EVENTS, run_folder_add_event(&run->folder, &event));

@@ -28,6 +28,7 @@
 #include "launch/relay.h"
 #include "launch/signals.h"
 #include "launch/terminal.h"
+#include "loop/feed.h"
 #include "loop/run_state.h"
 #include "probe/cgroup/target.h"
 
@@ -302,6 +303,7 @@ static int start_command(struct run *run, struct metron_error *error)
     run->info.start_wall = run->launched.start_wall;
     if (tree_add_root(run->tree, run->launched.pid) < 0)
         log_warning("no memory to follow the command");
+    feed_started(options->feed, run->launched.pid);
     if (options->on_started)
         options->on_started(options->started_context, run->launched.pid);
     return 0;
@@ -324,9 +326,18 @@ static void set_outcome(struct run *run)
     run_set_outcome(run);
 }
 
+static void stop(struct run *run)
+{
+    if (run->phase == RUN_DRAINING)
+        on_interrupt(run);
+    else
+        end_tree(run, "asked to end");
+}
+
 static const struct run_kind command_kind = {
     .signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH, SIGUSR1, SIGUSR2},
     .on_signal = on_signal,
+    .stop = stop,
     .set_outcome = set_outcome,
 };
 

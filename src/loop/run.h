@@ -22,6 +22,7 @@
 enum run_wait { RUN_WAIT_ROOT, RUN_WAIT_TREE };
 
 struct attach_target;
+struct feed;
 
 struct run_options {
     char *const *argv;                  /* NULL-terminated command; or NULL, and */
@@ -50,6 +51,7 @@ struct run_options {
     struct run_collector *collectors; /* their failures are filled in */
     size_t collector_count;
     const char *metron_version;
+    struct feed *feed;                            /* who is told of it (loop/feed.h); NULL: nobody */
     void (*on_started)(void *context, pid_t pid); /* the command runs; may be NULL */
     void *started_context;
 };

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "launch/signals.h"
+#include "loop/feed.h"
 #include "loop/run_state.h"
 #include "loop/sampler.h"
 #include "probe/cgroup/target.h"
@@ -28,6 +29,7 @@ static void write_report(struct run *run)
         return;
     }
     run->info.num_reports++;
+    feed_record(run->options.feed, &run->record);
     run_warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record));
     run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
 }
@@ -64,6 +66,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
     sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
     run_arm_ticker(run);
     run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+    feed_flush(run->options.feed);
     if (now_ns >= run->next_report_ns) {
         uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
         run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
@@ -167,6 +170,16 @@ static int start_signals(struct run *run)
     return 0;
 }
 
+static void on_feed(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+
+    (void)status;
+    (void)events;
+    (void)uv_poll_stop(poll); /* its end stays readable */
+    run->kind->stop(run);
+}
+
 static void describe_method(void *context)
 {
     run_describe_method(context);
@@ -186,6 +199,8 @@ int run_start_loop(struct run *run)
     code = start_signals(run);
     if (code == 0)
         code = run_start_poll(run, &run->tick_poll, run->tick_fd, on_tick);
+    if (code == 0 && run->options.feed)
+        code = run_start_poll(run, &run->feed_poll, feed_fd(run->options.feed), on_feed);
     if (code == 0) {
         run->listening = (struct listening){.loop = &run->loop,
                                             .tree = run->tree,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "loop/descriptors.h"
+#include "loop/feed.h"
 #include "loop/sampler.h"
 #include "probe/cgroup/target.h"
 #include "probe/oom_watch.h"
@@ -56,7 +57,12 @@ static int open_folder(struct run *run, struct metron_error *error)
                                    .host = options->context->facts->hostname,
                                    .job = options->job};
     struct strbuf prefix = STRBUF_INIT;
+    bool any = false;
 
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
+        any = any || wanted[i];
+    if (!any)
+        return 0; /* recorded nowhere: not even a folder is made */
     int code = run_folder_expand(options->prefix_pattern, &values, &prefix, error);
     if (code == 0)
         code = run_folder_open(&run->folder, strbuf_text(&prefix), wanted, options->clobber, error);
@@ -77,6 +83,7 @@ static void on_event(void *context, const struct event *event)
 {
     struct run *run = context;
     run_warn_write(run, RUN_EVENTS, run_folder_add_event(&run->folder, event));
+    feed_event(run->options.feed, event);
 }
 
 static void on_end(void *context, const struct process *process)
@@ -119,9 +126,9 @@ static int start_tree(struct run *run, struct metron_error *error)
         .why_no_source = options->events->why_no_connector.message,
         .read_clock = true,
         .read_io = registry_costs(options->registry, COST_IO),
-        .read_commands = options->record_samples || options->record_summary,
+        .read_commands = options->record_samples || options->record_summary || options->feed,
         .mask_secrets = options->mask_secrets,
-        .on_event = options->record_samples ? on_event : NULL,
+        .on_event = options->record_samples || options->feed ? on_event : NULL,
         .on_end = on_end,
         .context = run,
     };

@@ -24,6 +24,7 @@ struct run_kind {
     int signals[SIGNAL_COUNT]; /* that are answered, ended by 0 where there are fewer */
     uv_signal_cb on_signal;
     void (*after_sample)(struct run *run); /* may be NULL */
+    void (*stop)(struct run *run);         /* whoever is fed wants it to end */
     void (*set_outcome)(struct run *run);  /* how it ended, once the last readings are taken */
 };
 
@@ -41,7 +42,7 @@ struct run {
     uv_loop_t loop;
     bool loop_open;
     uv_signal_t signals[SIGNAL_COUNT];
-    uv_poll_t tick_poll, keyboard_poll, capture_polls[CAPTURE_COUNT];
+    uv_poll_t tick_poll, feed_poll, keyboard_poll, capture_polls[CAPTURE_COUNT];
     struct listening listening; /* to the kernel */
     uv_timer_t end_timer;       /* a command: the next round of ending the tree; attached: the time is up */
     int tick_fd;

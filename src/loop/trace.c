@@ -27,21 +27,19 @@
 #include "launch/capture.h"
 #include "launch/descriptor.h"
 #include "launch/signals.h"
-#include "probe/kernel.h"
+#include "loop/trace_targets.h"
 #include "probe/strace/program.h"
 #include "probe/strace/target.h"
-#include "tree/tree.h"
 
 #define ATTACH_LIMIT_MS 10000
 #define BUFFER_BYTES    (64UL * 1024)
 #define SCREEN_LAST_MS  500  /* of a screen that stands still, once the trace is being stopped */
 #define STOP_LIMIT_MS   5000 /* then strace is killed */
-#define LISTINGS_MAX    8
 
 struct trace {
     const struct trace_options *options;
     struct trace_outcome *outcome;
-    struct tree *tree;
+    struct trace_targets *targets;
     struct strace_run *strace;
     struct strace_counter counter;
     struct capture *screen; /* NULL: not shown (any more) */
@@ -56,67 +54,10 @@ struct trace {
 
 /* ---- who is traced ---- */
 
-/* The process and its descendants, as of now. A listing may miss some while others die: it is repeated until
- * it finds nobody new. metron itself, if it is among them, is left out, and so are its children. */
-static int list_targets(struct trace *trace, pid_t **pids, size_t *count, struct metron_error *error)
-{
-    size_t before = 0;
-
-    for (int i = 0; i < LISTINGS_MAX; i++) {
-        tree_refresh(trace->tree);
-        if (i > 0 && tree_count(trace->tree) == before)
-            break;
-        before = tree_count(trace->tree);
-    }
-    *count = 0;
-    *pids = calloc(tree_count(trace->tree) + 1, sizeof(**pids));
-    if (!*pids)
-        return error_set(error, -ENOMEM, "no memory for the list of processes");
-    (*pids)[(*count)++] = trace->options->pid;
-    for (size_t i = 0; i < tree_count(trace->tree); i++) {
-        const struct process *process = tree_process(trace->tree, i);
-        if (process->subject.id != trace->options->pid && !process_is_zombie(process))
-            (*pids)[(*count)++] = (pid_t)process->subject.id;
-    }
-    return 0;
-}
-
-static int follow_target(struct trace *trace, struct metron_error *error)
-{
-    struct kernel_facts facts;
-    int code = kernel_facts_read("/proc", &facts);
-
-    if (code < 0)
-        return error_set(error, code, "/proc cannot be read: %s", strerror(-code));
-    const struct tree_options options = {
-        .proc_root = "/proc", .facts = &facts, .start_ns = clock_monotonic_ns()};
-    trace->tree = tree_new(&options, error);
-    if (!trace->tree)
-        return error && error->code ? error->code : -ENOMEM;
-    code = tree_add_root(trace->tree, trace->options->pid);
-    return code < 0 ? error_set(error, code, "no memory for the list of processes") : 0;
-}
-
-/* One that dies while it is looked at loses its tracer first: it counts only if it is alive at a second look.
- */
-static bool is_untraced(pid_t pid)
-{
-    int first = strace_target_check("/proc", pid, NULL);
-    int second = strace_target_check("/proc", pid, NULL);
-
-    return first == 0 && second == 0;
-}
-
-/* Those that were born between the listing and the attaching have no tracer. */
 static void warn_of_missed(struct trace *trace)
 {
-    pid_t *pids = NULL;
-    size_t count = 0, missed = 0;
+    size_t missed = trace_targets_missed(trace->targets);
 
-    if (list_targets(trace, &pids, &count, NULL) == 0)
-        for (size_t i = 0; i < count; i++)
-            missed += is_untraced(pids[i]);
-    free(pids);
     if (missed > 0)
         log_warning("%zu process%s of the tree %s not traced: begun while strace attached, or not permitted",
                     missed, missed == 1 ? "" : "es", missed == 1 ? "is" : "are");
@@ -126,12 +67,12 @@ static int attach(struct trace *trace, struct metron_error *error)
 {
     pid_t *pids = NULL;
     size_t count = 0;
-    int code = follow_target(trace, error);
+    int code = trace_targets_open(trace->options->pid, &trace->targets, error);
 
     if (code == 0)
         code = strace_start(STRACE_FULL, &trace->strace, error);
     if (code == 0)
-        code = list_targets(trace, &pids, &count, error);
+        code = trace_targets_list(trace->targets, &pids, &count, error);
     if (code == 0)
         code = strace_release(trace->strace, pids, count, error);
     if (code == 0)
@@ -338,7 +279,7 @@ static void trace_close(struct trace *trace, bool remove_file)
     capture_free(trace->screen);
     descriptor_close(&trace->file_fd);
     descriptor_close(&trace->signal_fd);
-    tree_free(trace->tree);
+    trace_targets_close(trace->targets);
     if (remove_file && trace->file_made)
         (void)unlink(trace->options->path);
     free(trace);

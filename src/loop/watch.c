@@ -1,6 +1,7 @@
 #include "loop/watch.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,8 +17,13 @@
 #include "loop/ticker.h"
 #include "tree/groups.h"
 
-/* More in one tick are counted and not kept: a snapshot must stay small enough to be queued. */
-#define EVENTS_MAX 65536
+/* Once so much has happened a snapshot is taken before its time: what happened waits in memory until then,
+ * and so does whoever has ended (tree/members.c), which takes a few times as much. */
+#define EVENTS_BYTES ((size_t)1024 * 1024)
+/* Of what the store did not take so much is offered again, the newest. */
+#define CARRIED_BYTES_MAX (2 * EVENTS_BYTES)
+/* More is counted and not kept. */
+#define EVENTS_BYTES_MAX (4 * EVENTS_BYTES)
 
 struct watch {
     struct watch_options options;
@@ -26,7 +32,10 @@ struct watch {
     struct record record;
     struct snapshot_pool *pool;
     struct snapshot *next; /* the one being filled: events come into it as they are told */
-    size_t event_capacity;
+    size_t carried_bytes;  /* of its events, those that were carried over */
+    bool carries;          /* the snapshot of this tick is not stored: its events are to be carried over */
+    bool hastened;         /* the next tick is before its time */
+    bool stormy;           /* some were, since the last one in time */
     struct listening listening;
     struct ticker ticker;
     int tick_fd;
@@ -38,65 +47,47 @@ struct watch {
 
 /* ---- events, kept until the tick ---- */
 
-static struct event *event_room(struct watch *watch)
+/* The next tick comes at once: what happens then goes into another snapshot. */
+static void hasten(struct watch *watch)
 {
-    struct snapshot *next = watch->next;
+    const struct itimerspec at_once = {.it_value = {.tv_nsec = 1}};
 
-    if (!next || next->event_count >= EVENTS_MAX)
-        return NULL;
-    if (next->event_count == watch->event_capacity) {
-        size_t capacity = watch->event_capacity ? watch->event_capacity * 2 : 64;
-        struct event *events = arena_alloc(&next->arena, capacity * sizeof(*events));
-        if (!events)
-            return NULL;
-        if (next->event_count)
-            (void)memcpy(events, next->events, next->event_count * sizeof(*events));
-        next->events = events;
-        watch->event_capacity = capacity;
-    }
-    return &next->events[next->event_count];
-}
-
-static const char *keep_text(struct arena *arena, const char *text, bool *whole)
-{
-    const char *copy = text ? arena_strdup(arena, text) : NULL;
-
-    *whole = *whole && (copy || !text);
-    return copy;
+    if (watch->hastened || !watch->started)
+        return;
+    watch->hastened = timerfd_settime(watch->tick_fd, 0, &at_once, NULL) == 0;
 }
 
 static void on_event(void *owner, const struct event *event)
 {
     struct watch *watch = owner;
-    struct event *kept = event_room(watch);
-    bool whole = true;
+    struct snapshot *next = watch->next;
 
-    if (!kept) {
+    if (!next || next->event_bytes >= EVENTS_BYTES_MAX || snapshot_add_event(next, event) < 0)
         watch->figures.events_lost++;
-        return;
+    if (next && next->event_bytes - watch->carried_bytes >= EVENTS_BYTES)
+        hasten(watch);
+}
+
+/* The newest ones, as far as there is room, go with the next snapshot. */
+static void carry_events(struct watch *watch, const struct snapshot *refused)
+{
+    struct snapshot *next = watch->next;
+    size_t first = refused->event_count, bytes = 0;
+
+    while (first > 0 && next) {
+        bytes += event_bytes(&refused->events[first - 1]);
+        if (bytes > CARRIED_BYTES_MAX)
+            break;
+        first--;
     }
-    struct arena *arena = &watch->next->arena;
-    *kept = *event;
-    kept->start_time = keep_text(arena, event->start_time, &whole);
-    kept->command = keep_text(arena, event->command, &whole);
-    kept->job_id = keep_text(arena, event->job_id, &whole);
-    if (event->sender) {
-        struct event_sender *sender = arena_alloc(arena, sizeof(*sender));
-        if (sender)
-            *sender =
-                (struct event_sender){event->sender->pid, keep_text(arena, event->sender->name, &whole)};
-        kept->sender = sender;
+    watch->figures.events_dropped += first;
+    for (size_t i = first; i < refused->event_count; i++)
+        if (snapshot_add_event(next, &refused->events[i]) < 0)
+            watch->figures.events_dropped++;
+    if (next) {
+        next->carried_count = next->event_count;
+        watch->carried_bytes = next->event_bytes;
     }
-    if (event->use) {
-        struct event_use *use = arena_alloc(arena, sizeof(*use));
-        if (use)
-            *use = *event->use;
-        kept->use = use;
-    }
-    if (whole)
-        watch->next->event_count++;
-    else
-        watch->figures.events_lost++;
 }
 
 static void on_end(void *owner, const struct process *process)
@@ -105,6 +96,8 @@ static void on_end(void *owner, const struct process *process)
 
     if (watch->sampler)
         sampler_end_process(watch->sampler, process->subject.serial);
+    if (watch->options.on_end)
+        watch->options.on_end(watch->options.owner, process);
 }
 
 static void on_found(void *owner, struct process *process)
@@ -120,7 +113,7 @@ static void on_found(void *owner, struct process *process)
 static void begin_next(struct watch *watch)
 {
     watch->next = snapshot_new(watch->pool);
-    watch->event_capacity = 0;
+    watch->carried_bytes = 0;
 }
 
 static double own_cpu_seconds(void)
@@ -146,10 +139,30 @@ static int compare_time(const void *left, const void *right)
 
 static void sort_events(struct snapshot *snapshot)
 {
-    for (size_t i = 0; i < snapshot->event_count; i++)
+    size_t first = snapshot->carried_count; /* those have their order */
+
+    for (size_t i = first; i < snapshot->event_count; i++)
         snapshot->events[i].serial = i;
-    if (snapshot->event_count)
-        qsort(snapshot->events, snapshot->event_count, sizeof(*snapshot->events), compare_time);
+    if (snapshot->event_count > first)
+        qsort(snapshot->events + first, snapshot->event_count - first, sizeof(*snapshot->events),
+              compare_time);
+}
+
+/* The snapshot goes its way, another one is begun. */
+static void finish_current(struct watch *watch)
+{
+    struct snapshot *current = watch->next;
+
+    begin_next(watch);
+    if (watch->carries && current)
+        carry_events(watch, current);
+    watch->carries = false;
+    snapshot_release(current);
+}
+
+void watch_carry_events(struct watch *watch)
+{
+    watch->carries = true;
 }
 
 static void tick(struct watch *watch)
@@ -157,22 +170,28 @@ static void tick(struct watch *watch)
     struct watch_figures *figures = &watch->figures;
     uint64_t begin_ns = clock_monotonic_ns();
 
+    if (watch->options.gpus)
+        gpu_readings_ask(watch->options.gpus); /* it may be there by the time the processes are read */
     if (watch->options.events->programs)
         sampler_set_kernel_cpu(watch->sampler, bpf_programs_cpu_seconds(watch->options.events->programs));
+    kernel_events_reap(watch->options.events, watch->tree);
     (void)sampler_sample(watch->sampler);
+    if (watch->options.on_sampled)
+        watch->options.on_sampled(watch->options.owner);
     if (!watch->next)
         begin_next(watch);
     if (sampler_report(watch->sampler, &watch->record) < 0 || !watch->next ||
         snapshot_fill(watch->next, watch->tree, &watch->record) < 0) {
         log_warning("no memory for a snapshot: this one is lost");
     } else {
+        if (watch->options.gpus)
+            gpu_readings_fill(watch->options.gpus, watch->options.interval, watch->next);
         sort_events(watch->next);
         watch->next->tick = ++figures->ticks;
         watch->next->uptime_seconds = (double)(begin_ns - watch->start_ns) / (double)NS_PER_SECOND;
         watch->options.on_tick(watch->options.owner, watch->next);
     }
-    snapshot_release(watch->next);
-    begin_next(watch);
+    finish_current(watch);
     figures->cpu_seconds = own_cpu_seconds();
     figures->tick_seconds = (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
     if (figures->tick_seconds > figures->longest_tick_seconds)
@@ -190,6 +209,16 @@ static void arm(struct watch *watch)
     struct itimerspec when = {.it_value = {.tv_sec = (time_t)(watch->ticker.next_ns / NS_PER_SECOND),
                                            .tv_nsec = (long)(watch->ticker.next_ns % NS_PER_SECOND)}};
     (void)timerfd_settime(watch->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
+    watch->hastened = false;
+}
+
+/* What a storm took is given back once it is over: the allocator would keep what lies between two blocks that
+ * are in use. */
+static void settle_memory(struct watch *watch, bool is_due)
+{
+    if (watch->stormy && is_due && !watch->hastened)
+        (void)malloc_trim(0);
+    watch->stormy = !is_due || watch->hastened;
 }
 
 static void on_tick(uv_poll_t *poll, int status, int events)
@@ -201,10 +230,14 @@ static void on_tick(uv_poll_t *poll, int status, int events)
     (void)events;
     if (read(watch->tick_fd, &expirations, sizeof(expirations)) < 0)
         return;
+    bool is_due = !watch->hastened || clock_monotonic_ns() >= watch->ticker.next_ns;
     tick(watch);
-    uint64_t missed = ticker_advance(&watch->ticker, clock_monotonic_ns());
-    watch->figures.missed_ticks += missed;
-    sampler_count_missed(watch->sampler, missed);
+    settle_memory(watch, is_due);
+    if (is_due) {
+        uint64_t missed = ticker_advance(&watch->ticker, clock_monotonic_ns());
+        watch->figures.missed_ticks += missed;
+        sampler_count_missed(watch->sampler, missed);
+    }
     arm(watch);
 }
 
@@ -303,6 +336,8 @@ int watch_start(struct watch *watch)
     watch->started = true;
     tree_refresh(watch->tree); /* everybody as they stand: their past is not ours */
     sampler_seed(watch->sampler);
+    if (options->gpus)
+        gpu_readings_ask(options->gpus);
     ticker_init(&watch->ticker, clock_monotonic_ns(), (uint64_t)(options->interval * (double)NS_PER_SECOND));
     arm(watch);
     listening_load(&watch->listening, 0);

@@ -2,8 +2,9 @@
  * Watching a machine: the loop of `run`, with every process of a user (or of the machine) as its target, and
  * a snapshot at every tick instead of a record at every report.
  *
- * Ticks lie on absolute deadlines; a late one is counted. One thread samples; what is made of a snapshot
- * (stored, sent) must not take its time.
+ * Ticks lie on absolute deadlines; a late one is counted. In a storm of events there are more of them, each
+ * as soon as so much has happened that it would take too much memory to wait. One thread samples; what is
+ * made of a snapshot (stored, sent) must not take its time.
  */
 #ifndef METRON_LOOP_WATCH_H
 #define METRON_LOOP_WATCH_H
@@ -14,6 +15,7 @@
 
 #include "base/error.h"
 #include "collect/collector.h"
+#include "loop/gpu_readings.h"
 #include "loop/kernel_events.h"
 #include "schema/registry.h"
 #include "schema/snapshot.h"
@@ -25,20 +27,26 @@ struct watch_options {
     bool all_users;  /* every process of the machine, kernel threads left out; else those of our user */
     bool mask_secrets;
     struct kernel_events *events;
+    struct gpu_readings *gpus; /* NULL: not looked at */
     const struct collect_context *context;
     const struct registry *registry; /* with the selection of snapshot_measurements, at least */
     void *owner;
     /* A pass was made and the snapshot has everything but its jobs. It is not kept by the watch. */
     void (*on_tick)(void *owner, struct snapshot *snapshot);
+    /* A pass was made, and no snapshot of it yet: time for those that no group has. May be NULL. */
+    void (*on_sampled)(void *owner);
     /* A process was first seen, and no group has it: time to say whose it is. May be NULL. */
     void (*on_found)(void *owner, struct process *process);
+    /* It leaves the tree; its group is still known. May be NULL. */
+    void (*on_end)(void *owner, const struct process *process);
 };
 
 struct watch_figures {
     uint64_t ticks, missed_ticks;
     double tick_seconds, longest_tick_seconds; /* the latest, and the longest of all */
     double cpu_seconds;                        /* of this process so far */
-    uint64_t events_lost;
+    uint64_t events_lost;                      /* they were never told, or there was no room for them */
+    uint64_t events_dropped;                   /* told, and not stored: too many had to be carried over */
 };
 
 struct watch;
@@ -46,6 +54,9 @@ struct watch;
 struct watch *watch_new(const struct watch_options *options, struct metron_error *error);
 /* The first snapshot is taken at once. 0 or a negative errno. */
 int watch_start(struct watch *watch);
+/* From on_tick: the snapshot is not stored. Its events go with the next one, so that the store has them all
+ * the same: the newest few MiB, what is older is counted as dropped. */
+void watch_carry_events(struct watch *watch);
 /* One more snapshot, out of turn. */
 void watch_look(struct watch *watch);
 void watch_stop(struct watch *watch);

@@ -73,6 +73,18 @@ void privilege_pass_on(void)
             (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, wanted[i], 0, 0);
 }
 
+void privilege_keep_dropped(void)
+{
+    struct capabilities have;
+
+    if (!capabilities_get(&have))
+        return;
+    /* The kernel says with EINVAL where they end. */
+    for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
+        if (!(have.permitted & bit(capability)))
+            (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
 bool privilege_drop(bool (*still_works)(void *context), void *context)
 {
     const uint64_t unneeded = bit(CAP_BPF) | bit(CAP_PERFMON) | bit(CAP_NET_ADMIN) | bit(CAP_SYS_ADMIN);

@@ -8,11 +8,15 @@
 #include "probe/smaps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/kcmp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "probe/breakage.h"
 #include "probe/digits.h"
 
 bool smaps_is_shared(pid_t one, pid_t other)
@@ -77,4 +81,17 @@ int smaps_parse(const char *text, size_t length, struct smaps *out)
         __builtin_add_overflow(out->uss_bytes, bytes[PRIVATE_HUGETLB], &out->uss_bytes))
         return -EBADMSG;
     return 0;
+}
+
+/* Opened just before an exec it is of the memory before it, which is gone: only the second -ESRCH is the
+ * process itself. */
+int smaps_read(pid_t pid, struct smaps *out)
+{
+    char path[64], text[SMAPS_SIZE];
+    ssize_t length = -ESRCH;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+    for (int attempt = 0; attempt < 2 && length == -ESRCH; attempt++)
+        length = breakage_has("smaps_rollup") ? -EIO : file_read(AT_FDCWD, path, text, sizeof(text));
+    return length < 0 ? (int)length : smaps_parse(text, (size_t)length, out);
 }

@@ -22,6 +22,9 @@ struct smaps {
 /* 0, or -EBADMSG if it is not a whole rollup. */
 int smaps_parse(const char *text, size_t length, struct smaps *out);
 
+/* Of a living process. -ESRCH, -ENOENT: it has ended; -EACCES: it is another user's. From any thread. */
+int smaps_read(pid_t pid, struct smaps *out);
+
 /* Whether two living processes have one address space, as a child of vfork() or posix_spawn() has its
  * parent's until it executes: the rollup of each then holds all of it, and a sum of both would count it
  * twice. False where the kernel does not tell (no CONFIG_KCMP, not permitted). */

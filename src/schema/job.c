@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "schema/snapshot.h"
+
 #define MIB 1048576.0
 
 const char *job_status_name(enum job_status status)
@@ -67,10 +69,27 @@ static void key_time(struct json *json, const char *key, struct timespec time)
         key_seconds(json, key, (double)time.tv_sec + (double)time.tv_nsec / 1e9);
 }
 
+const char *job_usage_cpu(const struct job_usage *usage, double *seconds)
+{
+    bool of_group = usage->has & USAGE_HAS_CGROUP_CPU;
+
+    if (!of_group && !(usage->has & USAGE_HAS_CPU))
+        return NULL;
+    *seconds = of_group ? usage->cgroup_cpu_seconds : usage->cpu_seconds;
+    return of_group ? "cgroup_cpu_seconds" : "proc_cpu_seconds";
+}
+
 void job_usage_members_json(struct json *json, const struct job_usage *usage)
 {
+    double cpu_seconds;
+    const char *cpu_source = job_usage_cpu(usage, &cpu_seconds);
+
+    if (cpu_source && isfinite(cpu_seconds)) {
+        key_seconds(json, "cpu_seconds", cpu_seconds);
+        json_key_string(json, "cpu_source", cpu_source);
+    }
     if (usage->has & USAGE_HAS_CPU)
-        key_seconds(json, "cpu_seconds", usage->cpu_seconds);
+        key_seconds(json, "proc_cpu_seconds", usage->cpu_seconds);
     if (usage->has & USAGE_HAS_CGROUP_CPU)
         key_seconds(json, "cgroup_cpu_seconds", usage->cgroup_cpu_seconds);
     if (usage->has & USAGE_HAS_RSS)
@@ -81,6 +100,8 @@ void job_usage_members_json(struct json *json, const struct job_usage *usage)
         key_mib(json, "largest_hwm_mb", usage->largest_hwm_bytes);
     if (usage->has & USAGE_HAS_CGROUP_MEMORY)
         key_mib(json, "peak_cgroup_mb", usage->peak_cgroup_bytes);
+    if (usage->has & USAGE_HAS_OOM_KILLS)
+        json_key_integer(json, "oom_kills", (int64_t)usage->oom_kills);
     if (usage->has & USAGE_HAS_IO) {
         json_key_integer(json, "read_bytes", (int64_t)usage->read_bytes);
         json_key_integer(json, "write_bytes", (int64_t)usage->write_bytes);
@@ -99,6 +120,28 @@ void job_usage_json(struct json *json, const struct job_usage *usage)
     json_object_end(json);
 }
 
+static void key_own_cgroup(struct json *json, enum own_cgroup own)
+{
+    if (own != OWN_CGROUP_NOT_TOLD)
+        json_key_boolean(json, "own_cgroup", own == OWN_CGROUP_HELD);
+}
+
+void job_calls_json(struct json *json, const struct snapshot_call *calls, size_t count)
+{
+    if (!calls)
+        return;
+    json_key(json, "syscall_hotspots");
+    json_object_begin(json);
+    for (size_t i = 0; i < count; i++) {
+        json_key(json, calls[i].name);
+        json_object_begin(json);
+        json_key_integer(json, "count", (int64_t)calls[i].count);
+        json_key_decimal(json, "seconds", calls[i].seconds, 6);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
 static void sheet_json(struct json *json, const struct job_sheet *sheet)
 {
     json_object_begin(json);
@@ -106,11 +149,13 @@ static void sheet_json(struct json *json, const struct job_sheet *sheet)
     json_key_string(json, "status", sheet_status_name(sheet->status));
     if (sheet->pid)
         json_key_integer(json, "pid", sheet->pid);
+    key_own_cgroup(json, sheet->own_cgroup);
     key_time(json, "started", sheet->started);
     key_time(json, "ended", sheet->ended);
     json_key_integer(json, "tries", sheet->tries);
     json_key(json, "usage");
     job_usage_json(json, &sheet->usage);
+    job_calls_json(json, sheet->calls, sheet->call_count);
     json_object_end(json);
 }
 
@@ -133,10 +178,12 @@ void job_json(struct json *json, const struct job *job)
     json_key_string(json, "status", job_status_name(job->status));
     if (job->pid)
         json_key_integer(json, "pid", job->pid);
+    key_own_cgroup(json, job->own_cgroup);
     key_time(json, "started", job->started);
     key_time(json, "ended", job->ended);
     json_key(json, "usage");
     job_usage_json(json, &job->usage);
+    job_calls_json(json, job->calls, job->call_count);
     json_key(json, "sheets");
     job_sheets_json(json, job);
     json_object_end(json);

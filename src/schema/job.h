@@ -33,6 +33,7 @@ enum usage_has {
     USAGE_HAS_CGROUP_MEMORY = 1 << 4,
     USAGE_HAS_CGROUP_CPU = 1 << 5,
     USAGE_HAS_IO = 1 << 6,
+    USAGE_HAS_OOM_KILLS = 1 << 7,
 };
 
 struct job_usage {
@@ -43,6 +44,7 @@ struct job_usage {
     uint64_t peak_pss_bytes;    /* the same of PSS */
     uint64_t largest_hwm_bytes; /* high-water mark of the largest single process */
     uint64_t peak_cgroup_bytes; /* charged to its own control group, page cache included */
+    uint64_t oom_kills;         /* in its own control group */
     uint64_t read_bytes, write_bytes;
     uint64_t spawned, exited; /* a lower bound unless spawned_is_exact */
     bool spawned_is_exact;
@@ -50,14 +52,22 @@ struct job_usage {
     uint64_t peak_processes;   /* at one instant */
 };
 
+/* Whether it has a control group of its own: in force, or asked for in vain. */
+enum own_cgroup { OWN_CGROUP_NOT_TOLD, OWN_CGROUP_REFUSED, OWN_CGROUP_HELD };
+
+struct snapshot_call; /* schema/snapshot.h */
+
 struct job_sheet {
     int64_t number;
     enum sheet_status status;
-    pid_t pid;                      /* announced with it; 0: none */
-    uint64_t pid_start_ticks;       /* which process that was; 0: it was not seen */
+    pid_t pid;                /* announced with it; 0: none */
+    uint64_t pid_start_ticks; /* which process that was; 0: it was not seen */
+    enum own_cgroup own_cgroup;
     struct timespec started, ended; /* ended: 0 while it runs */
     unsigned tries;
     struct job_usage usage;
+    const struct snapshot_call *calls; /* of all its processes, most time first; NULL: not counted */
+    size_t call_count;
 };
 
 struct job {
@@ -68,15 +78,23 @@ struct job {
     enum job_status status;
     pid_t pid; /* announced with it; 0: none */
     uint64_t pid_start_ticks;
+    enum own_cgroup own_cgroup;
     struct timespec started, ended;
-    struct job_usage usage;   /* of all its processes, sheets or not */
+    struct job_usage usage;            /* of all its processes, sheets or not */
+    const struct snapshot_call *calls; /* likewise, most time first; NULL: not counted */
+    size_t call_count;
     struct job_sheet *sheets; /* by number */
     size_t sheet_count;
 };
 
+/* The CPU seconds to show first, and the JSON key of the method: its own group's count, which misses nothing,
+ * else the ledger's. NULL: not measured. */
+const char *job_usage_cpu(const struct job_usage *usage, double *seconds);
 void job_usage_json(struct json *json, const struct job_usage *usage); /* an object */
 /* The members of that object, for one that is open already. */
 void job_usage_members_json(struct json *json, const struct job_usage *usage);
+/* `syscall_hotspots` of an object that is open: calls by name; nothing if `calls` is NULL. */
+void job_calls_json(struct json *json, const struct snapshot_call *calls, size_t count);
 void job_sheets_json(struct json *json, const struct job *job); /* an array */
 void job_json(struct json *json, const struct job *job);        /* with its sheets */
 

@@ -95,7 +95,7 @@ struct run_attached {
     bool children;   /* with all their descendants */
     double duration; /* seconds that were asked for; 0: until the end */
     /* Once it has ended: */
-    const char *ended_by; /* "target", "duration" or "signal" */
+    const char *ended_by; /* "target", "duration", "signal" or "request" */
     bool has_exit;        /* how the only root ended was told: exit_code, signal and cause are there */
     size_t processes;     /* that ran already when the baseline was taken */
 };

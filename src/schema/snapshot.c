@@ -16,14 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FREE_MAX    4                    /* snapshots kept for the next use */
-#define SPARE_BYTES ((size_t)256 * 1024) /* memory that a snapshot may hold besides twice what it uses */
+#define FREE_MAX    4                         /* snapshots kept for the next use, */
+#define FREE_BYTES  ((size_t)4 * 1024 * 1024) /* with no more memory than that, unless it is one */
+#define SPARE_BYTES ((size_t)256 * 1024)      /* memory that a snapshot may hold besides twice what it uses */
 #define MIB         1048576.0
 
 struct snapshot_pool {
     pthread_mutex_t lock; /* of all below */
     struct snapshot *free;
     unsigned free_count;
+    size_t free_bytes;
     size_t held; /* snapshots that somebody holds */
     bool closed; /* its owner has let go */
 };
@@ -42,6 +44,7 @@ struct snapshot_pool *snapshot_pool_new(void)
 static void snapshot_free(struct snapshot *snapshot)
 {
     arena_fini(&snapshot->arena);
+    free(snapshot->event_list);
     free(snapshot);
 }
 
@@ -75,6 +78,7 @@ struct snapshot *snapshot_new(struct snapshot_pool *pool)
     if (snapshot) {
         pool->free = snapshot->next_free;
         pool->free_count--;
+        pool->free_bytes -= snapshot_bytes(snapshot);
     }
     pool->held++;
     pthread_mutex_unlock(&pool->lock);
@@ -85,7 +89,11 @@ struct snapshot *snapshot_new(struct snapshot_pool *pool)
         pthread_mutex_unlock(&pool->lock);
         return NULL;
     }
-    *snapshot = (struct snapshot){.arena = snapshot->arena, .pool = pool, .references = 1};
+    *snapshot = (struct snapshot){.arena = snapshot->arena,
+                                  .event_list = snapshot->event_list,
+                                  .event_capacity = snapshot->event_capacity,
+                                  .pool = pool,
+                                  .references = 1};
     return snapshot;
 }
 
@@ -95,6 +103,20 @@ struct snapshot *snapshot_hold(struct snapshot *snapshot)
     return snapshot;
 }
 
+/* Ready for its next use, with no more memory than that is likely to need. */
+static void empty(struct snapshot *snapshot)
+{
+    if (arena_held(&snapshot->arena) > 2 * arena_used(&snapshot->arena) + SPARE_BYTES)
+        arena_fini(&snapshot->arena);
+    else
+        arena_reset(&snapshot->arena);
+    if (snapshot->event_capacity * sizeof(*snapshot->event_list) > SPARE_BYTES) {
+        free(snapshot->event_list);
+        snapshot->event_list = NULL;
+        snapshot->event_capacity = 0;
+    }
+}
+
 void snapshot_release(struct snapshot *snapshot)
 {
     if (!snapshot || __atomic_sub_fetch(&snapshot->references, 1, __ATOMIC_ACQ_REL) > 0)
@@ -102,17 +124,17 @@ void snapshot_release(struct snapshot *snapshot)
 
     struct snapshot_pool *pool = snapshot->pool;
 
-    if (arena_held(&snapshot->arena) > 2 * arena_used(&snapshot->arena) + SPARE_BYTES)
-        arena_fini(&snapshot->arena);
-    else
-        arena_reset(&snapshot->arena);
-
+    empty(snapshot);
+    size_t bytes = snapshot_bytes(snapshot);
     pthread_mutex_lock(&pool->lock);
-    bool kept = !pool->closed && pool->free_count < FREE_MAX;
+    bool fits =
+        pool->free_count == 0 || (pool->free_count < FREE_MAX && pool->free_bytes + bytes <= FREE_BYTES);
+    bool kept = !pool->closed && fits;
     if (kept) {
         snapshot->next_free = pool->free;
         pool->free = snapshot;
         pool->free_count++;
+        pool->free_bytes += bytes;
     }
     pool->held--;
     bool last = pool->closed && pool->held == 0;
@@ -125,7 +147,8 @@ void snapshot_release(struct snapshot *snapshot)
 
 size_t snapshot_bytes(const struct snapshot *snapshot)
 {
-    return sizeof(*snapshot) + arena_held(&snapshot->arena);
+    return sizeof(*snapshot) + arena_held(&snapshot->arena) +
+           snapshot->event_capacity * sizeof(*snapshot->event_list);
 }
 
 const struct snapshot_process *snapshot_find(const struct snapshot *snapshot, pid_t pid)

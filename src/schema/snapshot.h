@@ -115,11 +115,16 @@ struct snapshot {
     /* For the store and the bus, not part of the JSON: */
     struct event *events; /* since the snapshot before, in their order */
     size_t event_count;
+    size_t
+        carried_count;  /* the first so many are older: they were told with a snapshot that was not stored */
+    size_t event_bytes; /* of those that snapshot_add_event took */
     struct job *changed_jobs; /* as they are now, with those of their sheets that
                                * changed: begun, ended, or not told for a while */
     size_t changed_job_count;
 
     struct arena arena;
+    struct event *event_list; /* owned: where snapshot_add_event keeps them */
+    size_t event_capacity;
     struct snapshot_pool *pool;
     unsigned references; /* atomic */
     struct snapshot *next_free;
@@ -132,6 +137,11 @@ void snapshot_pool_free(struct snapshot_pool *pool);
 struct snapshot *snapshot_new(struct snapshot_pool *pool);
 struct snapshot *snapshot_hold(struct snapshot *snapshot);
 void snapshot_release(struct snapshot *snapshot); /* NULL is nothing */
+
+/* A copy of the event, with all that it points to. 0 or -ENOMEM: it is as before. */
+int snapshot_add_event(struct snapshot *snapshot, const struct event *event);
+/* What such a copy takes, about. */
+size_t event_bytes(const struct event *event);
 
 /* Memory it takes, for limits on queues. */
 size_t snapshot_bytes(const struct snapshot *snapshot);

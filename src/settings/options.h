@@ -16,7 +16,7 @@ struct command_description {
     const char *name;        /* "run" */
     const char *summary;     /* one line, no full stop: "run a command and record what it used" */
     const char *usage;       /* what follows "metron run" in the usage line: "[OPTION...] [--] COMMAND..." */
-    const char *description; /* paragraphs, separated by empty lines */
+    const char *description; /* paragraphs, separated by empty lines; a blank at its begin: a table */
     const char *examples;    /* lines; those that begin with a blank are commands, the others text */
     enum command command;    /* which settings are its options */
     bool options_anywhere;   /* options may follow operands; else they end at the first operand */

@@ -52,7 +52,8 @@ static void add_filled(struct strbuf *out, const char *text, size_t column, size
     strbuf_addc(out, '\n');
 }
 
-/* Each paragraph of `text` on its own, with an empty line between two. */
+/* Each paragraph of `text` on its own, with an empty line between two. One that begins with a blank is a
+ * table, and stays as it is. */
 static void add_paragraphs(struct strbuf *out, const char *text)
 {
     while (*text != '\0') {
@@ -61,7 +62,10 @@ static void add_paragraphs(struct strbuf *out, const char *text)
         struct strbuf paragraph = STRBUF_INIT;
 
         strbuf_add(&paragraph, text, length);
-        add_filled(out, strbuf_text(&paragraph), 0, 0);
+        if (text[0] == ' ')
+            strbuf_addf(out, "%s\n", strbuf_text(&paragraph));
+        else
+            add_filled(out, strbuf_text(&paragraph), 0, 0);
         strbuf_fini(&paragraph);
         text += length + (end ? 2 : 0);
         if (*text != '\0')
@@ -319,7 +323,7 @@ static void add_upper(struct strbuf *out, const char *text)
         strbuf_addc(out, *text >= 'a' && *text <= 'z' ? (char)(*text - 'a' + 'A') : *text);
 }
 
-/* An empty line is a new paragraph. */
+/* An empty line is a new paragraph; one that begins with a blank is a table. */
 static void add_roff_paragraphs(struct strbuf *out, const char *text)
 {
     while (*text != '\0') {
@@ -328,7 +332,9 @@ static void add_roff_paragraphs(struct strbuf *out, const char *text)
         struct strbuf paragraph = STRBUF_INIT;
 
         strbuf_add(&paragraph, text, length);
+        strbuf_adds(out, text[0] == ' ' ? ".nf\n" : "");
         add_roff_line(out, strbuf_text(&paragraph));
+        strbuf_adds(out, text[0] == ' ' ? ".fi\n" : "");
         strbuf_fini(&paragraph);
         text += length + (end ? 2 : 0);
         if (*text != '\0')

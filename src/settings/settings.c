@@ -162,6 +162,11 @@ int settings_set(struct settings *settings, const char *name, const char *value,
     return 0;
 }
 
+void settings_unset(struct settings *settings, enum setting_id id)
+{
+    value_fini(&settings->values[id]);
+}
+
 int settings_init(struct settings *settings, unsigned commands)
 {
     *settings = (struct settings){.commands = commands};

@@ -53,6 +53,8 @@ int settings_set(struct settings *settings, const char *name, const char *value,
 /* The same by id, with messages that say only what is wrong with the value: the caller names the setting. */
 int settings_set_id(struct settings *settings, enum setting_id id, const char *value,
                     enum setting_origin origin, const char *where, struct metron_error *error);
+/* Takes a value away, whatever its origin: not even the default is left. */
+void settings_unset(struct settings *settings, enum setting_id id);
 /* What only holds between settings; to be called once all sources are loaded. 0 or -EINVAL. */
 int settings_check(const struct settings *settings, struct metron_error *error);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const streams[] = {"all", "none", "stdout", "stderr", NULL};
-static const char *const record_types[] = {"all", "system-summary", "processes-samples", NULL};
+static const char *const record_types[] = {"all", "system-summary", "processes-samples", "none", NULL};
 static const char *const modes[] = {"new-session", "current-session", NULL};
 static const char *const waits[] = {"root", "tree", NULL};
 static const char *const cgroups[] = {"auto", "own", "inherited", "off", NULL};
@@ -78,7 +78,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .choices = record_types,
             .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning = "which files are written: info.json (system-summary), usage.jsonl and events.jsonl "
-                       "(processes-samples), or all",
+                       "(processes-samples), all, or none of them",
         },
     [SETTING_FAIL_TIME] =
         {
@@ -134,11 +134,10 @@ const struct setting settings_table[SETTING_COUNT] = {
             .kind = SETTING_KIND_TEXT,
             .group = SETTING_GROUP_LABEL,
             .placeholder = "NAME",
-            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_EVENTS,
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_EVENTS | COMMAND_REPORT,
             .traits = SETTING_EMPTY_IS_ABSENT,
             .meaning = "the job this run belongs to; a command that is started sees it as METRON_JOB; "
-                       "events: only those of "
-                       "this job",
+                       "events: only those of this job; report: of this job, as the daemon knows it",
         },
     [SETTING_SHEET] =
         {
@@ -613,6 +612,19 @@ const struct setting settings_table[SETTING_COUNT] = {
             .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_CLIENTS,
             .meaning = "no summary, and no messages but warnings and errors",
         },
+    [SETTING_FEED] =
+        {
+            .name = "feed",
+            .kind = SETTING_KIND_INTEGER,
+            .group = SETTING_GROUP_SHOW,
+            .placeholder = "FD",
+            .highest = 1 << 20,
+            .commands = COMMAND_RUN | COMMAND_ATTACH,
+            .traits = SETTING_OPTION_ONLY,
+            .meaning = "tell records, events, messages and the end to the socket that is open as this "
+                       "descriptor, as JSON lines, and nothing on stderr; end when its other end is closed "
+                       "(how libmetron uses metron)",
+        },
     [SETTING_JSON] =
         {
             .name = "json",
@@ -658,6 +670,16 @@ const struct setting settings_table[SETTING_COUNT] = {
             .traits = SETTING_NOT_LOCAL,
             .meaning = "seconds between two snapshots",
         },
+    [SETTING_ENABLED] =
+        {
+            .name = "enabled",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "yes",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "whether there is to be a daemon at all; 'no' has it end at once, with exit code 0",
+        },
     [SETTING_WATCH] =
         {
             .name = "watch",
@@ -670,6 +692,27 @@ const struct setting settings_table[SETTING_COUNT] = {
             .meaning = "which processes are shown and stored: all of the user (for root: of the machine), or "
                        "only those of jobs",
         },
+    [SETTING_STRACE_ENABLED] =
+        {
+            .name = "strace-enabled",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "no",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "count the system calls of jobs: inside the kernel where its events can be had, else "
+                       "with strace from the start of a sheet to its end, which slows it down",
+        },
+    [SETTING_GPU_ENABLED] =
+        {
+            .name = "gpu-enabled",
+            .kind = SETTING_KIND_BOOLEAN,
+            .group = SETTING_GROUP_MEASURE,
+            .initial = "yes",
+            .commands = COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL,
+            .meaning = "look at NVIDIA GPUs, by their library or nvidia-smi",
+        },
     [SETTING_SOCKET] =
         {
             .name = "socket",
@@ -677,7 +720,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .group = SETTING_GROUP_STORE,
             .initial_text = "$XDG_RUNTIME_DIR/metron.sock, for root /run/metron/metron.sock",
             .placeholder = "PATH",
-            .commands = COMMAND_CLIENTS | COMMAND_RUN,
+            .commands = COMMAND_CLIENTS | COMMAND_RUN | COMMAND_REPORT,
             .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT,
             .meaning = "where the daemon listens",
         },

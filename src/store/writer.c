@@ -166,6 +166,12 @@ static void count_dropped(struct writer *writer, const struct snapshot *snapshot
 {
     ADD(writer->dropped, 1);
     ADD(writer->dropped_processes, snapshot->process_count);
+}
+
+/* There is no next one that could have its events. */
+static void give_up(struct writer *writer, const struct snapshot *snapshot)
+{
+    count_dropped(writer, snapshot);
     ADD(writer->dropped_events, snapshot->event_count);
 }
 
@@ -204,7 +210,7 @@ static void *run(void *given)
             if (stop_at_ns == 0 || clock_monotonic_ns() < stop_at_ns)
                 write_one(writer, &one);
             else
-                count_dropped(writer, one.snapshot);
+                give_up(writer, one.snapshot);
             snapshot_release(one.snapshot);
         } else if (stop_at_ns != 0) {
             break;

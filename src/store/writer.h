@@ -21,7 +21,7 @@
 #include "schema/snapshot.h"
 
 #define WRITER_QUEUE_COUNT  256
-#define WRITER_QUEUE_BYTES  ((size_t)16 * 1024 * 1024)
+#define WRITER_QUEUE_BYTES  ((size_t)8 * 1024 * 1024)
 #define WRITER_SINKS_MAX    8
 #define WRITER_STOP_SECONDS 5.0
 
@@ -42,9 +42,10 @@ struct writer_options {
 
 struct writer_figures {
     uint64_t written; /* snapshots that every sink has been given, whether it took them or not */
-    uint64_t dropped, dropped_processes, dropped_events; /* snapshots, and what was in them */
-    size_t queue_length, queue_bytes;                    /* now, without the one being written */
-    double longest_delay_seconds;                        /* from writer_submit until all sinks were through */
+    uint64_t dropped, dropped_processes; /* snapshots, and what was in them */
+    uint64_t dropped_events;             /* of those taken and not written when it was stopped */
+    size_t queue_length, queue_bytes;    /* now, without the one being written */
+    double longest_delay_seconds;        /* from writer_submit until all sinks were through */
 };
 
 struct writer_sink_figures {
@@ -70,7 +71,8 @@ struct writer;
 int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct writer_options *options,
                struct writer **out, struct metron_error *error);
 /* Takes a reference of its own. Never blocks, on nothing. False: the queue is full, the snapshot was not
- * taken, and is counted as dropped; events and jobs that the store must know of belong into the next one. */
+ * taken, and is counted as dropped; its events and jobs are the caller's to offer again, with the next one.
+ */
 bool writer_submit(struct writer *writer, struct snapshot *snapshot);
 /* From any thread. Waits for none that does I/O. */
 void writer_figures(struct writer *writer, struct writer_figures *out);

@@ -139,7 +139,8 @@ static void join(struct tree *tree, struct group *group, struct process *process
         process->group_baseline = (struct ledger_sum){0};
         process->group_baseline_ns = 0;
     }
-    process->joined_ns = clock_monotonic_ns();
+    /* Of one that was born in it we may hear late: its children were born in it as well. */
+    process->joined_ns = born_in_it ? process->subject.born_ns : clock_monotonic_ns();
     process->group = group;
     process->membership = membership;
     group->references++;

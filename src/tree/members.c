@@ -11,6 +11,8 @@
 #include "schema/secrets.h"
 #include "tree/groups.h"
 
+#define FREE_MAX 1024
+
 struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns)
 {
     /* The monotonic clock stands still while the machine is suspended, the wall clock does not. */
@@ -51,6 +53,18 @@ void members_set_birth(const struct tree *tree, struct process *process, uint64_
     clock_iso8601(tree_wall(tree, born_ns), 2, process->start_time);
 }
 
+/* A storm of processes leaves no more memory behind than the next ones are likely to need. */
+static void set_free(struct tree *tree, struct process *process)
+{
+    if (tree->free_count >= FREE_MAX) {
+        free(process);
+        return;
+    }
+    process->next_free = tree->free_list;
+    tree->free_list = process;
+    tree->free_count++;
+}
+
 struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
 {
     if (tree->count == tree->capacity) {
@@ -62,10 +76,12 @@ struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
         tree->capacity = capacity;
     }
     struct process *process = tree->free_list;
-    if (process)
+    if (process) {
         tree->free_list = process->next_free;
-    else
+        tree->free_count--;
+    } else {
         process = malloc(sizeof(*process));
+    }
     if (!process)
         return NULL;
     *process = (struct process){
@@ -76,8 +92,7 @@ struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
     pid_dir_init(&process->dir, pid);
     HASH_ADD(hh, tree->by_pid, subject.id, sizeof(pid), process);
     if (!process->hh.tbl) { /* no memory for the map */
-        process->next_free = tree->free_list;
-        tree->free_list = process;
+        set_free(tree, process);
         return NULL;
     }
     tree->members[tree->count++] = process;
@@ -107,9 +122,9 @@ void members_end(struct tree *tree, struct process *process)
     orphan_children(tree, process);
     HASH_DEL(tree->by_pid, process);
     pid_dir_close(&process->dir, &tree->reader);
-    groups_leave(tree, process);
     if (tree->options.on_end)
         tree->options.on_end(tree->options.context, process);
+    groups_leave(tree, process);
 }
 
 void members_sweep(struct tree *tree)
@@ -123,8 +138,7 @@ void members_sweep(struct tree *tree)
         }
         free(process->command);
         process->command = NULL;
-        process->next_free = tree->free_list;
-        tree->free_list = process;
+        set_free(tree, process);
     }
     tree->count = kept;
 }
@@ -353,7 +367,8 @@ void member_read_io(struct tree *tree, struct process *process)
 }
 
 /* Its CPU clock stands where it stood when its files were read. A pid used again would have another clock; a
- * process that is gone has none. */
+ * process that is gone has none. One that runs since less than a tick of the kernel's has the clock of before
+ * (the sum of a whole process is brought up to date no sooner): the next pass looks at it. */
 static bool has_not_run(const struct process *process, uint64_t cpu_ns, uint64_t now_ns)
 {
     /* Not all in the same pass. */

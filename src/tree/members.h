@@ -23,7 +23,8 @@ struct tree {
     struct process **members; /* in the order found: parents first */
     size_t count, capacity;
     struct process *by_pid;     /* the living ones, hashed */
-    struct process *free_list;  /* ended ones, their memory used again */
+    struct process *free_list;  /* ended ones, their memory used again, */
+    size_t free_count;          /* a few of them */
     uint16_t *incarnations;     /* how often each pid was seen in this run; pages touched on demand */
     struct stranger *strangers; /* none of the target's */
     size_t stranger_count;

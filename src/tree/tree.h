@@ -117,7 +117,7 @@ struct process {
     uint64_t names_no_job;            /* for daemon/jobs: the image whose variables were looked at in vain */
     struct ledger_sum group_baseline; /* what it had used before it joined, */
     uint64_t group_baseline_ns;       /* and that of its own CPU clock */
-    uint64_t joined_ns;               /* monotonic, when it joined */
+    uint64_t joined_ns;               /* monotonic, when it joined or was born */
     uint64_t group_own_ns;            /* what the groups' own_cpu_ns holds of it, */
     uint64_t group_own_pass;          /* as of this pass */
     const struct group *heir_group;   /* settled: from this one on upwards somebody inherits what it used */
@@ -188,8 +188,9 @@ struct tree_options {
     bool read_io;              /* I/O counters are wanted */
     bool read_commands;        /* command lines are wanted */
     bool mask_secrets;
-    void (*on_event)(void *context, const struct event *event);   /* may be NULL */
-    void (*on_end)(void *context, const struct process *process); /* a member leaves; may be NULL */
+    void (*on_event)(void *context, const struct event *event); /* may be NULL */
+    void (*on_end)(void *context,
+                   const struct process *process); /* a member leaves, its group still known; may be NULL */
     /* It was read for the first time, or has another program since, and is in no group: may be NULL. */
     void (*on_found)(void *context, struct process *process);
     void *context;

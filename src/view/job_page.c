@@ -35,15 +35,18 @@ static void add_time(struct strbuf *out, const char *what, double seconds)
 
 static void add_cpu(struct strbuf *out, const struct job_part *part)
 {
-    if (part->cpu_seconds >= 0) {
-        strbuf_adds(out, "  cpu        ");
-        add_human(out, UNIT_SECONDS, part->cpu_seconds);
-        strbuf_adds(out, " of all its processes (cpu_seconds)\n");
-    }
+    const char *title = "  cpu        ";
+
     if (part->cgroup_cpu_seconds >= 0) {
-        strbuf_adds(out, part->cpu_seconds >= 0 ? "             " : "  cpu        ");
+        strbuf_adds(out, title);
         add_human(out, UNIT_SECONDS, part->cgroup_cpu_seconds);
         strbuf_adds(out, " of its control group (cgroup_cpu_seconds)\n");
+        title = "             ";
+    }
+    if (part->proc_cpu_seconds >= 0) {
+        strbuf_adds(out, title);
+        add_human(out, UNIT_SECONDS, part->proc_cpu_seconds);
+        strbuf_adds(out, " of all its processes (proc_cpu_seconds)\n");
     }
 }
 
@@ -67,6 +70,8 @@ static void add_memory(struct strbuf *out, const struct job_part *part)
         strbuf_addf(out, ", %s (%s)\n", job_memory_meaning(peaks[i].method), peaks[i].key);
         title = "             peak ";
     }
+    if (part->oom_kills > 0)
+        strbuf_addf(out, "             %.0f killed by the OOM killer (oom_kills)\n", part->oom_kills);
 }
 
 static void add_processes(struct strbuf *out, const struct job_part *part)

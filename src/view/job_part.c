@@ -14,11 +14,11 @@ static const struct {
     const char *name;
     size_t offset;
 } numbers[] = {
-    NUMBER(pid),          NUMBER(started),        NUMBER(ended),          NUMBER(total_sheets),
-    NUMBER(tries),        NUMBER(cpu_seconds),    NUMBER(peak_rss_mb),    NUMBER(cgroup_cpu_seconds),
-    NUMBER(peak_pss_mb),  NUMBER(largest_hwm_mb), NUMBER(peak_cgroup_mb), NUMBER(read_bytes),
-    NUMBER(write_bytes),  NUMBER(spawned),        NUMBER(peak_processes), NUMBER(unique_processes),
-    NUMBER(wall_seconds),
+    NUMBER(pid),          NUMBER(started),          NUMBER(ended),          NUMBER(total_sheets),
+    NUMBER(tries),        NUMBER(cpu_seconds),      NUMBER(peak_rss_mb),    NUMBER(cgroup_cpu_seconds),
+    NUMBER(peak_pss_mb),  NUMBER(largest_hwm_mb),   NUMBER(peak_cgroup_mb), NUMBER(read_bytes),
+    NUMBER(write_bytes),  NUMBER(spawned),          NUMBER(peak_processes), NUMBER(unique_processes),
+    NUMBER(wall_seconds), NUMBER(proc_cpu_seconds), NUMBER(oom_kills),
 };
 
 static double *number_of(struct job_part *part, size_t index)

@@ -14,7 +14,7 @@
 struct job_part {
     struct strbuf name, status, workspace, config_hash; /* printable */
     double pid, started, ended, wall_seconds, total_sheets, tries;
-    double cpu_seconds, cgroup_cpu_seconds;
+    double cpu_seconds, cgroup_cpu_seconds, proc_cpu_seconds, oom_kills;
     double peak_rss_mb, peak_pss_mb, largest_hwm_mb, peak_cgroup_mb;
     double read_bytes, write_bytes, spawned, peak_processes, unique_processes;
     bool exact;              /* every spawn was told of */

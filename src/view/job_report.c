@@ -72,20 +72,23 @@ static void add_outcome(struct strbuf *out, const struct job_report *report)
 
 static void add_cpu(struct strbuf *out, const struct job_usage *usage, double wall)
 {
+    static const char by_ledger[] = "ledger: its processes, ended ones included";
     char text[UNIT_TEXT_SIZE];
+    double seconds;
+    bool of_group = usage->has & USAGE_HAS_CGROUP_CPU;
 
     strbuf_adds(out, "\nCPU\n");
-    if (usage->has & USAGE_HAS_CPU) {
-        add_label(out, "seconds");
-        strbuf_addf(out, "%s", unit_human(UNIT_SECONDS, usage->cpu_seconds, text));
-        if (wall > 0)
-            strbuf_addf(out, ", %.2f cores on average", usage->cpu_seconds / wall);
-        strbuf_adds(out, " (ledger: its processes, ended ones included)\n");
-    }
-    if (usage->has & USAGE_HAS_CGROUP_CPU)
-        add_quantity(out, "seconds", UNIT_SECONDS, usage->cgroup_cpu_seconds, "its own control group");
-    if (!(usage->has & (USAGE_HAS_CPU | USAGE_HAS_CGROUP_CPU)))
+    if (!job_usage_cpu(usage, &seconds)) {
         strbuf_adds(out, "  not measured\n");
+        return;
+    }
+    add_label(out, "seconds");
+    strbuf_addf(out, "%s", unit_human(UNIT_SECONDS, seconds, text));
+    if (wall > 0)
+        strbuf_addf(out, ", %.2f cores on average", seconds / wall);
+    strbuf_addf(out, " (%s)\n", of_group ? "its own control group" : by_ledger);
+    if (of_group && usage->has & USAGE_HAS_CPU)
+        add_quantity(out, "seconds", UNIT_SECONDS, usage->cpu_seconds, by_ledger);
 }
 
 static void add_memory(struct strbuf *out, const struct job_usage *usage)
@@ -147,10 +150,11 @@ static void add_sheets(struct strbuf *out, const struct job_report *report)
     for (size_t i = 0; i < job->sheet_count; i++) {
         const struct job_sheet *sheet = &job->sheets[i];
         const struct job_usage *usage = &sheet->usage;
+        double seconds;
         strbuf_addf(out, "  %6lld  %-10s  %12s  %10s  %10s  %5u\n", (long long)sheet->number,
                     sheet_status_name(sheet->status),
                     unit_human(UNIT_SECONDS, wall_of(sheet->started, sheet->ended, report->now), wall),
-                    usage->has & USAGE_HAS_CPU ? unit_human(UNIT_SECONDS, usage->cpu_seconds, cpu) : "-",
+                    job_usage_cpu(usage, &seconds) ? unit_human(UNIT_SECONDS, seconds, cpu) : "-",
                     usage->has & USAGE_HAS_RSS ? unit_human(UNIT_BYTES, (double)usage->peak_rss_bytes, memory)
                                                : "-",
                     sheet->tries);

@@ -396,6 +396,10 @@ static void add_record(struct strbuf *out, const struct run_summary *summary)
         strbuf_adds(out, "removed, because the command failed so soon (--fail-time 0 keeps it)\n");
         return;
     }
+    if (!record) {
+        strbuf_adds(out, "none (--record-types none)\n");
+        return;
+    }
     text_printable(out, record, strlen(record));
     strbuf_adds(out, summary->prefix ? "*\n" : "\n");
 }

@@ -23,6 +23,8 @@ from support.daemon_client import Daemon, process_in
 from support.processes import wait_until
 from support.run import SANITIZED
 
+pytestmark = pytest.mark.threads
+
 KILLS = int(os.environ.get("METRON_KILLS", "100"))
 HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_clients.py"
 # Its names for the methods of the socket's own test, and what is most like them here.
@@ -188,6 +190,20 @@ def test_a_limit_on_the_size_of_files_is_as_a_full_disk(daemon):
     _, hard = resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (4096, hard))
     fails_then_recovers(daemon, lambda: resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard)))
+
+
+def test_a_word_that_may_not_be_written_does_not_end_it(daemon):
+    """Its own messages are in a file here: the kernel sends SIGXFSZ to the thread that writes one more."""
+    daemon.start(interval=0.1)
+    daemon.tops(2)
+    said = daemon.said()
+    _, hard = resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (0, hard))
+    goes_on_sampling(daemon, 15)
+    assert daemon.said() == said, "it could not say that nothing can be stored"
+    resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard))
+    wait_until(lambda: counted(daemon, "works again") >= 1, 20, "a word on the recovery: there was one before")
+    assert daemon.stop() == 0
 
 
 @pytest.mark.slow

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
 import time
 
 import pytest
 
 from support.daemon_client import Daemon, profile_value
+from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, own_leaf
 from support.processes import wait_until
 
 
@@ -85,7 +87,83 @@ def test_its_processes_are_the_jobs_while_it_runs(run_metron, daemon):
             return [each for each in told if each.get("job_id") == "night" and each.get("sheet_num") == 1]
         found = wait_until(lambda: len(of_job()) == 2 and of_job(), what="the shell and the sleeper")
         assert started.pid not in {each["pid"] for each in found}, "metron is no part of it"
-        assert {each["membership"] for each in found} <= {"events", "descent", "variable"}
+        assert {each["membership"] for each in found} <= {"events", "descent", "variable", "cgroup"}
     finally:
         os.kill(started.pid, signal.SIGTERM)
         started.finish()
+
+
+# ---- the leaf ----
+
+def members(daemon, job):
+    return [each for each in daemon.call("daemon.top")["processes"] if each.get("job_id") == job]
+
+
+def start_waiting(runner, daemon, args, script, *words):
+    """A run whose command says `ready`, and goes on when it is fed a line."""
+    started = runner.start(f"-q --socket {daemon.socket} --outputs all --capture-outputs none {args}",
+                           ["sh", "-c", f"{script}; echo ready; read line", *words], stdin=subprocess.PIPE)
+    assert started.process.stdout.readline() == b"ready\n"
+    wait_until(lambda: known(daemon), what="the job in the daemon")
+    return started
+
+
+def known(daemon):
+    """The pid that was announced with the job or its sheet, once the daemon has been told: the run does not wait."""
+    for job in daemon.call("job.list")["jobs"]:
+        if "pid" in job or job["sheets"]:
+            return job.get("pid") or job["sheets"][0].get("pid")
+    return None
+
+
+def test_the_cpu_of_the_job_is_the_kernels_count_of_its_leaf(run_metron, daemon):
+    burn = run_metron.workload("burn")
+    started = start_waiting(run_metron, daemon, "--job night", f"{burn} 0.3; ({burn} 0.2 &); {burn} 0.4")
+    leaf = own_leaf(known(daemon))
+    time.sleep(0.3)  # the one in the background
+    before = cpu_of_leaf(leaf)
+    run = started.finish(data=b"\n")
+    job = daemon.call("job.status", job_id="night")
+    assert job["own_cgroup"] is True
+    assert job["usage"]["cpu_source"] == "cgroup_cpu_seconds"
+    assert before <= job["usage"]["cpu_seconds"] < before + 0.02, "and what the shell needed to end"
+    assert job["usage"]["cpu_seconds"] == run.summary["cgroup_cpu_seconds"], "read when nobody was left in it"
+    assert not leaf.exists()
+
+
+def test_whoever_is_moved_into_the_leaf_is_a_member(run_metron, daemon):
+    started = start_waiting(run_metron, daemon, "--job night --sheet 4", "true")
+    leaf = own_leaf(known(daemon))
+    stranger = subprocess.Popen(["sleep", "30"])
+    try:
+        (leaf / "cgroup.procs").write_text(str(stranger.pid), encoding="utf-8")
+        [found] = wait_until(lambda: [each for each in members(daemon, "night") if each["pid"] == stranger.pid],
+                             what="the stranger in a snapshot")
+        assert (found["sheet_num"], found["membership"]) == (4, "cgroup")
+    finally:
+        stranger.kill()
+        stranger.wait()
+        started.finish(data=b"\n")
+
+
+def test_an_escapee_is_a_member_where_the_kernel_tells_nothing(run_metron, tmp_path):
+    folder = tmp_path / "daemon"
+    folder.mkdir(mode=0o700)
+    daemon = Daemon(run_metron, folder).start(interval=1.5, env={"METRON_EVENTS": "off"})
+    try:
+        started = start_waiting(run_metron, daemon, "--job night", f'{PYTHON} -S -c "$0" 32.25', ESCAPE)
+        own_leaf(known(daemon))
+        [escapee] = wait_until(lambda: [each for each in members(daemon, "night") if each["command"] == "sleep 32.25"],
+                               what="the escapee in a snapshot")
+        assert escapee["membership"] == "cgroup"
+        os.kill(escapee["pid"], signal.SIGKILL)
+        started.finish(data=b"\n")
+    finally:
+        daemon.end()
+
+
+def test_a_run_without_a_leaf_is_a_job_all_the_same(run_metron, daemon):
+    run_job(run_metron, daemon, "--cgroup off --job night", [run_metron.workload("burn"), "0.3"])
+    job = daemon.call("job.status", job_id="night")
+    assert "own_cgroup" not in job
+    assert job["usage"]["cpu_source"] == "proc_cpu_seconds" and "cgroup_cpu_seconds" not in job["usage"]

@@ -3,7 +3,7 @@
 #define METRON_TESTS_JOBS_FIXTURE_H
 
 #include "base/error.h"
-#include "daemon/jobs.h"
+#include "daemon/jobs/jobs.h"
 #include "machine_fixture.h"
 
 __attribute__((unused)) static const double look = 0.03;
@@ -74,7 +74,7 @@ static inline int start_job(const char *name, pid_t pid)
 static inline int sheet(const char *name, int64_t number, enum sheet_event event, pid_t pid)
 {
     why = (struct metron_error){0};
-    return jobs_sheet(jobs, name, number, event, pid, &why);
+    return jobs_sheet(jobs, name, number, event, pid, false, &why);
 }
 
 static inline int finish(const char *name)

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "daemon/call.h"
-#include "daemon/server.h"
+#include "daemon/socket/call.h"
+#include "daemon/socket/server.h"
 #include "publish/bus.h"
 
 #define RPC_TICK_MS 5

@@ -67,7 +67,8 @@ static size_t widest(void)
 /* ---- jobs ---- */
 
 #define USAGE(rest)                                                                                          \
-    "\"usage\":{\"cpu_seconds\":161.319,\"peak_rss_mb\":62.574,\"read_bytes\":0,\"write_bytes\":4096,"       \
+    "\"usage\":{\"cpu_seconds\":161.319,\"proc_cpu_seconds\":161.319,\"peak_rss_mb\":62.574,"                \
+    "\"read_bytes\":0,\"write_bytes\":4096,"                                                                 \
     "\"spawned\":42,\"exited\":40,\"unique_processes\":42,\"peak_processes\":2," rest "}"
 
 static const char jobs[] =
@@ -137,16 +138,23 @@ static void a_job_names_the_method_of_each_number(void **state)
         "{\"job_id\":\"night\",\"workspace\":\"/data/night\",\"config_hash\":\"77ab\",\"total_sheets\":3,"
         "\"status\":\"completed\",\"pid\":14772,\"started\":1794781341.645,\"ended\":1794781343.9," USAGE(
             "\"spawned_is_exact\":true,\"peak_pss_mb\":60.5,\"largest_hwm_mb\":61,\"peak_cgroup_mb\":88,"
-            "\"cgroup_cpu_seconds\":162") ",\"sheets\":["
-                                          "{\"sheet_num\":1,\"status\":\"completed\",\"pid\":14862,"
-                                          "\"started\":1794781341.85,"
-                                          "\"ended\":1794781343.5,\"tries\":1," USAGE(
-                                              "\"spawned_is_exact\":true") "},"
-                                                                           "{\"sheet_num\":2,\"status\":"
-                                                                           "\"retrying\",\"started\":"
-                                                                           "1794781341.9,\"tries\":0,"
-                                                                           "\"usage\":{\"spawned\":0,"
-                                                                           "\"spawned_is_exact\":false}}]}";
+            "\"cgroup_cpu_seconds\":162,\"oom_kills\":2") ",\"sheets\":["
+                                                          "{\"sheet_num\":1,\"status\":\"completed\",\"pid\":"
+                                                          "14862,"
+                                                          "\"started\":1794781341.85,"
+                                                          "\"ended\":1794781343.5,\"tries\":1," USAGE(
+                                                              "\"spawned_is_exact\":true") "},"
+                                                                                           "{\"sheet_num\":2,"
+                                                                                           "\"status\":"
+                                                                                           "\"retrying\","
+                                                                                           "\"started\":"
+                                                                                           "1794781341.9,"
+                                                                                           "\"tries\":0,"
+                                                                                           "\"usage\":{"
+                                                                                           "\"spawned\":0,"
+                                                                                           "\"spawned_is_"
+                                                                                           "exact\":false}}]"
+                                                                                           "}";
 
     (void)state;
     job_page_write(&text, job, sizeof(job) - 1, NOW, 80);

@@ -193,6 +193,53 @@ static void snapshot_comes_back_as_it_was(void **state)
     snapshot_release(snapshot);
 }
 
+static void put_gpus(unsigned tick, struct snapshot_gpu *gpus, size_t count)
+{
+    struct snapshot *snapshot = make(1, tick);
+
+    snapshot->gpus = gpus;
+    snapshot->gpu_count = count;
+    put(snapshot);
+}
+
+static void gpus_are_arrays_by_device_and_no_device_is_not_the_same_as_not_looked_at(void **state)
+{
+    struct snapshot_gpu gpus[] = {
+        {0, true, true, true, 0.25, 3221225472, 85899345920, 40},
+        {.index = 1, .has_memory = true, .memory_used_bytes = 1 << 30, .memory_total_bytes = 1 << 30},
+    };
+
+    (void)state;
+    put_gpus(0, NULL, 0);
+    put_gpus(12, gpus, 0); /* a minute later */
+    put_gpus(24, gpus, 2);
+    gpus[0].utilization = 0.75;
+    gpus[0].temperature_celsius = 44;
+    put_gpus(25, gpus, 2);
+    put_gpus(48, NULL, 0);
+    assert_int_equal(ask("SELECT count(*) FROM snapshots WHERE id IN (1, 5) AND gpu_count IS NULL"), 2);
+    assert_int_equal(ask("SELECT gpu_count = 0 AND gpu_utilization_pct IS NULL FROM snapshots WHERE id = 2"),
+                     1);
+    assert_int_equal(ask("SELECT gpu_count = 2 AND gpu_utilization_pct = '[25,null]' AND gpu_memory_used_mb ="
+                         " '[3072,1024]' AND gpu_temperature = '[40,null]' FROM snapshots WHERE id = 3"),
+                     1);
+    struct kept kept = read_back(0, 10);
+    assert_null(kept.snapshots[0]->gpus);
+    assert_non_null(kept.snapshots[1]->gpus);
+    assert_int_equal(kept.snapshots[1]->gpu_count, 0);
+    assert_int_equal(kept.snapshots[2]->gpu_count, 2);
+    let_go(&kept);
+    while (history_maintain(history, wall_base + 1000, 1, NULL) == 1)
+        continue;
+    assert_int_equal(ask("SELECT count(*) FROM snapshots_1m WHERE gpu_count = 0"), 1);
+    /* (25 * 60 s + 75 * 5 s) / 65 s */
+    assert_int_equal(
+        ask("SELECT count(*) FROM snapshots_1m WHERE gpu_count = 2"
+            " AND gpu_utilization_pct = '[28.846,null]' AND gpu_utilization_pct_max = '[75,null]'"
+            " AND gpu_temperature_max = '[44,null]'"),
+        1);
+}
+
 static void newest_snapshots_come_last_and_no_more_than_asked_for(void **state)
 {
     (void)state;
@@ -615,6 +662,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(snapshot_comes_back_as_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            gpus_are_arrays_by_device_and_no_device_is_not_the_same_as_not_looked_at, setup, teardown),
         cmocka_unit_test_setup_teardown(newest_snapshots_come_last_and_no_more_than_asked_for, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(idle_process_gets_no_second_row, setup, teardown),

@@ -95,6 +95,7 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
         {.number = 1,
          .status = SHEET_COMPLETED,
          .pid = 42,
+         .own_cgroup = OWN_CGROUP_HELD,
          .started = {100, 0},
          .ended = {101, 500000000},
          .tries = 2},
@@ -108,6 +109,7 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
         .total_sheets = 9,
         .status = JOB_FAILED,
         .pid = 7,
+        .own_cgroup = OWN_CGROUP_REFUSED,
         .started = {1763192573, 123456789},
         .ended = {1763192574, 0},
         .usage = {.has = ~0U,
@@ -117,6 +119,7 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
                   .peak_pss_bytes = 1 << 20,
                   .largest_hwm_bytes = 2 << 20,
                   .peak_cgroup_bytes = UINT64_C(1) << 42,
+                  .oom_kills = 1,
                   .read_bytes = 4096,
                   .write_bytes = UINT64_C(1) << 52,
                   .spawned = 11,
@@ -131,14 +134,17 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
     assert_string_equal(
         json_of(&job),
         "{\"job_id\":\"night\\n\",\"workspace\":\"/work\",\"config_hash\":\"c0ffee\",\"total_sheets\":9,"
-        "\"status\":\"failed\",\"pid\":7,\"started\":1763192573.123457,\"ended\":1763192574,"
-        "\"usage\":{\"cpu_seconds\":1.234568,\"cgroup_cpu_seconds\":1.25,\"peak_rss_mb\":1.5,\"peak_pss_mb\":"
+        "\"status\":\"failed\",\"pid\":7,\"own_cgroup\":false,\"started\":1763192573.123457,\"ended\":"
+        "1763192574,"
+        "\"usage\":{\"cpu_seconds\":1.25,\"cpu_source\":\"cgroup_cpu_seconds\",\"proc_cpu_seconds\":1.234568,"
+        "\"cgroup_cpu_seconds\":1.25,\"peak_rss_mb\":1.5,\"peak_pss_mb\":"
         "1,"
-        "\"largest_hwm_mb\":2,\"peak_cgroup_mb\":4194304,\"read_bytes\":4096,\"write_bytes\":"
+        "\"largest_hwm_mb\":2,\"peak_cgroup_mb\":4194304,\"oom_kills\":1,\"read_bytes\":4096,\"write_bytes\":"
         "4503599627370496,"
         "\"spawned\":11,\"exited\":10,\"spawned_is_exact\":true,\"unique_processes\":12,\"peak_processes\":3}"
         ","
-        "\"sheets\":[{\"sheet_num\":1,\"status\":\"completed\",\"pid\":42,\"started\":100,\"ended\":101.5,"
+        "\"sheets\":[{\"sheet_num\":1,\"status\":\"completed\",\"pid\":42,\"own_cgroup\":true,\"started\":"
+        "100,\"ended\":101.5,"
         "\"tries\":2,\"usage\":{" NOTHING "},{\"sheet_num\":2,\"status\":\"retrying\",\"started\":102.000001,"
         "\"tries\":1,\"usage\":{" NOTHING "}]}");
 }

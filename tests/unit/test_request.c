@@ -1,6 +1,6 @@
 /* Lines of the socket: what is JSON and what is not, what is a request, and what is said of one that is not.
  */
-#include "daemon/request.h"
+#include "daemon/socket/request.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/protocol.h"
+#include "daemon/socket/protocol.h"
 
 static struct request request;
 static char *heap; /* without a NUL, in a block of its size: a sanitiser sees every step past it */

@@ -2,7 +2,7 @@
  * The socket's client against a server in a thread of its own, and against impostors: what it gets, how long
  * it waits, whom it does not trust. The server against bad clients is in tests/e2e/test_socket.py.
  */
-#include "daemon/client.h"
+#include "daemon/socket/client.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "daemon/listener.h"
+#include "daemon/socket/listener.h"
 #include "rpc_fixture.h"
 
 static char folder[64], path[96];

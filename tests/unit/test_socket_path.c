@@ -1,5 +1,5 @@
 /* Where the socket is: root's, the user's, the one under /tmp, and whom not to trust there. */
-#include "daemon/socket_path.h"
+#include "daemon/socket/socket_path.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -172,14 +172,15 @@ static long seed_call(struct bpf_programs *programs, enum bpf_cmd what, pid_t pi
     return bpf_call(what, &attributes);
 }
 
-int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count, uint64_t *ids)
+/* `wish`: enum wire_wish, or 0. */
+static int seed(struct bpf_programs *programs, const pid_t *pids, size_t count, uint64_t wish, uint64_t *ids)
 {
     char nothing[1];
     ssize_t length;
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t none = 0;
-        long code = seed_call(programs, BPF_MAP_UPDATE_ELEM, pids[i], &none);
+        uint64_t wished = wish;
+        long code = seed_call(programs, BPF_MAP_UPDATE_ELEM, pids[i], &wished);
         if (code < 0)
             return (int)code;
     }
@@ -198,6 +199,16 @@ int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t
         (void)seed_call(programs, BPF_MAP_DELETE_ELEM, pids[i], NULL);
     }
     return code;
+}
+
+int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count, uint64_t *ids)
+{
+    return seed(programs, pids, count, 0, ids);
+}
+
+int bpf_programs_mark(struct bpf_programs *programs, const pid_t *pids, size_t count, bool marked)
+{
+    return seed(programs, pids, count, marked ? WIRE_MARK : WIRE_UNMARK, NULL);
 }
 
 static int grow_tasks(struct bpf_programs *programs)

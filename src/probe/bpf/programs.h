@@ -28,9 +28,10 @@ struct bpf_programs;
 const char *bpf_programs_why_not(void);
 
 struct bpf_start_options {
-    pid_t spawner; /* its children and all their descendants are followed; 0: nobody, until bpf_follow */
-    bool calls;    /* count system calls as well */
-    bool gently;   /* others need the CPU more: nobody waits */
+    pid_t spawner;     /* its children and all their descendants are followed; 0: nobody, until bpf_follow */
+    bool calls;        /* count system calls as well, */
+    bool marked_calls; /* or only those of processes that are marked (bpf_programs_mark) */
+    bool gently;       /* others need the CPU more: nobody waits */
     const char *loader_path; /* of metron-bpf; NULL: beside this program, else where it was installed */
 };
 
@@ -63,6 +64,9 @@ double bpf_programs_cpu_seconds(const struct bpf_programs *programs);
 /* Follows processes that live already, and whatever they start; their ids come back, 0 where there is none
  * (`ids` may be NULL). 0 or a negative errno. */
 int bpf_programs_follow(struct bpf_programs *programs, const pid_t *pids, size_t count, uint64_t *ids);
+/* With marked_calls: counts the system calls of these, and of whatever they start, from now on; or no more.
+ * Those that are gone are passed over. 0 or a negative errno. */
+int bpf_programs_mark(struct bpf_programs *programs, const pid_t *pids, size_t count, bool marked);
 
 /* Reads all followed processes (or all of the machine's) in one go; the tasks, borrowed until the next call:
  * a first thread and the other threads of its process in any order. Returns how many, or a negative errno. */

@@ -86,7 +86,8 @@ static void exec_loader(const char *path, int socket_fd, const struct bpf_start_
     (void)fcntl(socket_fd, F_SETFD, 0);
     (void)snprintf(socket_text, sizeof(socket_text), "%d", socket_fd);
     (void)snprintf(spawner_text, sizeof(spawner_text), "%d", (int)options->spawner);
-    char *const arguments[] = {LOADER_NAME, socket_text, spawner_text, options->calls ? "calls" : NULL, NULL};
+    char *calls = options->marked_calls ? "marked-calls" : options->calls ? "calls" : NULL;
+    char *const arguments[] = {LOADER_NAME, socket_text, spawner_text, calls, NULL};
     (void)execve(path, arguments, environment);
     _exit(127);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "probe/breakage.h"
+#include "probe/privilege.h"
 
 #define OUTPUT_FD   3
 #define OUTPUT_NAME "/proc/self/fd/3"
@@ -96,6 +97,7 @@ void strace_child_main(const struct strace_child *child)
     /* SIGTERM makes strace detach. A parent that is gone by now will not send it any more. */
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != child->parent)
         _exit(127);
+    privilege_keep_dropped();
     signals_reset();
     (void)close(child->gate_write);
     if (!list_await(child->gate_read, child->list))

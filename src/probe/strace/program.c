@@ -326,6 +326,11 @@ static bool ends_within(struct strace_run *run, uint64_t limit_ns)
     return run->ended;
 }
 
+bool strace_has_ended(struct strace_run *run)
+{
+    return ends_within(run, 0);
+}
+
 static bool targets_are_gone(const struct strace_run *run)
 {
     for (size_t i = 0; i < run->messages.count; i++)

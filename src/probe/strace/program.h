@@ -61,6 +61,8 @@ bool strace_reaped(struct strace_run *run, pid_t pid, int wait_status, const str
 /* What strace itself used; NULL until it was waited for, or if somebody else did. */
 const struct rusage *strace_usage(const struct strace_run *run);
 
+/* Whether it has ended by itself, with the last of its targets; returns at once. */
+bool strace_has_ended(struct strace_run *run);
 /* Tells strace to detach and end, and returns at once. */
 void strace_interrupt(struct strace_run *run);
 /* Ends strace (it may have ended by itself, with the last of its targets) and waits for it, some seconds at

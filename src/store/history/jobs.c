@@ -192,13 +192,17 @@ int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot
         const struct job *job = &snapshot->changed_jobs[i];
         int64_t row = 0;
 
-        if (job->status == JOB_RUNNING)
+        if (job->status == JOB_RUNNING && !job->calls)
             continue;
         code = job_row(history, job->id, &row);
+        if (code == 0 && job->calls)
+            code = calls_text(history, job->calls, job->call_count);
         if (code < 0)
             return code;
-        sqlite3_stmt *set = history_statement(history, SQL_JOB_HOTSPOTS);
+        sqlite3_stmt *set = history_statement(history, job->calls ? SQL_JOB_CALLS : SQL_JOB_HOTSPOTS);
         bind_integer(set, 1, true, row);
+        if (job->calls)
+            bind_text(set, 2, strbuf_text(&history->text));
         code = history_run(history, set);
     }
     return code;

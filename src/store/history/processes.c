@@ -116,30 +116,37 @@ static bool values_equal(const struct sample_values *a, const struct sample_valu
            a->read_bytes == b->read_bytes && a->write_bytes == b->write_bytes && a->calls == b->calls;
 }
 
-static int calls_write(struct history *history, const struct snapshot_process *process,
-                       const struct known_process *entry)
+int calls_text(struct history *history, const struct snapshot_call *calls, size_t count)
 {
     struct json json;
 
     strbuf_reset(&history->text);
     json_init(&json, &history->text, 0);
     json_object_begin(&json);
-    for (size_t i = 0; i < process->call_count; i++) {
-        double seconds = process->calls[i].seconds;
+    for (size_t i = 0; i < count; i++) {
+        double seconds = calls[i].seconds;
 
-        json_key(&json, process->calls[i].name);
+        json_key(&json, calls[i].name);
         json_array_begin(&json);
-        json_integer(&json, (int64_t)process->calls[i].count);
+        json_integer(&json, (int64_t)calls[i].count);
         json_number(&json, isfinite(seconds) ? seconds : 0);
         json_array_end(&json);
     }
     json_object_end(&json);
-    if (history->text.failed)
-        return -ENOMEM;
+    return history->text.failed ? -ENOMEM : 0;
+}
+
+static int calls_write(struct history *history, const struct snapshot_process *process,
+                       const struct known_process *entry)
+{
+    int code = calls_text(history, process->calls, process->call_count);
+
+    if (code < 0)
+        return code;
     sqlite3_stmt *add = history_statement(history, SQL_CALLS_ADD);
     bind_integer(add, 1, true, entry->sample);
     bind_text(add, 2, strbuf_text(&history->text));
-    int code = history_run(history, add);
+    code = history_run(history, add);
     sqlite3_stmt *latest = history_statement(history, SQL_CALLS_LATEST);
     bind_integer(latest, 1, true, entry->row);
     bind_text(latest, 2, strbuf_text(&history->text));

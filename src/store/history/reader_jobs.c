@@ -125,6 +125,9 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
     out->status = job_status_of((const char *)sqlite3_column_text(row, 18));
     out->started = column_time(row, 20);
     out->ended = column_time(row, 21);
+    const char *calls = (const char *)sqlite3_column_text(row, 22);
+    if (code == 0 && calls)
+        code = calls_read(calls, (size_t)sqlite3_column_bytes(row, 22), arena, &out->calls, &out->call_count);
     return code < 0 ? code : sheets_read(reader, sqlite3_column_int64(row, 13), arena, out);
 }
 
@@ -214,13 +217,10 @@ int history_read_profile(struct history_reader *reader, const char *job_id, stru
         code = error_set(error, -ENOENT, "history '%s' has no job '%s'", reader->path, job_id);
     else if (code == 1)
         code = job_read(reader, row, arena, &out->job);
-    if (code == 0) {
-        const char *text = (const char *)sqlite3_column_text(row, 22);
-
-        code = text ? calls_read(text, (size_t)sqlite3_column_bytes(row, 22), arena, &out->calls,
-                                 &out->call_count)
-                    : calls_so_far(reader, sqlite3_column_int64(row, 13), arena, out);
-    }
+    out->calls = out->job.calls;
+    out->call_count = out->job.call_count;
+    if (code == 0 && !out->calls)
+        code = calls_so_far(reader, sqlite3_column_int64(row, 13), arena, out);
     (void)sqlite3_finalize(row);
     return reader_end(reader, code, false, error);
 }

@@ -142,9 +142,7 @@ static int gpus_read(struct snapshot *snapshot, const char *text, size_t length)
     size_t most = count_objects(text, length);
     struct json_reader reader;
 
-    if (most == 0)
-        return 0;
-    snapshot->gpus = arena_alloc(&snapshot->arena, most * sizeof(*snapshot->gpus));
+    snapshot->gpus = arena_alloc(&snapshot->arena, (most + 1) * sizeof(*snapshot->gpus));
     if (!snapshot->gpus)
         return -ENOMEM;
     json_reader_init(&reader, text, length);
@@ -278,4 +276,24 @@ int history_read_snapshots(struct history_reader *reader, double since, size_t l
     (void)sqlite3_finalize(ticks);
     (void)sqlite3_finalize(rows);
     return reader_end(reader, code, visited, error);
+}
+
+int history_read_last_time(struct history_reader *reader, struct timespec *out, struct metron_error *error)
+{
+    int code = reader_begin(reader, error);
+
+    if (code < 0)
+        return code;
+    sqlite3_stmt *row = reader_prepare(reader, "SELECT timestamp FROM ticks ORDER BY id DESC LIMIT 1", &code);
+    if (code == 0)
+        code = reader_step(reader, row);
+    if (code == 0)
+        code = error_set(error, -ENOENT, "history '%s' has no snapshot", reader->path);
+    else if (code == 1) {
+        double time = sqlite3_column_double(row, 0);
+        *out = (struct timespec){.tv_sec = (time_t)time, .tv_nsec = (long)((time - floor(time)) * 1e9)};
+        code = 0;
+    }
+    (void)sqlite3_finalize(row);
+    return reader_end(reader, code, false, error);
 }

@@ -77,6 +77,7 @@ enum history_statement {
     SQL_JOB_ADD,
     SQL_JOB_SET,
     SQL_JOB_HOTSPOTS,
+    SQL_JOB_CALLS,
     SQL_SHEET_SET,
     SQL_MINUTE_NEXT,
     SQL_MINUTE_TICKS,
@@ -139,7 +140,10 @@ int command_row(struct history *history, const char *text, int64_t hour, int64_t
 
 /* jobs.c */
 int jobs_write(struct history *history, const struct snapshot *snapshot);
-/* For those that ended: what their processes called most. After processes_write. */
+/* {"read": [count, seconds], …} into history->text. 0 or -ENOMEM. */
+int calls_text(struct history *history, const struct snapshot_call *calls, size_t count);
+/* What their processes called most: as it was counted for the whole job; else, of those that ended, the sum.
+ * After processes_write. */
 int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot);
 int job_row(struct history *history, const char *name, int64_t *out); /* made if there is none */
 void jobs_forget(struct history *history);

@@ -59,6 +59,7 @@ const char *const history_sql[SQL_COUNT] = {
         "  FROM processes AS p JOIN process_calls AS l ON l.process = p.id WHERE p.job = ?1"
         "  GROUP BY p.origin, p.sheet)"
         " GROUP BY k.key ORDER BY seconds DESC, number DESC LIMIT 64)) WHERE id = ?1",
+    [SQL_JOB_CALLS] = "UPDATE jobs SET hotspots = ?2 WHERE id = ?1",
     [SQL_SHEET_SET] =
         "INSERT OR REPLACE INTO sheets(" USAGE_SET ", job, number, status, pid, started_ns, ended_ns,"
         " tries, pid_start) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -78,7 +79,7 @@ const char *const history_sql[SQL_COUNT] = {
                               "load_1") ","
                                         " " MEAN_MAX("load_5") ", " MEAN_MAX(
                                             "load_15") ","
-                                                       " (SELECT CASE WHEN count(*) > 0 THEN "
+                                                       " coalesce((SELECT CASE WHEN count(*) > 0 THEN "
                                                        "json_group_array(json(gpu)) END FROM (SELECT "
                                                        "json_object("
                                                        "  'index', json_extract(g.value, "
@@ -100,6 +101,13 @@ const char *const history_sql[SQL_COUNT] = {
                                                                                                    "BY g.key "
                                                                                                    "ORDER BY "
                                                                                                    "g.key)),"
+                                                                                                   " CASE "
+                                                                                                   "WHEN "
+                                                                                                   "count("
+                                                                                                   "gpus) > "
+                                                                                                   "0 THEN "
+                                                                                                   "'[]' "
+                                                                                                   "END),"
                                                                                                    " " MEAN_MAX("running_jobs") ", " MEAN_MAX(
                                                                                                        "activ"
                                                                                                        "e_"

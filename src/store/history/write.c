@@ -217,7 +217,7 @@ static int tick_write(struct history *history, const struct snapshot *snapshot, 
     bind_integer(add, 11, true, (int64_t)snapshot->zombie_count);
     for (int i = 0; i < 3; i++)
         bind_real(add, 12 + i, load && isfinite(snapshot->load[i]), snapshot->load[i]);
-    bind_text(add, 15, snapshot->gpu_count ? strbuf_text(&history->text) : NULL);
+    bind_text(add, 15, snapshot->gpus ? strbuf_text(&history->text) : NULL);
     bind_text(add, 16, snapshot->pressure_level);
     bind_integer(add, 17, true, snapshot->running_jobs);
     bind_integer(add, 18, true, snapshot->active_sheets);

@@ -1,0 +1,203 @@
+#include "cmd/job_exec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/json.h"
+#include "base/json_reader.h"
+#include "base/log.h"
+#include "cmd/commands.h"
+#include "daemon/socket/client.h"
+#include "daemon/socket/protocol.h"
+#include "launch/foreground.h"
+#include "probe/cgroup/target.h"
+
+struct sheet_run {
+    const struct settings *settings;
+    const char *job;
+    long long sheet;
+    struct client *client; /* NULL: there is no daemon, or it is not told */
+    bool own_cgroup;
+    bool told; /* that it has begun */
+};
+
+static void warn(const struct metron_error *error)
+{
+    log_warning("the daemon is not told of this sheet: %s", error->message);
+}
+
+/* A new connection for the end: the command may take days, and the daemon may have been started anew. */
+static bool connect_daemon(struct sheet_run *run)
+{
+    struct metron_error error;
+
+    if (client_connect(settings_text(run->settings, SETTING_SOCKET), 0, &run->client, &error) == 0)
+        return true;
+    run->client = NULL;
+    warn(&error);
+    return false;
+}
+
+static void disconnect(struct sheet_run *run)
+{
+    client_free(run->client);
+    run->client = NULL;
+}
+
+/* ---- before anything runs ---- */
+
+static bool is_running(const struct strbuf *status)
+{
+    struct json_reader reader;
+    struct json_text key, value;
+    bool running = false;
+
+    json_reader_init(&reader, status->data, status->length);
+    if (json_enter_object(&reader))
+        while (json_next_key(&reader, &key)) {
+            if (json_text_is(&key, "status") && json_read_text(&reader, &value))
+                running = json_text_is(&value, "running");
+            else
+                (void)json_skip(&reader);
+        }
+    json_reader_fini(&reader);
+    return running;
+}
+
+/* EXIT_OK also where the daemon cannot tell: the command matters more. */
+static int check_job(struct sheet_run *run)
+{
+    struct strbuf params = STRBUF_INIT, status = STRBUF_INIT;
+    struct metron_error error;
+    struct json json;
+    int exit_code = EXIT_OK;
+
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", run->job);
+    json_object_end(&json);
+    int code = client_call(run->client, "job.status", strbuf_text(&params), &status, &error);
+    if (client_rpc_code(run->client) == RPC_NO_SUCH_JOB) {
+        log_error("there is no job '%s'; metron job start %s begins one", run->job, run->job);
+        exit_code = EXIT_TROUBLE;
+    } else if (code < 0) {
+        warn(&error);
+        disconnect(run);
+    } else if (!is_running(&status)) {
+        log_error("job '%s' has ended; metron job start %s begins it anew", run->job, run->job);
+        exit_code = EXIT_TROUBLE;
+    }
+    strbuf_fini(&params);
+    strbuf_fini(&status);
+    return exit_code;
+}
+
+/* ---- what is told of the sheet ---- */
+
+/* `name` and `number`: what is told with it. */
+static bool tell(struct sheet_run *run, const char *event, const char *name, long long number)
+{
+    struct strbuf params = STRBUF_INIT;
+    struct metron_error error;
+    struct json json;
+
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "event", event);
+    json_key_string(&json, "job_id", run->job);
+    json_key_integer(&json, "sheet_num", run->sheet);
+    json_key(&json, "data");
+    json_object_begin(&json);
+    json_key_integer(&json, name, number);
+    if (run->own_cgroup && strcmp(name, "pid") == 0)
+        json_key_boolean(&json, "own_cgroup", true);
+    json_object_end(&json);
+    json_object_end(&json);
+    int code = client_call(run->client, "event.publish", strbuf_text(&params), NULL, &error);
+    if (code < 0)
+        warn(&error);
+    strbuf_fini(&params);
+    return code == 0;
+}
+
+/* The command's process is there, and executes nothing before this has returned. */
+static void on_held(void *context, pid_t pid)
+{
+    struct sheet_run *run = context;
+
+    run->told = run->client && tell(run, "sheet.started", "pid", pid);
+    disconnect(run);
+}
+
+static void tell_end(struct sheet_run *run, int wait_status, int exit_code)
+{
+    const char *event = exit_code == 0 ? "sheet.completed" : "sheet.failed";
+
+    if (!run->told || !connect_daemon(run))
+        return;
+    if (WIFSIGNALED(wait_status))
+        (void)tell(run, event, "signal_num", WTERMSIG(wait_status));
+    else
+        (void)tell(run, event, "exit_code", exit_code);
+    disconnect(run);
+}
+
+/* ---- the command ---- */
+
+static int run_command(struct sheet_run *run, const struct cgroup_target *target, char **command)
+{
+    int join_fds[CGROUP_CONTROLLER_COUNT], status = 0;
+    struct metron_error error;
+    const struct launch_cgroup cgroup = {
+        .folder_fd = target->leaves[CGROUP_UNIFIED].lock_fd,
+        .procs_fd = target->leaves[CGROUP_UNIFIED].join_fd,
+        .join_fds = join_fds,
+        .join_count = cgroup_target_entrances(target, join_fds),
+    };
+    const struct launch_options options = {
+        .argv = command, .cgroup = &cgroup, .hold = on_held, .hold_context = run};
+
+    int code = foreground_run(&options, &status, &error);
+    if (code < 0)
+        log_error("%s", error.message);
+    int exit_code = code < 0 ? launch_failure_exit_code(code) : foreground_exit_code(status);
+    tell_end(run, status, exit_code);
+    return exit_code;
+}
+
+static int export_names(const struct sheet_run *run)
+{
+    struct strbuf number = STRBUF_INIT;
+
+    strbuf_addf(&number, "%lld", run->sheet);
+    int code = number.failed || setenv("METRON_JOB", run->job, 1) != 0 ||
+               setenv("METRON_SHEET", strbuf_text(&number), 1) != 0;
+    strbuf_fini(&number);
+    return code ? -ENOMEM : 0;
+}
+
+int job_exec(const struct settings *settings, const char *job, long long sheet, char **command)
+{
+    struct sheet_run run = {.settings = settings, .job = job, .sheet = sheet};
+    struct cgroup_place place = {0};
+    struct cgroup_target target;
+
+    if (connect_daemon(&run) && check_job(&run) != EXIT_OK) {
+        disconnect(&run);
+        return EXIT_TROUBLE;
+    }
+    if (export_names(&run) < 0 || cgroup_place_find("/proc", "", 0, &place) < 0) {
+        disconnect(&run);
+        log_error("no memory for a sheet");
+        return EXIT_TROUBLE;
+    }
+    (void)cgroup_target_open(&target, &place, CGROUP_MODE_AUTO, false, NULL); /* never fails */
+    run.own_cgroup = target.scope == CGROUP_SCOPE_OWN;
+    if (!run.own_cgroup)
+        log_debug("no control group of its own: %s", target.why_not_own);
+    int exit_code = run_command(&run, &target, command);
+    cgroup_target_close(&target); /* the daemon has read it for the last time */
+    return exit_code;
+}

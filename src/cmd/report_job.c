@@ -1,0 +1,53 @@
+#include "cmd/report_job.h"
+
+#include <errno.h>
+
+#include "base/json.h"
+#include "base/json_reader.h"
+#include "daemon/socket/client.h"
+
+/* {"report": "…"}: the text for people. */
+static int read_report(const struct strbuf *answer, struct strbuf *out)
+{
+    struct json_reader reader;
+    struct json_text key, text;
+    int code = -EPROTO;
+
+    json_reader_init(&reader, strbuf_text(answer), answer->length);
+    if (json_enter_object(&reader))
+        while (json_next_key(&reader, &key)) {
+            if (json_text_is(&key, "report") && json_read_text(&reader, &text)) {
+                strbuf_add(out, text.bytes, text.length);
+                code = 0;
+            } else
+                (void)json_skip(&reader);
+        }
+    json_reader_fini(&reader);
+    return code;
+}
+
+int report_job(const struct settings *settings, const char *name, struct strbuf *out,
+               struct metron_error *error)
+{
+    const bool as_json = settings_flag(settings, SETTING_JSON);
+    struct strbuf params = STRBUF_INIT, answer = STRBUF_INIT;
+    struct client *client = NULL;
+    struct json json;
+
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", name);
+    json_object_end(&json);
+    int code = client_connect(settings_text(settings, SETTING_SOCKET), 0, &client, error);
+    if (code == 0)
+        code =
+            client_call(client, as_json ? "job.profile" : "job.report", strbuf_text(&params), &answer, error);
+    if (code == 0 && as_json)
+        strbuf_addf(out, "%s\n", strbuf_text(&answer));
+    else if (code == 0 && (code = read_report(&answer, out)) < 0)
+        (void)error_set(error, code, "the daemon's answer has no report");
+    client_free(client);
+    strbuf_fini(&params);
+    strbuf_fini(&answer);
+    return code;
+}

@@ -1,0 +1,315 @@
+/*
+ * Control groups of jobs. A process is in one group of each hierarchy; which of these were made for the job,
+ * nobody tells. The deepest one is taken for the job's, and with it those of the same name in the other
+ * hierarchies: `metron run` in a step of a batch system has a leaf of its own for memory, while its CPU is
+ * counted in the step's group, where others are.
+ */
+#include "daemon/jobs/cgroup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/jobs/inner.h"
+#include "tree/tree.h"
+
+/* Each costs up to four descriptors. */
+#define GROUPS_MAX 1024
+
+#define WANTED                                                                                               \
+    (CGROUP_FACT(CGROUP_CPU_SECONDS) | CGROUP_FACT(CGROUP_MEM_PEAK) | CGROUP_FACT(CGROUP_OOM_KILLS))
+#define USAGE_OF_CGROUP (USAGE_HAS_CGROUP_CPU | USAGE_HAS_CGROUP_MEMORY | USAGE_HAS_OOM_KILLS)
+
+/* The hierarchies that count or list something; of groups equally deep the first is taken. */
+static const enum cgroup_controller looked_at[] = {CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT,
+                                                   CGROUP_PIDS};
+#define LOOKED_AT (sizeof(looked_at) / sizeof(looked_at[0]))
+
+/* ---- which group it is ---- */
+
+/* Whether the group at `inner` is the one at `outer` or below it, both as /proc has them. */
+static bool is_path_within(const char *inner, const char *outer)
+{
+    size_t length = strcmp(outer, "/") == 0 ? 0 : strlen(outer);
+
+    return strncmp(inner, outer, length) == 0 && (inner[length] == '\0' || inner[length] == '/');
+}
+
+/* Why a group cannot be a job's alone; NULL: it may be. */
+static const char *why_shared(const struct cgroup_spot *spot, const struct cgroup_spot *daemon)
+{
+    if (!spot->version)
+        return spot->reason;
+    if (spot->is_root)
+        return "it is in the root group, which holds the whole machine";
+    if (daemon->version && is_path_within(daemon->path, spot->path))
+        return "the daemon is in its group, or below it";
+    return NULL;
+}
+
+static unsigned depth(const char *path)
+{
+    unsigned count = 0;
+
+    for (; *path; path++)
+        count += path[0] == '/' && path[1] != '\0';
+    return count;
+}
+
+static const char *last_name(const char *path)
+{
+    return strrchr(path, '/') + 1; /* every path begins with a slash */
+}
+
+/* Whether the group in this hierarchy is the same as the one that was found to be its own. */
+static bool is_own(const struct cgroup_place *place, const struct cgroup_place *daemon, int controller,
+                   const struct cgroup_spot *own)
+{
+    const struct cgroup_spot *spot = &place->spots[controller];
+
+    return !why_shared(spot, &daemon->spots[controller]) &&
+           strcmp(last_name(spot->path), last_name(own->path)) == 0;
+}
+
+/* The deepest group that may be its alone, v2's if it has one of that name, which is cheaper to read; NULL,
+ * and why not. */
+static const struct cgroup_spot *find_own(const struct cgroup_place *place, const struct cgroup_place *daemon,
+                                          const char **why)
+{
+    const struct cgroup_spot *deepest = NULL, *refused = NULL;
+
+    *why = place->spots[CGROUP_UNIFIED].reason;
+    for (size_t i = 0; i < LOOKED_AT; i++) {
+        const struct cgroup_spot *spot = &place->spots[looked_at[i]];
+        const char *shared = why_shared(spot, &daemon->spots[looked_at[i]]);
+        const struct cgroup_spot **best = shared ? &refused : &deepest;
+        if (!spot->version || (*best && depth(spot->path) <= depth((*best)->path)))
+            continue;
+        *best = spot;
+        if (shared)
+            *why = shared;
+    }
+    return deepest && is_own(place, daemon, CGROUP_UNIFIED, deepest) ? &place->spots[CGROUP_UNIFIED]
+                                                                     : deepest;
+}
+
+/* As probe/cgroup/reader.h wants it: an own leaf in every hierarchy where the group is the job's. */
+static struct cgroup_reader *open_reader(const struct cgroup_place *place, const struct cgroup_place *daemon,
+                                         const struct cgroup_spot *own)
+{
+    struct cgroup_target target = {.scope = CGROUP_SCOPE_OWN, .place = *place};
+
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+        if (is_own(place, daemon, i, own))
+            target.leaves[i].folder = place->spots[i].folder; /* borrowed: this target is never closed */
+        else
+            target.reasons[i] = "the group is not the job's alone";
+    }
+    return cgroup_reader_new(&target, WANTED);
+}
+
+static struct job_cgroup *open_group(const struct cgroup_place *place, const struct cgroup_place *daemon,
+                                     struct metron_error *error)
+{
+    const char *why;
+    const struct cgroup_spot *own = find_own(place, daemon, &why);
+    struct job_cgroup *cgroup = own ? calloc(1, sizeof(*cgroup)) : NULL;
+
+    if (!cgroup) {
+        (void)error_set(error, own ? -ENOMEM : -EBUSY, "%s", own ? "no memory" : why);
+        return NULL;
+    }
+    int code = cgroup_members_open(&cgroup->members, own->folder, own->version);
+    cgroup->counts_all = true;
+    cgroup->folder = strdup(own->folder);
+    cgroup->reader = open_reader(place, daemon, own);
+    if (code == 0 && cgroup->folder && cgroup->reader)
+        return cgroup;
+    (void)error_set(error, code ? code : -ENOMEM, "its group cannot be read: %s",
+                    strerror(code ? -code : ENOMEM));
+    job_cgroup_close(cgroup);
+    return NULL;
+}
+
+struct job_cgroup *job_cgroup_open(const char *proc_root, const char *root_prefix, pid_t pid,
+                                   struct metron_error *error)
+{
+    struct cgroup_place place = {0}, daemon = {0};
+    struct job_cgroup *cgroup = NULL;
+
+    if (cgroup_place_find(proc_root, root_prefix, pid, &place) < 0 ||
+        cgroup_place_find(proc_root, root_prefix, 0, &daemon) < 0)
+        (void)error_set(error, -ENOMEM, "no memory");
+    else
+        cgroup = open_group(&place, &daemon, error);
+    cgroup_place_fini(&daemon);
+    cgroup_place_fini(&place);
+    return cgroup;
+}
+
+void job_cgroup_close(struct job_cgroup *cgroup)
+{
+    if (!cgroup)
+        return;
+    cgroup_members_close(&cgroup->members);
+    cgroup_reader_free(cgroup->reader);
+    free(cgroup->folder);
+    free(cgroup);
+}
+
+/* ---- what it counts ---- */
+
+void job_cgroup_go_on(struct job_cgroup *cgroup, const struct job_usage *usage)
+{
+    struct cgroup_facts facts;
+
+    cgroup->counts_all = usage->has & USAGE_HAS_CGROUP_CPU;
+    cgroup_reader_read(cgroup->reader, &facts);
+    if (facts.present & CGROUP_FACT(CGROUP_CPU_SECONDS))
+        cgroup->earlier_seconds = usage->cgroup_cpu_seconds - facts.values[CGROUP_CPU_SECONDS];
+    if (facts.present & CGROUP_FACT(CGROUP_OOM_KILLS))
+        cgroup->earlier_kills = (double)usage->oom_kills - facts.values[CGROUP_OOM_KILLS];
+}
+
+void job_cgroup_take(const struct job_cgroup *cgroup, struct job_usage *usage)
+{
+    struct cgroup_facts facts;
+
+    if (!cgroup->counts_all)
+        return;
+    cgroup_reader_read(cgroup->reader, &facts);
+    if (facts.present & CGROUP_FACT(CGROUP_CPU_SECONDS)) {
+        usage->has |= USAGE_HAS_CGROUP_CPU;
+        usage->cgroup_cpu_seconds = cgroup->earlier_seconds + facts.values[CGROUP_CPU_SECONDS];
+    }
+    if (facts.present & CGROUP_FACT(CGROUP_OOM_KILLS)) {
+        usage->has |= USAGE_HAS_OOM_KILLS;
+        usage->oom_kills = (uint64_t)(cgroup->earlier_kills + facts.values[CGROUP_OOM_KILLS]);
+    }
+    if (facts.present & CGROUP_FACT(CGROUP_MEM_PEAK)) {
+        uint64_t peak = (uint64_t)facts.values[CGROUP_MEM_PEAK];
+        usage->has |= USAGE_HAS_CGROUP_MEMORY;
+        if (peak > usage->peak_cgroup_bytes)
+            usage->peak_cgroup_bytes = peak;
+    }
+}
+
+/* ---- whose it is ---- */
+
+/* Somebody else's already; a job and one of its sheets may have the same. */
+static const struct job_cgroup *find_other(const struct jobs *jobs, const struct job_cgroup *cgroup,
+                                           const struct group *group)
+{
+    for (const struct job_cgroup *other = jobs->cgroups; other; other = other->next)
+        if (strcmp(other->folder, cgroup->folder) == 0 && !group_is_within(group, other->group) &&
+            !group_is_within(other->group, group))
+            return other;
+    return NULL;
+}
+
+static struct job_cgroup *open_checked(const struct jobs *jobs, const struct part *part, pid_t pid,
+                                       struct metron_error *error)
+{
+    if (jobs->cgroup_count >= GROUPS_MAX) {
+        (void)error_set(error, -ENOSPC, "%d groups are read already", GROUPS_MAX);
+        return NULL;
+    }
+    struct job_cgroup *cgroup = job_cgroup_open("/proc", "", pid, error);
+    const struct job_cgroup *other = cgroup ? find_other(jobs, cgroup, part->group) : NULL;
+    if (!other)
+        return cgroup;
+    (void)error_set(error, -EBUSY, "job '%s' has this group", other->group->job_id);
+    job_cgroup_close(cgroup);
+    return NULL;
+}
+
+void part_release_cgroup(struct jobs *jobs, struct part *part)
+{
+    struct job_cgroup **link = &jobs->cgroups;
+
+    if (!part->cgroup)
+        return;
+    while (*link != part->cgroup)
+        link = &(*link)->next;
+    *link = part->cgroup->next;
+    jobs->cgroup_count--;
+    job_cgroup_close(part->cgroup);
+    part->cgroup = NULL;
+}
+
+/* Another try without a group: what groups counted before is not all of it any more. */
+static void forget_counts(struct part *part, struct job_usage *usage)
+{
+    usage->has &= ~(unsigned)USAGE_OF_CGROUP;
+    part->before.has &= ~(unsigned)USAGE_OF_CGROUP;
+    usage->cgroup_cpu_seconds = 0;
+    usage->peak_cgroup_bytes = usage->oom_kills = 0;
+}
+
+enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,
+                                  struct job_usage *usage)
+{
+    struct metron_error error;
+
+    if (part->cgroup)
+        job_cgroup_take(part->cgroup, usage);
+    part_release_cgroup(jobs, part);
+    struct job_cgroup *cgroup = open_checked(jobs, part, pid, &error);
+    if (!cgroup) {
+        log_warning("job '%s': the control group of process %d is not its own: %s", part->group->job_id,
+                    (int)pid, error.message);
+        forget_counts(part, usage);
+        return OWN_CGROUP_REFUSED;
+    }
+    /* All that the first one ever counted is its own; also where the daemon was away meanwhile. */
+    if (!is_first)
+        job_cgroup_go_on(cgroup, usage);
+    if (!cgroup->counts_all)
+        forget_counts(part, usage);
+    cgroup->group = part->group;
+    cgroup->next = jobs->cgroups;
+    jobs->cgroups = cgroup;
+    jobs->cgroup_count++;
+    part->cgroup = cgroup;
+    return OWN_CGROUP_HELD;
+}
+
+enum own_cgroup part_do_without_cgroup(struct jobs *jobs, struct part *part, struct job_usage *usage)
+{
+    part_release_cgroup(jobs, part);
+    forget_counts(part, usage);
+    return OWN_CGROUP_NOT_TOLD;
+}
+
+/* ---- who is in it ---- */
+
+struct joining {
+    struct tree *tree;
+    struct group *group;
+};
+
+/* One that no job has; or that is the job's, and now known to be of this sheet. */
+static void join_member(void *context, pid_t pid)
+{
+    const struct joining *joining = context;
+    struct process *process = tree_find(joining->tree, pid);
+
+    if (!process || process->ended || process->passes == 0 || process->group == joining->group)
+        return;
+    if (!process->group || group_is_within(joining->group, process->group))
+        group_join(joining->tree, joining->group, process, MEMBER_BY_CGROUP);
+}
+
+static void look_into(struct jobs *jobs, const struct job_cgroup *cgroup)
+{
+    struct joining joining = {jobs->tree, cgroup->group};
+
+    (void)cgroup_members_read(&cgroup->members, &jobs->scratch, join_member, &joining);
+}
+
+void jobs_join_by_cgroup(struct jobs *jobs)
+{
+    for (const struct job_cgroup *cgroup = jobs->cgroups; cgroup; cgroup = cgroup->next)
+        look_into(jobs, cgroup);
+}

@@ -1,0 +1,86 @@
+/*
+ * Inside daemon/: what jobs are made of. jobs.c begins and ends them, jobs_join.c finds
+ * their processes, jobs_cgroup.c has their control groups, jobs_use.c looks at what they use.
+ */
+#ifndef METRON_DAEMON_JOBS_INNER_H
+#define METRON_DAEMON_JOBS_INNER_H
+
+#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
+#include <uthash.h>
+
+#include "base/strbuf.h"
+#include "daemon/jobs/cgroup.h"
+#include "daemon/jobs/jobs.h"
+#include "tree/groups.h"
+
+/* A job or a sheet, and who belongs to it. */
+struct part {
+    struct job_usage before;   /* what it had used before: in another try, or under another daemon */
+    struct group *group;       /* NULL: it has ended */
+    struct job_cgroup *cgroup; /* its own; NULL: none */
+    bool changed;              /* to be told to the store */
+    uint64_t rss_bytes;        /* of this tick: the sum over its members, */
+    bool has_rss;              /* if any was read */
+    uint64_t hwm_bytes;        /* the largest of one of them; 0: not read */
+};
+
+struct entry {
+    struct job job; /* its texts are owned */
+    struct part part;
+    struct part *sheets; /* beside job.sheets */
+    size_t sheet_capacity;
+    uint64_t told_ns;  /* when it was last told to the store */
+    uint64_t finished; /* in which order jobs were finished; 0: it runs */
+    bool restored;     /* from before a restart, and not looked at yet: jobs_lost.c */
+    uint64_t group_serial;
+    uint64_t pss_ns;        /* monotonic, when its PSS was last looked at; 0: never */
+    uint64_t pss_rss_bytes; /* and the sum of RSS at that time: jobs_pss.c */
+    struct entry *next_replaced;
+    UT_hash_handle hh;
+};
+
+struct jobs {
+    struct tree *tree;
+    struct call_books *books; /* NULL: system calls are not counted */
+    struct entry *by_id;
+    uint64_t finished;
+    unsigned running, remembered, active_sheets;
+    unsigned untold;            /* finished since the last tick */
+    struct entry *replaced;     /* of these, those whose names are used again */
+    uint64_t look_again_ns;     /* monotonic: not before */
+    struct job_cgroup *cgroups; /* of all parts */
+    unsigned cgroup_count;
+    struct strbuf scratch;
+};
+
+/* What it has used until now. */
+void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage);
+/* The process with this pid and its descendants join. False: there is no such process, or it has ended.
+ * `start_ticks`: which process it is; 0: it was not seen. */
+bool part_adopt(struct jobs *jobs, struct part *part, pid_t pid, uint64_t *start_ticks);
+/* The control group of `pid` becomes the part's, if it is its alone; else why not is logged. `is_first`: what
+ * it has counted is all the part's; else it goes on from `usage`. */
+enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,
+                                  struct job_usage *usage);
+/* It has none, or none any more. */
+enum own_cgroup part_do_without_cgroup(struct jobs *jobs, struct part *part, struct job_usage *usage);
+void part_release_cgroup(struct jobs *jobs, struct part *part);
+/* Those that inherited a job's name and ran before it was announced. */
+void jobs_claim_all(struct jobs *jobs);
+
+struct entry *entry_find(const struct jobs *jobs, const char *job_id);
+/* A job that runs, with nobody in it; NULL for want of memory. */
+struct entry *entry_new(struct jobs *jobs, const struct job_start *start);
+void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status);
+int job_check_name(const char *job_id, struct metron_error *error);
+/* The sheet of this number, made if it is not there yet; one more try of it. 0 or a negative errno. */
+int sheet_find(struct entry *entry, int64_t number, size_t *place);
+int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid, bool own_cgroup);
+/* What its processes have called; of sheets that have ended too, if that may have changed (jobs_calls.c). */
+void entry_take_calls(struct jobs *jobs, struct entry *entry, bool of_ended);
+void entry_restore_calls(struct jobs *jobs, struct entry *entry, const struct job *job);
+void entry_forget_calls(struct jobs *jobs, const struct entry *entry);
+/* The store was told of those whose names are used again. */
+void jobs_forget_replaced(struct jobs *jobs);
+
+#endif

@@ -1,0 +1,427 @@
+#include "daemon/jobs/jobs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/jobs/inner.h"
+
+/* Jobs that run at once, and finished ones that are remembered. */
+#define RUNNING_MAX    4096
+#define REMEMBERED_MAX 256
+#define SHEETS_MAX     100000
+/* Those that ended and that the store has yet to be told of. */
+#define UNTOLD_MAX 4096
+/* A pass that took less may follow another at once. */
+#define CHEAP_PASS_NS (5 * NS_PER_SECOND / 1000)
+#define PAUSE_FACTOR  10
+
+struct jobs *jobs_new(struct tree *tree)
+{
+    struct jobs *jobs = calloc(1, sizeof(*jobs));
+
+    if (jobs)
+        jobs->tree = tree;
+    return jobs;
+}
+
+static void entry_free(struct jobs *jobs, struct entry *entry)
+{
+    part_release_cgroup(jobs, &entry->part);
+    group_close(jobs->tree, entry->part.group);
+    for (size_t i = 0; i < entry->job.sheet_count; i++) {
+        part_release_cgroup(jobs, &entry->sheets[i]);
+        group_close(jobs->tree, entry->sheets[i].group);
+    }
+    entry_forget_calls(jobs, entry);
+    free((char *)entry->job.id);
+    free((char *)entry->job.workspace);
+    free((char *)entry->job.config_hash);
+    free(entry->job.sheets);
+    free(entry->sheets);
+    free(entry);
+}
+
+void jobs_free(struct jobs *jobs)
+{
+    struct entry *entry, *next;
+
+    if (!jobs)
+        return;
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        HASH_DEL(jobs->by_id, entry);
+        entry_free(jobs, entry);
+    }
+    jobs_forget_replaced(jobs);
+    strbuf_fini(&jobs->scratch);
+    free(jobs);
+}
+
+struct entry *entry_find(const struct jobs *jobs, const char *job_id)
+{
+    struct entry *entry;
+    HASH_FIND_STR(jobs->by_id, job_id, entry);
+    return entry;
+}
+
+static struct entry *find_running(const struct jobs *jobs, const char *job_id, struct metron_error *error)
+{
+    struct entry *entry = entry_find(jobs, job_id);
+
+    if (entry && !entry->finished)
+        return entry;
+    (void)error_set(error, -ENOENT,
+                    entry ? "job '%s' has ended; job.start begins it anew"
+                          : "there is no job '%s'; job.start begins one",
+                    job_id);
+    return NULL;
+}
+
+int job_check_name(const char *job_id, struct metron_error *error)
+{
+    size_t length = strlen(job_id);
+
+    if (length == 0 || length > JOB_ID_MAX)
+        return error_set(error, -EINVAL, "a job's name has 1 to %d bytes", JOB_ID_MAX);
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)job_id[i] < ' ' || job_id[i] == 0x7f)
+            return error_set(error, -EINVAL, "a job's name has no control characters");
+    return 0;
+}
+
+void jobs_forget_replaced(struct jobs *jobs)
+{
+    for (struct entry *entry = jobs->replaced, *next; entry; entry = next) {
+        next = entry->next_replaced;
+        entry_free(jobs, entry);
+    }
+    jobs->replaced = NULL;
+}
+
+/* Those that were finished long ago make room, if the store knows of them. */
+static void forget_old(struct jobs *jobs)
+{
+    struct entry *entry, *next;
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        if (!entry->finished || entry->part.changed || entry->finished + REMEMBERED_MAX > jobs->finished)
+            continue;
+        HASH_DEL(jobs->by_id, entry);
+        entry_free(jobs, entry);
+        jobs->remembered--;
+    }
+}
+
+static bool copy_text(const char **out, const char *text)
+{
+    *out = text ? strdup(text) : NULL;
+    return !text || *out;
+}
+
+struct entry *entry_new(struct jobs *jobs, const struct job_start *start)
+{
+    struct entry *entry = calloc(1, sizeof(*entry));
+
+    if (!entry)
+        return NULL;
+    entry->job = (struct job){.has_total = start->has_total,
+                              .total_sheets = start->total_sheets,
+                              .pid = start->pid,
+                              .started = clock_wall()};
+    if (!(entry->job.id = strdup(start->job_id)) || !copy_text(&entry->job.workspace, start->workspace) ||
+        !copy_text(&entry->job.config_hash, start->config_hash) ||
+        !(entry->part.group = group_new(jobs->tree, start->job_id, NULL)))
+        goto fail;
+    entry->group_serial = entry->part.group->serial;
+    HASH_ADD_KEYPTR(hh, jobs->by_id, entry->job.id, strlen(entry->job.id), entry);
+    if (!entry->hh.tbl)
+        goto fail;
+    return entry;
+fail:
+    entry_free(jobs, entry);
+    return NULL;
+}
+
+/* The name is used again. The store has the one before, or is told of it with the next snapshot. */
+static void replace(struct jobs *jobs, struct entry *entry)
+{
+    HASH_DEL(jobs->by_id, entry);
+    jobs->remembered--;
+    if (!entry->part.changed) {
+        entry_free(jobs, entry);
+        return;
+    }
+    struct entry **end = &jobs->replaced;
+    while (*end)
+        end = &(*end)->next_replaced;
+    *end = entry;
+}
+
+static int no_process(pid_t pid, struct metron_error *error)
+{
+    if (kill(pid, 0) == 0 || errno == EPERM)
+        return error_set(error, -ESRCH, "process %d is not watched: it is another user's, or the kernel's",
+                         (int)pid);
+    return error_set(error, -ESRCH, "there is no process %d", (int)pid);
+}
+
+int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error)
+{
+    int code = job_check_name(start->job_id, error);
+    struct entry *entry = code < 0 ? NULL : entry_find(jobs, start->job_id);
+
+    if (code < 0)
+        return code;
+    if (start->has_total && (start->total_sheets < 0 || start->total_sheets > SHEETS_MAX))
+        return error_set(error, -EINVAL, "total_sheets is a number from 0 to %d", SHEETS_MAX);
+    if (entry && !entry->finished)
+        return error_set(error, -EEXIST, "job '%s' runs already; job.finish ends it", start->job_id);
+    if (jobs->running >= RUNNING_MAX)
+        return error_set(error, -ENOSPC, "%d jobs run already; job.finish ends one", RUNNING_MAX);
+    if (jobs->untold >= UNTOLD_MAX)
+        return error_set(error, -ENOSPC, "%d jobs have ended since the last tick; wait for the next",
+                         UNTOLD_MAX);
+    if (start->pid && !tree_take_in(jobs->tree, start->pid))
+        return no_process(start->pid, error);
+    if (entry)
+        replace(jobs, entry);
+    if (!(entry = entry_new(jobs, start)))
+        return error_set(error, -ENOMEM, "no memory for a job");
+    entry->part.changed = true;
+    jobs->running++;
+    if (start->pid && part_adopt(jobs, &entry->part, start->pid, &entry->job.pid_start_ticks) &&
+        start->own_cgroup)
+        entry->job.own_cgroup = part_claim_cgroup(jobs, &entry->part, start->pid, true, &entry->job.usage);
+    jobs_claim_all(jobs);
+    return 0;
+}
+
+static size_t sheet_place(const struct entry *entry, int64_t number)
+{
+    size_t low = 0, high = entry->job.sheet_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (entry->job.sheets[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int sheet_insert(struct entry *entry, size_t place, int64_t number)
+{
+    struct job *job = &entry->job;
+
+    if (job->sheet_count >= SHEETS_MAX)
+        return -ENOSPC;
+    if (job->sheet_count == entry->sheet_capacity) {
+        size_t capacity = entry->sheet_capacity ? entry->sheet_capacity * 2 : 8;
+        struct job_sheet *sheets = realloc(job->sheets, capacity * sizeof(*sheets));
+        if (!sheets)
+            return -ENOMEM;
+        job->sheets = sheets;
+        struct part *parts = realloc(entry->sheets, capacity * sizeof(*parts));
+        if (!parts)
+            return -ENOMEM;
+        entry->sheets = parts;
+        entry->sheet_capacity = capacity;
+    }
+    size_t after = job->sheet_count++ - place;
+    (void)memmove(&job->sheets[place + 1], &job->sheets[place], after * sizeof(*job->sheets));
+    (void)memmove(&entry->sheets[place + 1], &entry->sheets[place], after * sizeof(*entry->sheets));
+    job->sheets[place] = (struct job_sheet){.number = number, .started = clock_wall()};
+    entry->sheets[place] = (struct part){0};
+    return 0;
+}
+
+/* The sheet of this number, made if it is not there yet. */
+int sheet_find(struct entry *entry, int64_t number, size_t *place)
+{
+    *place = sheet_place(entry, number);
+    if (*place < entry->job.sheet_count && entry->job.sheets[*place].number == number)
+        return 0;
+    return sheet_insert(entry, *place, number);
+}
+
+int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid, bool own_cgroup)
+{
+    struct job_sheet *sheet = &entry->job.sheets[place];
+    struct part *part = &entry->sheets[place];
+    bool is_new = !part->group;
+
+    if (is_new) {
+        part->group = group_new_sheet(jobs->tree, entry->part.group, sheet->number);
+        if (!part->group)
+            return -ENOMEM;
+        part->before = sheet->usage; /* of another try */
+        jobs->active_sheets++;
+    }
+    part->changed = true;
+    if (sheet->tries == 0)
+        sheet->started = clock_wall();
+    sheet->status = SHEET_RUNNING;
+    sheet->ended = (struct timespec){0};
+    sheet->tries++;
+    if (pid)
+        sheet->pid = pid;
+    if (pid && part_adopt(jobs, part, pid, &sheet->pid_start_ticks) && own_cgroup)
+        sheet->own_cgroup = part_claim_cgroup(jobs, part, pid, sheet->tries == 1, &sheet->usage);
+    else if (pid || is_new)
+        sheet->own_cgroup = part_do_without_cgroup(jobs, part, &sheet->usage);
+    return 0;
+}
+
+static void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status)
+{
+    struct job_sheet *sheet = &entry->job.sheets[place];
+    struct part *part = &entry->sheets[place];
+
+    sheet->status = status;
+    part->changed = true;
+    if (!part->group) { /* it was never told to have begun, or has ended already */
+        if (sheet->ended.tv_sec == 0)
+            sheet->ended = clock_wall();
+        return;
+    }
+    part_take(jobs, part, &sheet->usage);
+    part_release_cgroup(jobs, part);
+    sheet->ended = clock_wall();
+    group_close(jobs->tree, part->group);
+    *part = (struct part){.changed = true};
+    jobs->active_sheets--;
+}
+
+/* What is used until now is still its own. A pass is cheap as long as there are not too many of them: at most
+ * a tenth of the time. */
+static void look_again(struct jobs *jobs)
+{
+    uint64_t begin_ns = clock_monotonic_ns();
+
+    if (begin_ns < jobs->look_again_ns)
+        return;
+    tree_refresh(jobs->tree);
+    jobs_join_by_cgroup(jobs);
+    uint64_t end_ns = clock_monotonic_ns();
+    jobs->look_again_ns =
+        end_ns - begin_ns < CHEAP_PASS_NS ? end_ns : end_ns + PAUSE_FACTOR * (end_ns - begin_ns);
+}
+
+bool sheet_event_of(const char *name, size_t length, enum sheet_event *out)
+{
+    static const char *const names[] = {[SHEET_EVENT_STARTED] = "sheet.started",
+                                        [SHEET_EVENT_COMPLETED] = "sheet.completed",
+                                        [SHEET_EVENT_FAILED] = "sheet.failed",
+                                        [SHEET_EVENT_RETRYING] = "sheet.retrying"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) {
+            *out = (enum sheet_event)i;
+            return true;
+        }
+    return false;
+}
+
+int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event, pid_t pid,
+               bool own_cgroup, struct metron_error *error)
+{
+    struct entry *entry = find_running(jobs, job_id, error);
+    size_t place;
+
+    if (!entry)
+        return -ENOENT;
+    if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
+        look_again(jobs);
+    int code = sheet_find(entry, sheet_num, &place);
+    if (code == 0 && event == SHEET_EVENT_STARTED)
+        code = sheet_begin(jobs, entry, place, pid, own_cgroup);
+    if (code < 0)
+        return error_set(error, code, "job '%s' has no room for sheet %lld", job_id, (long long)sheet_num);
+    entry->part.changed = true;
+    if (event == SHEET_EVENT_COMPLETED)
+        sheet_end(jobs, entry, place, SHEET_COMPLETED);
+    else if (event == SHEET_EVENT_FAILED)
+        sheet_end(jobs, entry, place, SHEET_FAILED);
+    else if (event == SHEET_EVENT_RETRYING)
+        entry->job.sheets[place].status = SHEET_RETRYING;
+    entry->sheets[place].changed = true;
+    return 0;
+}
+
+void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status)
+{
+    struct job *job = &entry->job;
+
+    for (size_t i = 0; i < job->sheet_count; i++)
+        if (job->sheets[i].status == SHEET_RUNNING || job->sheets[i].status == SHEET_RETRYING)
+            sheet_end(jobs, entry, i, SHEET_LOST); /* nobody told how it ended */
+    part_take(jobs, &entry->part, &job->usage);
+    part_release_cgroup(jobs, &entry->part);
+    group_close(jobs->tree, entry->part.group);
+    entry->part = (struct part){.changed = true};
+    job->status = status;
+    job->ended = clock_wall();
+    entry->finished = ++jobs->finished;
+    jobs->running--;
+    jobs->remembered++;
+    jobs->untold++;
+    if (jobs->remembered > REMEMBERED_MAX)
+        forget_old(jobs);
+}
+
+int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, struct metron_error *error)
+{
+    struct entry *lost = entry_find(jobs, job_id);
+
+    if (lost && lost->job.status == JOB_LOST) { /* now it is told how it ended */
+        lost->job.status = status;
+        lost->part.changed = true;
+        return 0;
+    }
+    struct entry *entry = find_running(jobs, job_id, error);
+    if (!entry)
+        return -ENOENT;
+    look_again(jobs);
+    entry_finish(jobs, entry, status);
+    return 0;
+}
+
+const struct job *jobs_find(const struct jobs *jobs, const char *job_id)
+{
+    const struct entry *entry = entry_find(jobs, job_id);
+    return entry ? &entry->job : NULL;
+}
+
+const struct job *jobs_of_process(const struct jobs *jobs, pid_t pid)
+{
+    const struct process *process = tree_find(jobs->tree, pid);
+    const struct group *group = process ? process->group : NULL;
+
+    while (group && group->above)
+        group = group->above;
+    /* Another job may have got its name since. */
+    const struct entry *entry = group ? entry_find(jobs, group->job_id) : NULL;
+    return entry && entry->group_serial == group->serial ? &entry->job : NULL;
+}
+
+void jobs_visit(const struct jobs *jobs, void (*visit)(void *context, const struct job *job), void *context)
+{
+    struct entry *entry, *next;
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        visit(context, &entry->job);
+    }
+}
+
+unsigned jobs_running(const struct jobs *jobs)
+{
+    return jobs->running;
+}
+
+unsigned jobs_active_sheets(const struct jobs *jobs)
+{
+    return jobs->active_sheets;
+}

@@ -1,0 +1,91 @@
+/*
+ * The jobs that the daemon knows, their sheets, and what they use.
+ *
+ * A job is announced (job.start), its sheets come and go (sheet.started, …), it is finished with an outcome.
+ * Each job and each sheet is a group of the tree (tree/groups.h): who belongs to it is known there. At every
+ * tick jobs_observe takes what the groups have used by then and puts it into the snapshot; a job that changed
+ * goes with it to the store, whole.
+ *
+ * Finished jobs are remembered for a while; older ones are in the store alone.
+ */
+#ifndef METRON_DAEMON_JOBS_JOBS_H
+#define METRON_DAEMON_JOBS_JOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "schema/job.h"
+#include "schema/snapshot.h"
+#include "tree/tree.h"
+
+struct jobs;
+
+struct jobs *jobs_new(struct tree *tree);
+void jobs_free(struct jobs *jobs);
+
+struct job_start {
+    const char *job_id;
+    const char *workspace, *config_hash; /* NULL: not told */
+    bool has_total;
+    int64_t total_sheets;
+    pid_t pid;       /* this process and all its descendants are the job's; 0: none is told */
+    bool own_cgroup; /* and so is all of the control group that it is in */
+};
+
+enum sheet_event { SHEET_EVENT_STARTED, SHEET_EVENT_COMPLETED, SHEET_EVENT_FAILED, SHEET_EVENT_RETRYING };
+/* "sheet.started", …; false: it is none of them. */
+bool sheet_event_of(const char *name, size_t length, enum sheet_event *out);
+
+/* -EEXIST: a job of this name runs; -EINVAL: no name for a job, or no count of sheets; -ENOSPC: too many;
+ * -ESRCH: there is no such process, or it is not watched. A group that is not the job's alone is no error:
+ * the job's own_cgroup tells. */
+int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error);
+/* -ENOENT: no such job runs. `pid` 0: none is told. One that has ended since is no error, but nobody is in
+ * the sheet then. */
+int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event, pid_t pid,
+               bool own_cgroup, struct metron_error *error);
+int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, struct metron_error *error);
+/* A job from before a restart goes on, as the store has it. 0 or a negative errno. */
+int jobs_restore(struct jobs *jobs, const struct job *job);
+/* After the first pass: of those from before, the ones that nothing is left of are lost, and ended when the
+ * daemon was last heard of. `lost` is told of each. */
+void jobs_settle_restored(struct jobs *jobs, struct timespec last_heard,
+                          void (*lost)(void *context, const struct job *job), void *context);
+
+/* A process that no group has was first seen: it is of the job whose name it inherited, if that runs. */
+void jobs_claim(struct jobs *jobs, struct process *process);
+
+/* After a pass, before anybody looks: whoever is in a job's own control group and in no job yet is the job's.
+ */
+void jobs_join_by_cgroup(struct jobs *jobs);
+
+/* The job, running or remembered; NULL. Borrowed until the next call that changes jobs. */
+const struct job *jobs_find(const struct jobs *jobs, const char *job_id);
+/* Which job a process is of; NULL: none. */
+const struct job *jobs_of_process(const struct jobs *jobs, pid_t pid);
+void jobs_visit(const struct jobs *jobs, void (*visit)(void *context, const struct job *job), void *context);
+unsigned jobs_running(const struct jobs *jobs);
+unsigned jobs_active_sheets(const struct jobs *jobs);
+
+/* Where what their processes have called is added up, borrowed; NULL: it is not counted (any more). */
+struct call_books;
+struct call_book_key;
+void jobs_keep_calls(struct jobs *jobs, struct call_books *books);
+/* The serial of its group, by which the books know it; false: there is no such job. */
+bool jobs_serial(const struct jobs *jobs, const char *job_id, uint64_t *serial);
+/* The books of a job have changed: takes what they have; told to the store with the rest, or with the next
+ * snapshot. */
+void jobs_take_calls(struct jobs *jobs, const char *job_id);
+void jobs_calls_counted(struct jobs *jobs, struct call_book_key key);
+
+/* After a pass: what they have used, into the snapshot. -ENOMEM: the snapshot lacks some. */
+int jobs_observe(struct jobs *jobs, struct snapshot *snapshot);
+/* The snapshot was lost on its way to the store: its jobs go with the next one. */
+void jobs_tell_again(struct jobs *jobs, const struct snapshot *snapshot);
+/* The next snapshot has all that run, whatever they had told before. */
+void jobs_tell_all(struct jobs *jobs);
+
+#endif

@@ -1,0 +1,238 @@
+#include "daemon/jobs/pss.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "daemon/jobs/inner.h"
+#include "probe/smaps.h"
+
+#define PERIOD_NS    (10 * NS_PER_SECOND)
+#define PAUSE_FACTOR 100 /* one per cent of the time */
+/* How much larger than at any pass before a job must be for a pass out of turn. */
+#define GROWTH 1.05
+/* By how much the members of a job may change during a pass. */
+#define TOLERANCE 0.02
+#define FEW_BYTES (1024.0 * 1024)
+
+struct pss_member {
+    pid_t pid, ppid;
+    uint64_t group_serial; /* of the part that it is in */
+    uint64_t rss_bytes;    /* as of the tick */
+    int code;              /* of the reading */
+    bool is_shared;        /* it has its parent's memory, until it executes a program */
+    struct smaps held;
+};
+
+/* One pass over one job. Between uv_queue_work and on_read all but `loop` and `jobs` is the thread's. */
+struct jobs_pss {
+    uv_loop_t *loop;
+    struct jobs *jobs;
+    uv_work_t work;
+    bool busy;  /* the thread reads */
+    bool ready; /* it has read, and the tick that follows decides */
+    struct pss_member *members;
+    size_t count, capacity;
+    char job_id[JOB_ID_MAX + 1];
+    uint64_t group_serial;
+    uint64_t joined; /* members that the job had had when the pass began */
+    uint64_t cpu_ns; /* what the reading took */
+    uint64_t not_before_ns;
+};
+
+struct jobs_pss *jobs_pss_new(uv_loop_t *loop, struct jobs *jobs)
+{
+    struct jobs_pss *pss = calloc(1, sizeof(*pss));
+
+    if (pss) {
+        pss->loop = loop;
+        pss->jobs = jobs;
+        pss->work.data = pss;
+    }
+    return pss;
+}
+
+void jobs_pss_free(struct jobs_pss *pss)
+{
+    if (!pss)
+        return;
+    free(pss->members);
+    free(pss);
+}
+
+/* ---- in the thread ---- */
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void read_members(uv_work_t *work)
+{
+    struct jobs_pss *pss = work->data;
+    uint64_t begin_ns = thread_cpu_ns();
+
+    for (size_t i = 0; i < pss->count; i++) {
+        struct pss_member *member = &pss->members[i];
+        member->is_shared = smaps_is_shared(member->pid, member->ppid);
+        member->code = member->is_shared ? 0 : smaps_read(member->pid, &member->held);
+    }
+    pss->cpu_ns = thread_cpu_ns() - begin_ns;
+}
+
+/* ---- in the loop ---- */
+
+static struct entry *entry_of_pass(const struct jobs_pss *pss)
+{
+    struct entry *entry = entry_find(pss->jobs, pss->job_id);
+    return entry && !entry->finished && entry->group_serial == pss->group_serial ? entry : NULL;
+}
+
+enum verdict { PSS_IS_SUM, PSS_HAS_HOLE, PSS_IS_TORN };
+
+/* Pages that go from one owner to several meanwhile would be counted as both, or as less than they are. One
+ * that has ended took with it what it held alone; if that was little, the sum is as good as any. */
+static enum verdict judge(const struct jobs_pss *pss, const struct entry *entry)
+{
+    double seen = 0, moved = 0, vanished = 0;
+
+    for (size_t i = 0; i < pss->count; i++) {
+        const struct pss_member *member = &pss->members[i];
+        if (member->code == -ESRCH || member->code == -ENOENT) {
+            vanished += (double)member->rss_bytes;
+        } else if (member->code < 0) {
+            return PSS_HAS_HOLE;
+        } else if (!member->is_shared) {
+            seen += (double)member->held.rss_bytes;
+            moved += (double)member->held.rss_bytes - (double)member->rss_bytes;
+        }
+    }
+    double tolerance = TOLERANCE * seen + FEW_BYTES;
+    bool torn = entry->part.group->joined != pss->joined || vanished > tolerance || moved > tolerance ||
+                -moved > tolerance;
+    return torn ? PSS_IS_TORN : PSS_IS_SUM;
+}
+
+/* `all`: those of every sheet as well. */
+static void take_sum(const struct jobs_pss *pss, uint64_t group_serial, bool all, struct job_usage *usage)
+{
+    uint64_t sum = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < pss->count; i++) {
+        const struct pss_member *member = &pss->members[i];
+        if (!all && member->group_serial != group_serial)
+            continue;
+        any = any || member->code == 0;
+        sum += member->code == 0 && !member->is_shared ? member->held.pss_bytes : 0;
+    }
+    if (!any)
+        return;
+    usage->has |= USAGE_HAS_PSS;
+    if (sum > usage->peak_pss_bytes)
+        usage->peak_pss_bytes = sum;
+}
+
+static void settle(struct jobs_pss *pss)
+{
+    struct entry *entry = entry_of_pass(pss);
+    enum verdict verdict = entry ? judge(pss, entry) : PSS_IS_TORN;
+
+    pss->ready = false;
+    if (verdict == PSS_IS_TORN)
+        return; /* it is tried again as soon as there is time for it */
+    entry->pss_rss_bytes = entry->part.rss_bytes;
+    if (verdict == PSS_HAS_HOLE)
+        return;
+    take_sum(pss, 0, true, &entry->job.usage);
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        if (entry->sheets[i].group)
+            take_sum(pss, entry->sheets[i].group->serial, false, &entry->job.sheets[i].usage);
+}
+
+static void on_read(uv_work_t *work, int status)
+{
+    struct jobs_pss *pss = work->data;
+
+    pss->busy = false;
+    pss->ready = status == 0;
+    pss->not_before_ns = clock_monotonic_ns() + PAUSE_FACTOR * pss->cpu_ns;
+    if (!pss->ready || !tree_counts_all(pss->jobs->tree))
+        return; /* who was born meanwhile is known after the next pass over the tree */
+    tree_read_events(pss->jobs->tree);
+    settle(pss);
+}
+
+/* The job that has waited longest of those whose turn it is; NULL: none. */
+static struct entry *next_job(const struct jobs *jobs, uint64_t now_ns)
+{
+    struct entry *entry, *next, *chosen = NULL;
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        if (entry->finished || !entry->part.has_rss)
+            continue;
+        bool due = now_ns - entry->pss_ns >= PERIOD_NS ||
+                   (double)entry->part.rss_bytes > GROWTH * (double)entry->pss_rss_bytes;
+        if (due && (!chosen || entry->pss_ns < chosen->pss_ns))
+            chosen = entry;
+    }
+    return chosen;
+}
+
+static bool has_room(struct jobs_pss *pss, size_t count)
+{
+    if (count <= pss->capacity)
+        return true;
+    struct pss_member *members = realloc(pss->members, count * sizeof(*members));
+    if (!members)
+        return false;
+    pss->members = members;
+    pss->capacity = count;
+    return true;
+}
+
+static bool list_members(struct jobs_pss *pss, const struct entry *entry)
+{
+    struct tree *tree = pss->jobs->tree;
+
+    if (!has_room(pss, entry->part.group->living))
+        return false;
+    pss->count = 0;
+    for (size_t i = 0; i < tree_count(tree) && pss->count < pss->capacity; i++) {
+        const struct process *process = tree_process(tree, i);
+        if (process->ended || process_is_zombie(process) ||
+            !group_is_within(process->group, entry->part.group))
+            continue;
+        pss->members[pss->count++] = (struct pss_member){.pid = process->subject.id,
+                                                         .ppid = process->stat.ppid,
+                                                         .group_serial = process->group->serial,
+                                                         .rss_bytes = process->files.rss_bytes};
+    }
+    return pss->count > 0;
+}
+
+void jobs_pss_tick(struct jobs_pss *pss)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (pss->ready)
+        settle(pss);
+    if (pss->busy || now_ns < pss->not_before_ns)
+        return;
+    struct entry *entry = next_job(pss->jobs, now_ns);
+    if (!entry)
+        return;
+    entry->pss_ns = now_ns;
+    if (!list_members(pss, entry))
+        return;
+    (void)strncpy(pss->job_id, entry->job.id, sizeof(pss->job_id) - 1);
+    pss->job_id[sizeof(pss->job_id) - 1] = '\0';
+    pss->group_serial = entry->group_serial;
+    pss->joined = entry->part.group->joined;
+    pss->busy = uv_queue_work(pss->loop, &pss->work, read_members, on_read) == 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * The memory that jobs really hold: the sum of PSS over their processes, and its peak.
+ *
+ * Reading /proc/PID/smaps_rollup takes the kernel some 25 ms per GiB. It is done for members of jobs alone,
+ * one job after the other, in a thread of its own, so that neither a tick nor a client waits for it; and at
+ * most one per cent of the time: after a pass that took t of CPU there is none for 100 t. A job has its turn
+ * every 10 seconds, or when it has grown.
+ *
+ * A pass is a sum only if it is one of an instant: every living member was read, none was born meanwhile, and
+ * none has grown or shrunk by much. Else there is none, rather than a wrong one.
+ */
+#ifndef METRON_DAEMON_JOBS_PSS_H
+#define METRON_DAEMON_JOBS_PSS_H
+
+#include <uv.h>
+
+#include "daemon/jobs/jobs.h"
+
+struct jobs_pss;
+
+/* NULL for want of memory. Both are borrowed. */
+struct jobs_pss *jobs_pss_new(uv_loop_t *loop, struct jobs *jobs);
+/* After jobs_observe: the next pass begins, if it is time. */
+void jobs_pss_tick(struct jobs_pss *pss);
+/* Once the loop has run out: a pass that is under way keeps it running. */
+void jobs_pss_free(struct jobs_pss *pss); /* NULL is nothing */
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * What jobs use: looked at after every pass, and put into the snapshot.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/calls/call_books.h"
+#include "daemon/jobs/inner.h"
+
+/* A job whose numbers alone have changed is told to the store so often. */
+#define TELL_AGAIN_NS (5 * NS_PER_SECOND)
+
+static void keep_larger(uint64_t *peak, uint64_t value)
+{
+    if (value > *peak)
+        *peak = value;
+}
+
+/* Books begin anew with the daemon; peaks stay in `usage` by themselves. */
+static void add_before(struct job_usage *usage, const struct job_usage *before)
+{
+    usage->has |= before->has;
+    usage->cpu_seconds += before->cpu_seconds;
+    usage->read_bytes += before->read_bytes;
+    usage->write_bytes += before->write_bytes;
+    usage->spawned += before->spawned;
+    usage->exited += before->exited;
+    usage->unique_processes += before->unique_processes;
+}
+
+void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage)
+{
+    if (!part->group)
+        return;
+    double cpu_seconds = usage->cpu_seconds;
+    group_usage(jobs->tree, part->group, usage);
+    add_before(usage, &part->before);
+    /* It is known in two ways, and one may take the place of the other. */
+    if (usage->cpu_seconds < cpu_seconds)
+        usage->cpu_seconds = cpu_seconds;
+    if (part->cgroup)
+        job_cgroup_take(part->cgroup, usage);
+    keep_larger(&usage->peak_processes, part->group->living);
+    if (part->has_rss) {
+        usage->has |= USAGE_HAS_RSS;
+        keep_larger(&usage->peak_rss_bytes, part->rss_bytes);
+    }
+    if (part->hwm_bytes) {
+        usage->has |= USAGE_HAS_HWM;
+        keep_larger(&usage->largest_hwm_bytes, part->hwm_bytes);
+    }
+}
+
+static void part_clear(struct part *part)
+{
+    part->rss_bytes = part->hwm_bytes = 0;
+    part->has_rss = false;
+    if (part->group)
+        part->group->owner = part;
+}
+
+/* Every part that may have members. */
+static void prepare_parts(struct jobs *jobs)
+{
+    struct entry *entry, *next;
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        if (entry->finished)
+            continue;
+        part_clear(&entry->part);
+        for (size_t i = 0; i < entry->job.sheet_count; i++) {
+            if (!entry->sheets[i].group)
+                continue;
+            part_clear(&entry->sheets[i]);
+            entry->part.changed = entry->part.changed || entry->sheets[i].changed;
+        }
+    }
+}
+
+/* The memory of this instant, summed over the members of each part. */
+static void add_memory(struct jobs *jobs)
+{
+    for (size_t i = 0; i < tree_count(jobs->tree); i++) {
+        const struct process *process = tree_process(jobs->tree, i);
+        const struct process_files *files = &process->files;
+        if (!process->fresh || process->stat.state == 'Z')
+            continue;
+        for (struct group *group = process->group; group; group = group->above) {
+            struct part *part = group->closed ? NULL : group->owner;
+            if (!part)
+                continue;
+            part->has_rss = part->has_rss || files->has_rss;
+            part->rss_bytes += files->has_rss ? files->rss_bytes : 0;
+            if (files->has_hwm)
+                keep_larger(&part->hwm_bytes, files->hwm_bytes);
+        }
+    }
+}
+
+static void take_usage(struct jobs *jobs)
+{
+    struct entry *entry, *next;
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        if (entry->finished)
+            continue;
+        part_take(jobs, &entry->part, &entry->job.usage);
+        entry_take_calls(jobs, entry, false);
+        for (size_t i = 0; i < entry->job.sheet_count; i++)
+            part_take(jobs, &entry->sheets[i], &entry->job.sheets[i].usage);
+    }
+}
+
+static void describe_progress(const struct entry *entry, struct snapshot_job *out)
+{
+    const struct job *job = &entry->job;
+
+    out->status = job_status_name(job->status);
+    out->has_total = job->has_total;
+    out->total_sheets = job->total_sheets;
+    for (size_t i = 0; i < job->sheet_count; i++) {
+        if (job->sheets[i].status == SHEET_COMPLETED) {
+            out->has_completed = true;
+            out->last_completed_sheet = job->sheets[i].number;
+        } else if (job->sheets[i].status == SHEET_RUNNING) {
+            out->has_current = true;
+            out->current_sheet = job->sheets[i].number;
+        }
+    }
+}
+
+/* The job as it is now, with those of its sheets that have changed. */
+static int copy_job(struct snapshot *snapshot, struct entry *entry, bool with_running)
+{
+    struct job *copy = &snapshot->changed_jobs[snapshot->changed_job_count];
+    struct job_sheet *sheets = arena_alloc(&snapshot->arena, (entry->job.sheet_count + 1) * sizeof(*sheets));
+
+    if (!sheets)
+        return -ENOMEM;
+    *copy = entry->job;
+    copy->sheets = sheets;
+    copy->sheet_count = 0;
+    copy->id = arena_strdup(&snapshot->arena, entry->job.id);
+    if (entry->job.workspace)
+        copy->workspace = arena_strdup(&snapshot->arena, entry->job.workspace);
+    if (entry->job.config_hash)
+        copy->config_hash = arena_strdup(&snapshot->arena, entry->job.config_hash);
+    if (!copy->id || (entry->job.workspace && !copy->workspace) ||
+        (entry->job.config_hash && !copy->config_hash) ||
+        !calls_copy(&snapshot->arena, &copy->calls, copy->call_count))
+        return -ENOMEM;
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        if (entry->sheets[i].changed || (with_running && entry->sheets[i].group)) {
+            sheets[copy->sheet_count] = entry->job.sheets[i];
+            sheets[copy->sheet_count++].calls = NULL; /* not stored */
+            entry->sheets[i].changed = false;
+        }
+    snapshot->changed_job_count++;
+    return 0;
+}
+
+/* Into the snapshot: progress of each, and those that the store has to know of. */
+static int tell(struct jobs *jobs, struct snapshot *snapshot)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    size_t count = HASH_COUNT(jobs->by_id) + jobs->untold;
+    struct entry *entry, *next;
+
+    snapshot->jobs = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*snapshot->jobs));
+    snapshot->changed_jobs = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*snapshot->changed_jobs));
+    if (!snapshot->jobs || !snapshot->changed_jobs)
+        return -ENOMEM;
+    for (entry = jobs->replaced; entry; entry = entry->next_replaced)
+        if (copy_job(snapshot, entry, false) < 0)
+            return -ENOMEM;
+    jobs_forget_replaced(jobs);
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        bool due = !entry->finished && now_ns - entry->told_ns >= TELL_AGAIN_NS;
+        struct snapshot_job *progress = &snapshot->jobs[snapshot->job_count];
+        if (entry->finished && !entry->part.changed)
+            continue;
+        progress->job_id = arena_strdup(&snapshot->arena, entry->job.id);
+        if (!progress->job_id)
+            return -ENOMEM;
+        describe_progress(entry, progress);
+        snapshot->job_count++;
+        if (!entry->part.changed && !due)
+            continue;
+        if (copy_job(snapshot, entry, due) < 0)
+            return -ENOMEM;
+        entry->part.changed = false;
+        entry->told_ns = now_ns;
+    }
+    jobs->untold = 0;
+    return 0;
+}
+
+int jobs_observe(struct jobs *jobs, struct snapshot *snapshot)
+{
+    prepare_parts(jobs);
+    add_memory(jobs);
+    take_usage(jobs);
+    snapshot->running_jobs = jobs->running;
+    snapshot->active_sheets = jobs->active_sheets;
+    return tell(jobs, snapshot);
+}
+
+void jobs_tell_again(struct jobs *jobs, const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->changed_job_count; i++) {
+        const struct job *lost = &snapshot->changed_jobs[i];
+        struct entry *entry;
+        HASH_FIND_STR(jobs->by_id, lost->id, entry);
+        if (!entry)
+            continue;
+        entry->part.changed = true;
+        for (size_t sheet = 0; sheet < entry->job.sheet_count; sheet++)
+            entry->sheets[sheet].changed = true;
+    }
+}
+
+void jobs_tell_all(struct jobs *jobs)
+{
+    struct entry *entry, *next;
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        entry->told_ns = 0;
+    }
+}

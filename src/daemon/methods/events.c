@@ -1,0 +1,128 @@
+/*
+ * event.publish: what job runners tell of their sheets. The event goes to the jobs, then, with what its
+ * process uses at that moment, to all subscribers and back to the caller.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/daemon_state.h"
+#include "daemon/methods/methods.h"
+
+struct publication {
+    const char *event, *job_id;
+    bool has_sheet;
+    int64_t sheet_num;
+    struct json_text data; /* an object as it was written; empty: none */
+    pid_t pid;             /* in it; 0: none */
+    bool own_cgroup;       /* likewise */
+    bool is_nobody;        /* the sheet has begun without that process */
+};
+
+/* data.pid, where it is a number that a process can have, and data.own_cgroup. */
+static void take_data(struct publication *out)
+{
+    struct json_reader reader;
+    struct json_text key;
+    double number = 0;
+
+    json_reader_init(&reader, out->data.bytes, out->data.length);
+    if (json_enter_object(&reader))
+        while (json_next_key(&reader, &key)) {
+            bool taken = json_text_is(&key, "pid") ? json_read_number(&reader, &number)
+                                                   : json_text_is(&key, "own_cgroup") &&
+                                                         json_read_boolean(&reader, &out->own_cgroup);
+            if (!taken)
+                (void)json_skip(&reader);
+        }
+    json_reader_fini(&reader);
+    out->pid = number >= 1 && number <= INT32_MAX ? (pid_t)number : 0;
+}
+
+static int take_params(struct call *call, struct publication *out)
+{
+    *out = (struct publication){0};
+    if (call_text(call, "event", &out->event) != PARAM_FOUND || out->event[0] == '\0')
+        return call_wrong(call, "event", "a name such as \"sheet.started\"");
+    if (call_text(call, "job_id", &out->job_id) != PARAM_FOUND)
+        return call_wrong(call, "job_id", "the name of a job");
+    enum param sheet = call_integer(call, "sheet_num", &out->sheet_num);
+    if (sheet == PARAM_WRONG)
+        return call_wrong(call, "sheet_num", "a whole number");
+    out->has_sheet = sheet == PARAM_FOUND;
+    if (call_raw(call, "data", &out->data) == PARAM_FOUND && out->data.bytes[0] != '{')
+        return call_wrong(call, "data", "an object");
+    if (out->data.length)
+        take_data(out);
+    return 0;
+}
+
+/* The caller's data, with resource_context as one more member. */
+static void data_json(const struct daemon *daemon, struct strbuf *out, const struct publication *told)
+{
+    size_t length = told->data.length;
+    struct json json;
+
+    while (length > 0 && told->data.bytes[length - 1] != '}')
+        length--;
+    /* "{}" has no member to put a comma after. */
+    bool empty = length < 2 || strspn(told->data.bytes + 1, " \t\r\n") >= length - 2;
+    if (empty)
+        strbuf_addc(out, '{');
+    else
+        strbuf_add(out, told->data.bytes, length - 1);
+    if (!empty)
+        strbuf_addc(out, ',');
+    /* It may have ended before it was told of: no error, but whoever gives a wrong pid should know. */
+    if (told->is_nobody)
+        strbuf_addf(out, "\"hint\":\"there is no process %d to watch: nobody is in this sheet yet\",",
+                    (int)told->pid);
+    strbuf_adds(out, "\"resource_context\":");
+    json_init(&json, out, 0);
+    json_object_begin(&json);
+    daemon_context_json(daemon, &json, told->pid);
+    json_object_end(&json);
+    strbuf_addc(out, '}');
+}
+
+int answer_event_publish(struct call *call, struct json *result)
+{
+    struct daemon *daemon = call_context(call);
+    struct strbuf data = STRBUF_INIT;
+    struct publication told;
+    struct metron_error error;
+    enum sheet_event event;
+
+    int code = take_params(call, &told);
+    if (code < 0)
+        return code;
+    if (sheet_event_of(told.event, strlen(told.event), &event)) {
+        if (!told.has_sheet)
+            return call_wrong(call, "sheet_num", "a whole number");
+        counting_settle(daemon->counting);
+        code =
+            jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, told.pid, told.own_cgroup, &error);
+        if (code == -ENOENT)
+            return call_no_such_job(call, told.job_id);
+        if (code < 0)
+            return call_fail(call, RPC_EXHAUSTED, "finish jobs that have ended", "%s", error.message);
+        counting_sheet(daemon->counting, told.job_id, told.sheet_num, event, told.pid);
+        told.is_nobody = event == SHEET_EVENT_STARTED && told.pid && !jobs_of_process(daemon->jobs, told.pid);
+    }
+    data_json(daemon, &data, &told);
+    if (data.failed) {
+        strbuf_fini(&data);
+        return -ENOMEM;
+    }
+    daemon_publish(daemon, told.event, told.job_id, told.has_sheet, told.sheet_num, strbuf_text(&data));
+    json_object_begin(result);
+    json_key_string(result, "event", told.event);
+    json_key_string(result, "job_id", told.job_id);
+    if (told.has_sheet)
+        json_key_integer(result, "sheet_num", told.sheet_num);
+    json_key(result, "data");
+    rpc_raw_value(result, &(struct json_text){strbuf_text(&data), data.length});
+    json_object_end(result);
+    strbuf_fini(&data);
+    return 0;
+}

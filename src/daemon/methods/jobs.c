@@ -1,0 +1,133 @@
+/*
+ * What the daemon answers about jobs.
+ */
+#include <errno.h>
+
+#include "daemon/daemon_state.h"
+#include "daemon/methods/methods.h"
+
+static struct daemon *daemon_of(const struct call *call)
+{
+    return call_context(call);
+}
+
+int call_no_such_job(struct call *call, const char *job_id)
+{
+    return call_fail(call, RPC_NO_SUCH_JOB, "job.list shows those that are known; job.start begins one",
+                     "there is no job '%s'", job_id);
+}
+
+/* What jobs.h refused, in the words of the socket. */
+static int refuse(struct call *call, const struct metron_error *error)
+{
+    switch (error->code) {
+    case -ENOENT:
+        return call_fail(call, RPC_NO_SUCH_JOB, "job.list shows those that are known", "%s", error->message);
+    case -ESRCH:
+        return call_fail(call, RPC_INVALID_PARAMS,
+                         "give the pid of a process that runs, as the daemon's pid namespace has it, or none",
+                         "%s", error->message);
+    case -ENOSPC:
+    case -ENOMEM:
+        return call_fail(call, RPC_EXHAUSTED, "finish jobs that have ended", "%s", error->message);
+    default:
+        return call_fail(call, RPC_INVALID_PARAMS, "see the params of this method", "%s", error->message);
+    }
+}
+
+/* A pid is optional everywhere: 0 is none. */
+static enum param call_pid(struct call *call, pid_t *pid)
+{
+    int64_t number = 0;
+    enum param param = call_integer(call, "pid", &number);
+
+    if (param == PARAM_FOUND && (number <= 0 || number > INT32_MAX))
+        return PARAM_WRONG;
+    if (param == PARAM_FOUND)
+        *pid = (pid_t)number;
+    return param;
+}
+
+static int answer_job(struct call *call, struct json *result, const char *job_id)
+{
+    const struct job *job = jobs_find(daemon_of(call)->jobs, job_id);
+
+    if (!job)
+        return call_no_such_job(call, job_id);
+    job_json(result, job);
+    return 0;
+}
+
+int answer_job_start(struct call *call, struct json *result)
+{
+    struct daemon *daemon = daemon_of(call);
+    struct job_start start = {0};
+    struct metron_error error;
+
+    if (call_text(call, "job_id", &start.job_id) != PARAM_FOUND)
+        return call_wrong(call, "job_id", "the name of a job");
+    if (call_text(call, "workspace", &start.workspace) == PARAM_WRONG)
+        return call_wrong(call, "workspace", "a text");
+    if (call_text(call, "config_hash", &start.config_hash) == PARAM_WRONG)
+        return call_wrong(call, "config_hash", "a text");
+    enum param total = call_integer(call, "total_sheets", &start.total_sheets);
+    if (total == PARAM_WRONG)
+        return call_wrong(call, "total_sheets", "a whole number");
+    start.has_total = total == PARAM_FOUND;
+    if (call_pid(call, &start.pid) == PARAM_WRONG)
+        return call_wrong(call, "pid", "the number of a process");
+    if (call_boolean(call, "own_cgroup", &start.own_cgroup) == PARAM_WRONG)
+        return call_wrong(call, "own_cgroup", "true or false");
+    counting_settle(daemon->counting);
+    if (jobs_start(daemon->jobs, &start, &error) < 0)
+        return refuse(call, &error);
+    counting_job(daemon->counting, start.job_id);
+    daemon_publish(daemon, "job.started", start.job_id, false, 0, NULL);
+    return answer_job(call, result, start.job_id);
+}
+
+int answer_job_finish(struct call *call, struct json *result)
+{
+    struct daemon *daemon = daemon_of(call);
+    const char *job_id, *outcome;
+    enum job_status status;
+    struct metron_error error;
+
+    if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
+        return call_wrong(call, "job_id", "the name of a job");
+    if (call_text(call, "outcome", &outcome) != PARAM_FOUND ||
+        job_status_of_outcome(outcome, strlen(outcome), &status) < 0)
+        return call_wrong(call, "outcome", "one of completed, failed, cancelled");
+    counting_settle(daemon->counting);
+    if (jobs_finish(daemon->jobs, job_id, status, &error) < 0)
+        return refuse(call, &error);
+    counting_job(daemon->counting, job_id);
+    daemon_publish(daemon, "job.finished", job_id, false, 0, NULL);
+    return answer_job(call, result, job_id);
+}
+
+static void list_job(void *context, const struct job *job)
+{
+    struct json *json = context;
+    job_json(json, job);
+}
+
+int answer_job_list(struct call *call, struct json *result)
+{
+    json_object_begin(result);
+    json_key(result, "jobs");
+    json_array_begin(result);
+    jobs_visit(daemon_of(call)->jobs, list_job, result);
+    json_array_end(result);
+    json_object_end(result);
+    return 0;
+}
+
+int answer_job_status(struct call *call, struct json *result)
+{
+    const char *job_id;
+
+    if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
+        return call_wrong(call, "job_id", "the name of a job");
+    return answer_job(call, result, job_id);
+}

@@ -1,0 +1,222 @@
+/*
+ * What the daemon answers of itself and of the machine. Jobs are in methods_jobs.c.
+ */
+#include "daemon/methods/methods.h"
+
+#include <unistd.h>
+
+#include "daemon/daemon_state.h"
+
+#define MEBIBYTE (1024.0 * 1024)
+
+static struct daemon *daemon_of(const struct call *call)
+{
+    return call_context(call);
+}
+
+static int answer_health(struct call *call, struct json *result)
+{
+    (void)call;
+    json_object_begin(result);
+    json_key_string(result, "status", "ok");
+    json_object_end(result);
+    return 0;
+}
+
+static int answer_ready(struct call *call, struct json *result)
+{
+    const struct daemon *daemon = daemon_of(call);
+
+    json_object_begin(result);
+    json_key_boolean(result, "ready", daemon->latest != NULL && !daemon->stopping);
+    json_object_end(result);
+    return 0;
+}
+
+static void store_json(struct daemon *daemon, struct json *json)
+{
+    struct writer_figures figures;
+    struct writer_sink_figures sink;
+
+    if (!daemon->writer)
+        return;
+    writer_figures(daemon->writer, &figures);
+    json_key(json, "store");
+    json_object_begin(json);
+    json_key_integer(json, "snapshots_written", (int64_t)figures.written);
+    json_key_integer(json, "snapshots_dropped", (int64_t)figures.dropped);
+    json_key_integer(json, "events_dropped",
+                     (int64_t)(figures.dropped_events + watch_figures(daemon->watch).events_dropped));
+    json_key_integer(json, "queue_length", (int64_t)figures.queue_length);
+    json_key_decimal(json, "longest_delay_seconds", figures.longest_delay_seconds, 6);
+    for (size_t i = 0; writer_sink_figures(daemon->writer, i, &sink); i++)
+        if (sink.failing)
+            json_key_string(json, sink.name, sink.last.message);
+    json_object_end(json);
+}
+
+static int answer_status(struct call *call, struct json *result)
+{
+    struct daemon *daemon = daemon_of(call);
+    const struct watch_figures figures = watch_figures(daemon->watch);
+    const struct snapshot *latest = daemon->latest;
+    struct server_counts counts;
+
+    server_count(daemon->server, &counts);
+    json_object_begin(result);
+    json_key_integer(result, "pid", getpid());
+    json_key_decimal(result, "uptime_seconds", watch_uptime(daemon->watch), 3);
+    json_key_integer(result, "running_jobs", jobs_running(daemon->jobs));
+    json_key_integer(result, "total_jobs_active", jobs_running(daemon->jobs));
+    if (latest && (latest->has & SNAPSHOT_HAS_OWN_RSS))
+        json_key_decimal(result, "memory_usage_mb", (double)latest->own_rss_bytes / MEBIBYTE, 3);
+    json_key_string(result, "version", daemon->options.version);
+    json_key_decimal(result, "interval", daemon->options.interval, 3);
+    json_key_integer(result, "ticks", (int64_t)figures.ticks);
+    json_key_integer(result, "missed_ticks", (int64_t)figures.missed_ticks);
+    json_key_decimal(result, "tick_seconds", figures.tick_seconds, 6);
+    json_key_decimal(result, "longest_tick_seconds", figures.longest_tick_seconds, 6);
+    json_key_decimal(result, "cpu_seconds", figures.cpu_seconds, 3);
+    json_key_integer(result, "events_lost", (int64_t)figures.events_lost);
+    json_key_string(result, "processes_seen_by", tree_method_name(tree_method(watch_tree(daemon->watch))));
+    if (tree_method(watch_tree(daemon->watch)) != TREE_BPF && daemon->options.events->why_no_bpf.code)
+        json_key_string(result, "why_no_kernel_events", daemon->options.events->why_no_bpf.message);
+    json_key_string(result, "syscalls_counted_by", counting_method(daemon->counting));
+    if (latest)
+        json_key_integer(result, "processes", (int64_t)latest->process_count);
+    json_key_integer(result, "clients", (int64_t)counts.clients);
+    store_json(daemon, result);
+    json_object_end(result);
+    return 0;
+}
+
+static int answer_top(struct call *call, struct json *result)
+{
+    const struct daemon *daemon = daemon_of(call);
+    const char *job_id = NULL;
+
+    if (call_text(call, "job_id", &job_id) == PARAM_WRONG)
+        return call_wrong(call, "job_id", "the name of a job");
+    if (!daemon->latest)
+        return call_fail(call, RPC_EXHAUSTED, "ask again in a moment", "no snapshot has been taken yet");
+    if (job_id && !jobs_find(daemon->jobs, job_id))
+        return call_no_such_job(call, job_id);
+    snapshot_json(result, daemon->latest, job_id);
+    return 0;
+}
+
+static int answer_top_stream(struct call *call, struct json *result)
+{
+    json_object_begin(result);
+    json_key_string(result, "jsonl_path", daemon_of(call)->options.log_file);
+    json_object_end(result);
+    return 0;
+}
+
+static int answer_events(struct call *call, struct json *result)
+{
+    int64_t limit = 50;
+
+    if (call_integer(call, "limit", &limit) == PARAM_WRONG || limit < 0)
+        return call_wrong(call, "limit", "a number, 0 or more");
+    json_object_begin(result);
+    json_key(result, "events");
+    recent_events_json(&daemon_of(call)->events, (size_t)limit, result);
+    json_object_end(result);
+    return 0;
+}
+
+static int answer_stream(struct call *call, struct json *result)
+{
+    struct daemon *daemon = daemon_of(call);
+    struct bus_subscription wanted = {0};
+
+    if (call_texts(call, "events", &wanted.events, &wanted.event_count) == PARAM_WRONG)
+        return call_wrong(call, "events", "an array of names such as \"sheet.started\" or \"sheet.*\"");
+    if (call_text(call, "job_id", &wanted.job_id) == PARAM_WRONG)
+        return call_wrong(call, "job_id", "the name of a job");
+    int code = call_subscribe(call, daemon->bus, &wanted);
+    if (code < 0)
+        return code;
+    json_object_begin(result);
+    json_key_boolean(result, "subscribed", true);
+    json_object_end(result);
+    return 0;
+}
+
+static int answer_config(struct call *call, struct json *result)
+{
+    const struct daemon_options *options = &daemon_of(call)->options;
+
+    options->config_json(result, options->config_context);
+    return 0;
+}
+
+static int answer_shutdown(struct call *call, struct json *result)
+{
+    bool graceful = true;
+
+    if (call_boolean(call, "graceful", &graceful) == PARAM_WRONG)
+        return call_wrong(call, "graceful", "true or false");
+    json_object_begin(result);
+    json_key_string(result, "status", "shutting_down");
+    json_key_boolean(result, "graceful", graceful);
+    json_object_end(result);
+    daemon_stop(daemon_of(call));
+    return 0;
+}
+
+void daemon_context_json(const struct daemon *daemon, struct json *json, pid_t pid)
+{
+    const struct snapshot *latest = daemon->latest;
+    const struct snapshot_process *process = latest && pid ? snapshot_find(latest, pid) : NULL;
+    char hotspot[128];
+
+    if (process && (process->has & PROCESS_HAS_RSS))
+        json_key_decimal(json, "rss_mb", (double)process->rss_bytes / MEBIBYTE, 1);
+    if (process && (process->has & PROCESS_HAS_CPU))
+        json_key_decimal(json, "cpu_pct", process->cpu * 100, 1);
+    if (process && snapshot_hotspot(process, hotspot, sizeof(hotspot)))
+        json_key_string(json, "syscall_hotspot", hotspot);
+    if (latest && (latest->has & SNAPSHOT_HAS_OWN_RSS))
+        json_key_decimal(json, "daemon_rss_mb", (double)latest->own_rss_bytes / MEBIBYTE, 1);
+    if (pid)
+        return;
+    json_key_integer(json, "running_jobs", jobs_running(daemon->jobs));
+    json_key_integer(json, "active_sheets", jobs_active_sheets(daemon->jobs));
+}
+
+static int answer_context(struct call *call, struct json *result)
+{
+    int64_t pid = 0;
+
+    if (call_integer(call, "pid", &pid) == PARAM_WRONG || pid < 0 || pid > INT32_MAX)
+        return call_wrong(call, "pid", "a process's number");
+    json_object_begin(result);
+    daemon_context_json(daemon_of(call), result, (pid_t)pid);
+    json_object_end(result);
+    return 0;
+}
+
+const struct call_method daemon_methods[] = {
+    {"daemon.health", answer_health},
+    {"daemon.ready", answer_ready},
+    {"daemon.status", answer_status},
+    {"daemon.top", answer_top},
+    {"daemon.top.stream", answer_top_stream},
+    {"daemon.events", answer_events},
+    {"daemon.monitor.stream", answer_stream},
+    {"daemon.config", answer_config},
+    {"daemon.shutdown", answer_shutdown},
+    {"context.get", answer_context},
+    {"job.start", answer_job_start},
+    {"job.finish", answer_job_finish},
+    {"job.list", answer_job_list},
+    {"job.status", answer_job_status},
+    {"job.profile", answer_job_profile},
+    {"job.report", answer_job_report},
+    {"event.publish", answer_event_publish},
+    {"trace.start", answer_trace_start},
+    {"trace.stop", answer_trace_stop},
+};
+const size_t daemon_method_count = sizeof(daemon_methods) / sizeof(daemon_methods[0]);

@@ -1,0 +1,22 @@
+/*
+ * Inside daemon/: the answers of the socket, by file.
+ */
+#ifndef METRON_DAEMON_METHODS_METHODS_H
+#define METRON_DAEMON_METHODS_METHODS_H
+
+#include "daemon/socket/call.h"
+
+/* methods_jobs.c */
+call_answer answer_job_start, answer_job_finish, answer_job_list, answer_job_status;
+/* methods_profile.c */
+call_answer answer_job_profile, answer_job_report;
+/* methods_events.c */
+call_answer answer_event_publish;
+
+/* methods_trace.c */
+call_answer answer_trace_start, answer_trace_stop;
+
+/* Refuses: there is no such job. */
+int call_no_such_job(struct call *call, const char *job_id);
+
+#endif

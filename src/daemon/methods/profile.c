@@ -1,0 +1,195 @@
+/*
+ * job.profile and job.report: what a job used. One that the daemon remembers is answered at once; of an older
+ * one, and of what happened to its processes, the history is asked, in a thread of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/calls/call_books.h"
+#include "daemon/daemon_state.h"
+#include "daemon/methods/methods.h"
+#include "store/history/reader.h"
+#include "view/job_report.h"
+
+/* Of so many events of a job it is known what happened. */
+#define EVENTS_MAX 100000
+
+struct profile_work {
+    uv_work_t work;
+    struct call *call;
+    const char *database; /* the daemon's */
+    char *job_id;         /* owned */
+    bool as_text;
+    struct job *known; /* what the daemon has of it, in the arena; NULL: it is not remembered */
+    struct arena arena;
+};
+
+static double unix_seconds(struct timespec time)
+{
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void profile_json(struct json *json, const struct job *job, const struct snapshot_call *calls,
+                         size_t call_count)
+{
+    json_object_begin(json);
+    json_key_string(json, "job_id", job->id);
+    json_key_string(json, "status", job_status_name(job->status));
+    json_key_string(json, "config_hash", job->config_hash);
+    if (job->pid)
+        json_key_integer(json, "pid", job->pid);
+    json_key_decimal(json, "started", unix_seconds(job->started), 6);
+    if (job->ended.tv_sec)
+        json_key_decimal(json, "ended", unix_seconds(job->ended), 6);
+    json_key_decimal(json, "wall_seconds",
+                     (job->ended.tv_sec ? unix_seconds(job->ended) : clock_wall_seconds()) -
+                         unix_seconds(job->started),
+                     3);
+    job_usage_members_json(json, &job->usage);
+    job_calls_json(json, calls, call_count);
+    json_key(json, "sheets");
+    job_sheets_json(json, job);
+    json_object_end(json);
+}
+
+static int count_event(void *context, const struct history_event *event)
+{
+    struct job_happenings *happenings = context;
+
+    if (strcmp(event->event_type, "kill") == 0)
+        happenings->kills++;
+    else if (strcmp(event->event_type, "oom") == 0)
+        happenings->ooms++;
+    else if (strcmp(event->event_type, "signal") == 0)
+        happenings->signals++;
+    else if (strcmp(event->event_type, "exit") == 0 &&
+             memmem(event->json, event->json_length, "\"exit_code\":", 12) &&
+             !memmem(event->json, event->json_length, "\"exit_code\":0", 13))
+        happenings->failed++;
+    return 0;
+}
+
+static void write_answer(struct profile_work *work, const struct job *job,
+                         const struct history_profile *stored, const struct job_happenings *happenings)
+{
+    struct json *json = call_result(work->call);
+    /* What is known of the job is newer than what is stored. */
+    bool known = job->calls || !stored;
+    const struct snapshot_call *calls = known ? job->calls : stored->calls;
+    size_t call_count = known ? job->call_count : stored->call_count;
+    struct strbuf text = STRBUF_INIT;
+
+    if (!work->as_text) {
+        profile_json(json, job, calls, call_count);
+        return;
+    }
+    job_report_write(&text, &(struct job_report){job, calls, call_count, happenings, clock_wall_seconds()});
+    json_object_begin(json);
+    json_key_string(json, "job_id", job->id);
+    json_key_string(json, "report", strbuf_text(&text));
+    json_object_end(json);
+    strbuf_fini(&text);
+}
+
+/* In a thread of its own. */
+static void work_profile(uv_work_t *handle)
+{
+    struct profile_work *work = handle->data;
+    struct history_profile stored = {0};
+    struct job_happenings happenings = {0};
+    struct history_reader *reader = NULL;
+    struct metron_error error = {0};
+    int code = -ENOENT;
+
+    if (work->database)
+        code = history_reader_open(work->database, &reader, &error);
+    if (code == 0)
+        code = history_read_profile(reader, work->job_id, &work->arena, &stored, &error);
+    bool has_events = code == 0 && history_read_events(reader, 0, work->job_id, EVENTS_MAX, count_event,
+                                                       &happenings, &error) >= 0;
+    history_reader_close(reader);
+    const struct job *job = work->known ? work->known : code == 0 ? &stored.job : NULL;
+    if (!job && code != -ENOENT)
+        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
+    else if (!job)
+        (void)call_no_such_job(work->call, work->job_id);
+    else
+        write_answer(work, job, code == 0 ? &stored : NULL, has_events ? &happenings : NULL);
+}
+
+static void after_profile(uv_work_t *handle, int status)
+{
+    struct profile_work *work = handle->data;
+
+    (void)status;
+    call_resume(work->call);
+    arena_fini(&work->arena);
+    free(work->job_id);
+    free(work);
+}
+
+/* As it is now: it may change while the thread looks. */
+static int copy_known(struct profile_work *work, const struct job *job)
+{
+    struct job *copy = arena_alloc(&work->arena, sizeof(*copy));
+    struct job_sheet *sheets = arena_alloc(&work->arena, (job->sheet_count + 1) * sizeof(*sheets));
+
+    if (!copy || !sheets)
+        return -ENOMEM;
+    *copy = *job;
+    copy->id = work->job_id;
+    copy->workspace = job->workspace ? arena_strdup(&work->arena, job->workspace) : NULL;
+    copy->config_hash = job->config_hash ? arena_strdup(&work->arena, job->config_hash) : NULL;
+    copy->sheets = sheets;
+    if (job->sheet_count)
+        (void)memcpy(sheets, job->sheets, job->sheet_count * sizeof(*sheets));
+    bool whole = calls_copy(&work->arena, &copy->calls, copy->call_count);
+    for (size_t i = 0; i < job->sheet_count && whole; i++)
+        whole = calls_copy(&work->arena, &sheets[i].calls, sheets[i].call_count);
+    if (!whole)
+        return -ENOMEM;
+    work->known = copy;
+    return 0;
+}
+
+static int begin_profile(struct call *call, bool as_text)
+{
+    struct daemon *daemon = call_context(call);
+    const char *job_id;
+
+    if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
+        return call_wrong(call, "job_id", "the name of a job");
+    const struct job *job = jobs_find(daemon->jobs, job_id);
+    struct profile_work *work = calloc(1, sizeof(*work));
+    if (!work)
+        return -ENOMEM;
+    work->work.data = work;
+    work->database = daemon->options.database;
+    work->as_text = as_text;
+    work->job_id = strdup(job_id);
+    if (!work->job_id || (job && copy_known(work, job) < 0) || !(work->call = call_defer(call))) {
+        arena_fini(&work->arena);
+        free(work->job_id);
+        free(work);
+        return -ENOMEM;
+    }
+    if (uv_queue_work(&daemon->loop, &work->work, work_profile, after_profile) < 0) {
+        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "ask again in a moment", "no thread to look with");
+        after_profile(&work->work, 0);
+    }
+    return CALL_LATER;
+}
+
+int answer_job_profile(struct call *call, struct json *result)
+{
+    (void)result;
+    return begin_profile(call, false);
+}
+
+int answer_job_report(struct call *call, struct json *result)
+{
+    (void)result;
+    return begin_profile(call, true);
+}

@@ -1,0 +1,383 @@
+/*
+ * The client. A line that comes (line_pipe.h) is an answer to the call
+ * that waits, a notification, which is kept for client_next_notification, or an answer that came too late.
+ */
+#include "daemon/socket/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json_reader.h"
+#include "daemon/socket/line_pipe.h"
+#include "daemon/socket/protocol.h"
+#include "daemon/socket/request.h"
+#include "daemon/socket/socket_path.h"
+
+#define KEPT_MAX ((size_t)8 << 20)
+
+struct client {
+    pid_t daemon_pid;
+    int timeout_ms;
+    long long last_id;
+    int rpc_code;
+    struct line_pipe pipe;
+    struct strbuf kept; /* lines of notifications */
+    size_t kept_taken;
+    uint64_t dropped;
+    struct strbuf output;
+    char path[SOCKET_PATH_SIZE];
+};
+
+/* -- Connecting -- */
+
+static int check_daemon(struct client *client, struct metron_error *error)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+
+    if (getsockopt(client->pipe.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+        return error_set(error, -errno, "socket '%s': who listens there is not to be told: %s", client->path,
+                         strerror(errno));
+    if (peer.uid != geteuid() && peer.uid != 0)
+        return error_set(error, -EACCES,
+                         "socket '%s' is user %lu's, neither yours nor root's; set socket to another path",
+                         client->path, (unsigned long)peer.uid);
+    client->daemon_pid = peer.pid;
+    return 0;
+}
+
+static int explain_connect(const struct client *client, int code, struct metron_error *error)
+{
+    if (client_is_absent(code))
+        return error_set(error, code, "no daemon listens on '%s'; start one with: metron daemon",
+                         client->path);
+    if (code == -EAGAIN)
+        return error_set(error, -ETIMEDOUT, "the daemon on '%s' does not take connections; is it stopped?",
+                         client->path);
+    if (code == -EACCES || code == -EPERM)
+        return error_set(error, -EACCES,
+                         "the daemon on '%s' is another user's; ask its owner to set socket_group",
+                         client->path);
+    return error_set(error, code, "socket '%s': %s", client->path, strerror(-code));
+}
+
+static int connect_to(struct client *client, struct metron_error *error)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval limit = {.tv_sec = client->timeout_ms / 1000,
+                            .tv_usec = client->timeout_ms % 1000 * 1000L};
+
+    memcpy(address.sun_path, client->path, sizeof(client->path));
+    client->pipe.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (client->pipe.fd < 0)
+        return error_set(error, -errno, "no socket to be had: %s", strerror(errno));
+    /* Where many wait to be accepted, connect waits too: as long as sending would. */
+    (void)setsockopt(client->pipe.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+
+    int code = connect(client->pipe.fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+
+    code = code < 0 ? explain_connect(client, code, error) : check_daemon(client, error);
+    if (code < 0) {
+        (void)close(client->pipe.fd);
+        client->pipe.fd = -1;
+    }
+    return code;
+}
+
+bool client_is_absent(int code)
+{
+    return code == -ENOENT || code == -ECONNREFUSED || code == -ENOTDIR;
+}
+
+int client_connect(const char *path, int timeout_ms, struct client **out, struct metron_error *error)
+{
+    const struct socket_place place = socket_place_own();
+    char paths[SOCKET_PATHS_MAX][SOCKET_PATH_SIZE];
+    int count = socket_path_list(&place, path, paths, error);
+    int code = -ENOENT;
+
+    if (count < 0)
+        return count;
+
+    struct client *client = calloc(1, sizeof(*client));
+
+    if (!client)
+        return error_set(error, -ENOMEM, "no memory for a client of the daemon");
+    client->timeout_ms = timeout_ms > 0 ? timeout_ms : CLIENT_TIMEOUT_MS;
+    for (int i = 0; i < count && client_is_absent(code); i++) {
+        memcpy(client->path, paths[i], sizeof(client->path));
+        code = connect_to(client, error);
+    }
+    if (client_is_absent(code) && count > 1)
+        (void)error_set(error, code, "no daemon listens on '%s' or '%s'; start one with: metron daemon",
+                        paths[0], paths[1]);
+    if (code < 0) {
+        free(client);
+        return code;
+    }
+    *out = client;
+    return 0;
+}
+
+void client_free(struct client *client)
+{
+    if (!client)
+        return;
+    (void)close(client->pipe.fd);
+    line_pipe_fini(&client->pipe);
+    strbuf_fini(&client->kept);
+    strbuf_fini(&client->output);
+    free(client);
+}
+
+/* -- Messages -- */
+
+static int lost(const struct client *client, int code, struct metron_error *error)
+{
+    if (code == -ETIMEDOUT)
+        return error_set(error, code, "the daemon (pid %d) did not answer within %g s; is it stopped?",
+                         (int)client->daemon_pid, client->timeout_ms / 1e3);
+    if (code == -EMSGSIZE || code == -EBADMSG)
+        return error_set(error, code, "'%s' sent what is no answer of a metron daemon", client->path);
+    if (code == -EINTR || code == -ENOMEM)
+        return error_set(error, code, "%s", strerror(-code));
+    return error_set(error, -ECONNRESET, "the daemon (pid %d) has gone: %s", (int)client->daemon_pid,
+                     code == -ECONNRESET ? "it closed the connection" : strerror(-code));
+}
+
+struct message {
+    double id; /* 0: none, or null */
+    struct json_text method, params, result, error;
+};
+
+/* Of a line that request_check let pass. The method may lie in the reader: it is taken last. */
+static void read_message(const struct json_text *line, struct json_reader *reader, struct message *out)
+{
+    struct json_text key, method = {0}, ignored = {0};
+
+    *out = (struct message){0};
+    json_reader_reset(reader, line->bytes, line->length);
+    if (!json_enter_object(reader))
+        return;
+    while (json_next_key(reader, &key)) {
+        struct json_text *member = json_text_is(&key, "method")   ? &method
+                                   : json_text_is(&key, "params") ? &out->params
+                                   : json_text_is(&key, "result") ? &out->result
+                                   : json_text_is(&key, "error")  ? &out->error
+                                                                  : &ignored;
+
+        if (!json_text_is(&key, "id") || !json_read_number(reader, &out->id))
+            (void)json_read_raw(reader, member);
+    }
+    if (method.length > 0) {
+        json_reader_reset(reader, method.bytes, method.length);
+        (void)json_read_text(reader, &out->method);
+    }
+}
+
+static void keep_notification(struct client *client, const struct json_text *line)
+{
+    if (client->kept.length - client->kept_taken + line->length > KEPT_MAX) {
+        client->dropped++;
+        return;
+    }
+    strbuf_add(&client->kept, line->bytes, line->length);
+    strbuf_addc(&client->kept, '\n');
+    if (client->kept.failed) {
+        client->dropped++;
+        client->kept.failed = false;
+    }
+}
+
+/* The daemon's error in one line. */
+static int explain_error(struct client *client, const struct json_text *object, const char *method,
+                         struct metron_error *error)
+{
+    struct strbuf message = STRBUF_INIT, advice = STRBUF_INIT;
+    struct json_reader reader;
+    struct json_text key, text;
+    double code = 0;
+
+    json_reader_init(&reader, object->bytes, object->length);
+    if (json_enter_object(&reader)) {
+        while (json_next_key(&reader, &key)) {
+            struct strbuf *out = json_text_is(&key, "message") ? &message
+                                 : json_text_is(&key, "data")  ? &advice
+                                                               : NULL;
+            bool is_code = json_text_is(&key, "code");
+
+            if (out && json_read_text(&reader, &text))
+                strbuf_add(out, text.bytes, text.length);
+            else if (!is_code || !json_read_number(&reader, &code))
+                (void)json_skip(&reader);
+        }
+    }
+    json_reader_fini(&reader);
+    client->rpc_code = code >= -99999 && code <= 99999 ? (int)code : RPC_INTERNAL_ERROR;
+
+    int result = error_set(error, rpc_errno(client->rpc_code), "the daemon refused %s: %s%s%s", method,
+                           strbuf_text(&message), advice.length > 0 ? "; " : "", strbuf_text(&advice));
+
+    strbuf_fini(&message);
+    strbuf_fini(&advice);
+    return result;
+}
+
+/* 1: it was the answer; 0: something else. */
+static int take_answer(struct client *client, const struct json_text *line, const char *method,
+                       struct strbuf *result, struct metron_error *error)
+{
+    struct json_reader reader;
+    struct message message;
+    int code = 0;
+
+    if (request_check(line->bytes, line->length, NULL) < 0)
+        return lost(client, -EBADMSG, error);
+    json_reader_init(&reader, NULL, 0);
+    read_message(line, &reader, &message);
+    if (message.method.length > 0)
+        keep_notification(client, line);
+    else if (message.error.length > 0 && (message.id == 0 || message.id == (double)client->last_id))
+        code = explain_error(client, &message.error, method, error);
+    else if (message.id == (double)client->last_id) {
+        code = 1;
+        if (result)
+            strbuf_add(result, message.result.bytes, message.result.length);
+        if (result && result->failed)
+            code = lost(client, -ENOMEM, error);
+    }
+    json_reader_fini(&reader);
+    return code;
+}
+
+static uint64_t after_ms(int ms)
+{
+    return clock_monotonic_ns() + (unsigned)ms * (NS_PER_SECOND / 1000);
+}
+
+int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
+                struct metron_error *error)
+{
+    uint64_t end_ns = after_ms(client->timeout_ms);
+    const struct json_text text = {params, params ? strlen(params) : 0};
+    struct json_text line;
+
+    client->rpc_code = 0;
+    if (result)
+        strbuf_reset(result);
+    strbuf_reset(&client->output);
+    rpc_request(&client->output, ++client->last_id, method, &text);
+    strbuf_addc(&client->output, '\n');
+    if (client->output.failed)
+        return lost(client, -ENOMEM, error);
+
+    int sent = line_pipe_send(&client->pipe, client->output.data, client->output.length, end_ns);
+
+    if (sent == -ETIMEDOUT)
+        return lost(client, sent, error);
+    for (int code = 0; code == 0;) {
+        /* Who is turned away is told so before the connection is closed: it is there to be read although
+         * nothing can be sent any more. */
+        code = line_pipe_next(&client->pipe, end_ns, &line);
+        if (code == -EINTR)
+            code = 0;
+        else if (code < 0)
+            return lost(client, sent < 0 ? sent : code, error);
+        else
+            code = take_answer(client, &line, method, result, error);
+        if (code != 0)
+            return code < 0 ? code : 0;
+    }
+    return 0;
+}
+
+int client_rpc_code(const struct client *client)
+{
+    return client->rpc_code;
+}
+
+/* -- Notifications -- */
+
+/* 1: it is one. */
+static int take_notification(struct client *client, const struct json_text *line, struct strbuf *method,
+                             struct strbuf *params, struct metron_error *error)
+{
+    struct json_reader reader;
+    struct message message;
+
+    if (request_check(line->bytes, line->length, NULL) < 0)
+        return lost(client, -EBADMSG, error);
+    json_reader_init(&reader, NULL, 0);
+    read_message(line, &reader, &message);
+    if (message.method.length > 0 && method)
+        strbuf_add(method, message.method.bytes, message.method.length);
+    if (message.method.length > 0 && params)
+        strbuf_add(params, message.params.bytes, message.params.length);
+    json_reader_fini(&reader);
+    return message.method.length > 0;
+}
+
+static bool next_kept(struct client *client, struct json_text *line)
+{
+    struct strbuf *kept = &client->kept;
+    const char *from = strbuf_text(kept) + client->kept_taken;
+    const char *end = memchr(from, '\n', kept->length - client->kept_taken);
+
+    if (!end) {
+        strbuf_fini(kept);
+        client->kept_taken = 0;
+        return false;
+    }
+    *line = (struct json_text){from, (size_t)(end - from)};
+    client->kept_taken += line->length + 1;
+    return true;
+}
+
+int client_next_notification(struct client *client, int timeout_ms, struct strbuf *method,
+                             struct strbuf *params, struct metron_error *error)
+{
+    uint64_t end_ns = timeout_ms < 0 ? LINE_PIPE_FOR_EVER : after_ms(timeout_ms);
+    struct json_text line;
+    int code = 0;
+
+    if (method)
+        strbuf_reset(method);
+    if (params)
+        strbuf_reset(params);
+    while (code == 0) {
+        if (!next_kept(client, &line))
+            code = line_pipe_next(&client->pipe, end_ns, &line);
+        if (code == -ETIMEDOUT)
+            return 0;
+        if (code < 0)
+            return lost(client, code, error);
+        code = take_notification(client, &line, method, params, error);
+    }
+    return code;
+}
+
+uint64_t client_dropped(const struct client *client)
+{
+    return client->dropped;
+}
+
+pid_t client_daemon_pid(const struct client *client)
+{
+    return client->daemon_pid;
+}
+
+int client_fd(const struct client *client)
+{
+    return client->pipe.fd;
+}
+
+const char *client_path(const struct client *client)
+{
+    return client->path;
+}

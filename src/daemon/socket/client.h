@@ -1,0 +1,60 @@
+/*
+ * The other end of the socket: a small client that waits for its answers. No loop, no thread, no library; a
+ * program that asks one thing has its answer, or knows that there is no daemon, in well under a millisecond.
+ *
+ *     struct client *client;
+ *     struct strbuf result = STRBUF_INIT;
+ *
+ *     if (client_connect(NULL, 0, &client, &error) == 0) {
+ *         code = client_call(client, "job.status", "{\"job_id\":\"night\"}", &result, &error);
+ *         …
+ *         client_free(client);
+ *     }
+ *
+ * The daemon must be this user's or root's: who listens is asked of the kernel once connected.
+ */
+#ifndef METRON_DAEMON_SOCKET_CLIENT_H
+#define METRON_DAEMON_SOCKET_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/strbuf.h"
+
+#define CLIENT_TIMEOUT_MS 2000
+
+struct client;
+
+/* `path` NULL or "": where the user's daemon is, then where root's is (socket_path.h). `timeout_ms` holds for
+ * connecting and for each call; 0: CLIENT_TIMEOUT_MS. -ENOENT, -ECONNREFUSED: there is no daemon (then
+ * client_is_absent); -EACCES: it is another user's; -ETIMEDOUT. */
+int client_connect(const char *path, int timeout_ms, struct client **out, struct metron_error *error);
+void client_free(struct client *client); /* NULL is nothing */
+/* Whether this code of client_connect says that no daemon runs, which need not be an error. */
+bool client_is_absent(int code);
+
+/* Sends a request and waits for its answer. `params`: an object as JSON; NULL: none. `result` gets the JSON
+ * of the result (what it held before is dropped); NULL: it is not wanted. An error of the daemon is a
+ * negative code (rpc_errno, protocol.h) and its message and advice in one line. -ETIMEDOUT: no answer in
+ * time; what comes late is thrown away. -ECONNRESET: the daemon has gone. */
+int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
+                struct metron_error *error);
+/* The code of JSON-RPC that the last call failed with; 0: it did not, or for another reason. */
+int client_rpc_code(const struct client *client);
+
+/* Waits for the next notification of a stream, `timeout_ms` at most (negative: for ever), and puts its method
+ * and its params' JSON into both (either may be NULL). 1; 0: none came; negative: as client_call, and -EINTR
+ * if a signal came. Those that came during a call are kept, 8 MiB of them; client_dropped counts the others.
+ */
+int client_next_notification(struct client *client, int timeout_ms, struct strbuf *method,
+                             struct strbuf *params, struct metron_error *error);
+uint64_t client_dropped(const struct client *client);
+
+pid_t client_daemon_pid(const struct client *client); /* 0: not to be seen from here */
+int client_fd(const struct client *client);           /* to wait on with others; readable: try next with 0 */
+const char *client_path(const struct client *client);
+
+#endif

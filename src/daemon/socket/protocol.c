@@ -1,0 +1,91 @@
+/*
+ * Writing the messages of the socket.
+ */
+#include "daemon/socket/protocol.h"
+
+#include <errno.h>
+
+int rpc_errno(int code)
+{
+    switch (code) {
+    case RPC_NO_SUCH_METHOD:
+        return -EOPNOTSUPP;
+    case RPC_INVALID_PARAMS:
+        return -EINVAL;
+    case RPC_NO_SUCH_JOB:
+        return -ESRCH;
+    case RPC_EXHAUSTED:
+        return -EBUSY;
+    case RPC_SHUTTING_DOWN:
+        return -ESHUTDOWN;
+    case RPC_NOT_PERMITTED:
+        return -EACCES;
+    default:
+        return -EPROTO;
+    }
+}
+
+static void begin(struct strbuf *out, const struct json_text *id)
+{
+    strbuf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    if (id && id->length > 0)
+        strbuf_add(out, id->bytes, id->length);
+    else
+        strbuf_adds(out, "null");
+}
+
+void rpc_begin_result(struct strbuf *out, const struct json_text *id)
+{
+    begin(out, id);
+    strbuf_adds(out, ",\"result\":");
+}
+
+void rpc_end_result(struct strbuf *out)
+{
+    strbuf_addc(out, '}');
+}
+
+void rpc_error(struct strbuf *out, const struct json_text *id, int code, const char *message,
+               const char *advice)
+{
+    struct json json;
+
+    begin(out, id);
+    strbuf_adds(out, ",\"error\":");
+    json_init(&json, out, 0);
+    json_object_begin(&json);
+    json_key_integer(&json, "code", code);
+    json_key_string(&json, "message", message);
+    json_key_string(&json, "data", advice);
+    json_object_end(&json);
+    strbuf_addc(out, '}');
+}
+
+void rpc_request(struct strbuf *out, long long id, const char *method, const struct json_text *params)
+{
+    struct json json;
+
+    json_init(&json, out, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "jsonrpc", "2.0");
+    if (id != 0)
+        json_key_integer(&json, "id", id);
+    json_key_string(&json, "method", method);
+    if (params && params->length > 0) {
+        json_key(&json, "params");
+        rpc_raw_value(&json, params);
+    }
+    json_object_end(&json);
+}
+
+void rpc_raw_value(struct json *json, const struct json_text *text)
+{
+    /* As an empty array would be written, with its two brackets replaced: the writer then puts its commas
+     * where they belong. */
+    json_array_begin(json);
+    json_array_end(json);
+    if (json->out->failed)
+        return;
+    json->out->length -= 2;
+    strbuf_add(json->out, text->bytes, text->length);
+}

@@ -1,0 +1,82 @@
+/*
+ * Events that a snapshot brings to the store: copied into it with all they point to, and counted in bytes, so
+ * that whoever fills it can stop in time.
+ *
+ * The list itself is one block that grows: in the arena every smaller one before it would stay, and a storm
+ * of processes would take twice its memory.
+ */
+#include "schema/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 64
+
+static size_t text_bytes(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+size_t event_bytes(const struct event *event)
+{
+    return sizeof(*event) + text_bytes(event->start_time) + text_bytes(event->command) +
+           text_bytes(event->job_id) +
+           (event->sender ? sizeof(*event->sender) + text_bytes(event->sender->name) : 0) +
+           (event->use ? sizeof(*event->use) : 0);
+}
+
+static struct event *event_room(struct snapshot *snapshot)
+{
+    if (snapshot->event_count == snapshot->event_capacity) {
+        size_t capacity = snapshot->event_capacity ? snapshot->event_capacity * 2 : FIRST_CAPACITY;
+        struct event *events = realloc(snapshot->event_list, capacity * sizeof(*events));
+        if (!events)
+            return NULL;
+        snapshot->event_list = events;
+        snapshot->event_capacity = capacity;
+    }
+    snapshot->events = snapshot->event_list;
+    return &snapshot->event_list[snapshot->event_count];
+}
+
+static const char *keep_text(struct arena *arena, const char *text, bool *whole)
+{
+    const char *copy = text ? arena_strdup(arena, text) : NULL;
+
+    *whole = *whole && (copy || !text);
+    return copy;
+}
+
+int snapshot_add_event(struct snapshot *snapshot, const struct event *event)
+{
+    struct arena *arena = &snapshot->arena;
+    struct event *kept = event_room(snapshot);
+    bool whole = true;
+
+    if (!kept)
+        return -ENOMEM;
+    *kept = *event;
+    kept->start_time = keep_text(arena, event->start_time, &whole);
+    kept->command = keep_text(arena, event->command, &whole);
+    kept->job_id = keep_text(arena, event->job_id, &whole);
+    if (event->sender) {
+        struct event_sender *sender = arena_alloc(arena, sizeof(*sender));
+        if (!sender)
+            return -ENOMEM;
+        *sender = (struct event_sender){event->sender->pid, keep_text(arena, event->sender->name, &whole)};
+        kept->sender = sender;
+    }
+    if (event->use) {
+        struct event_use *use = arena_alloc(arena, sizeof(*use));
+        if (!use)
+            return -ENOMEM;
+        *use = *event->use;
+        kept->use = use;
+    }
+    if (!whole)
+        return -ENOMEM;
+    snapshot->event_bytes += event_bytes(event);
+    snapshot->event_count++;
+    return 0;
+}

@@ -1,0 +1,80 @@
+"""A disk that does not answer: the writer's thread stands still, sampling goes on, and once it is back the store has
+every event, as far as there was room for them; the others are counted."""
+
+import signal
+import subprocess
+
+from support import daemon_client as dc
+from support.processes import wait_until
+from support.stopped_thread import stopped
+
+FAST = {"METRON_TEST_INTERVAL": "0.01", "METRON_EVENTS": "off"}
+WRITER = "metron-writer"
+
+
+def store(daemon):
+    return daemon.call("daemon.status")["store"]
+
+
+def until_it_drops(daemon):
+    wait_until(lambda: store(daemon)["snapshots_dropped"] > 20, 30, "a full queue")
+
+
+def live_and_die(daemon, job):
+    """A process of the job that is seen, and then gone. Its pid."""
+    child = dc.start_child(daemon.runner, "sleep", "600")
+    daemon.call("job.start", job_id=job, pid=child.pid)
+    daemon.top_when(lambda top: dc.process_in(top, child.pid), what="the job's process")
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    daemon.top_when(lambda top: not dc.process_in(top, child.pid), what="its end")
+    return child.pid
+
+
+def stored_ends(daemon, pid):
+    return daemon.rows("SELECT job_id FROM process_events WHERE pid = ? AND event_type = 'exit'", pid)
+
+
+def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_either):
+    daemon = start_either(watch="jobs", log_file="off", env=FAST)
+    with stopped(daemon.pid, WRITER):
+        until_it_drops(daemon)
+        pids = {job: live_and_die(daemon, job) for job in ("one", "two")}
+        told = [event["pid"] for event in daemon.call("daemon.events", limit=200)["events"]
+                if event["event_type"] == "exit" and event.get("job_id")]
+        assert not any(stored_ends(daemon, pid) for pid in pids.values()), "the writer stands still: else this is no test"
+        dropped = store(daemon)["snapshots_dropped"]
+        wait_until(lambda: store(daemon)["snapshots_dropped"] > dropped + 20, 30, "more that are dropped")
+        again = [event["pid"] for event in daemon.call("daemon.events", limit=200)["events"]
+                 if event["event_type"] == "exit" and event.get("job_id")]
+    for job, pid in pids.items():
+        wait_until(lambda pid=pid: stored_ends(daemon, pid), 20, f"the end of {pid} in the database")
+        assert [row["job_id"] for row in stored_ends(daemon, pid)] == [job], "once, with its job"
+    assert sorted(told) == sorted(again) == sorted(pids.values()), "carried over, and not told again"
+    assert store(daemon)["events_dropped"] == 0
+    assert daemon.stop() == 0
+
+
+def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
+    """Long command lines, so that few of them are enough."""
+    daemon = start_either(watch="jobs", log_file="off", env=FAST)
+    shell = subprocess.Popen([*daemon.runner.wrapper, "sh", "-c", "read go; i=0; while [ $i -lt 900 ]; do "
+                              "sh -c 'sleep 0.03; exit 0' $i $(printf %03900d 0); i=$((i + 1)); done; sleep 600"],
+                             stdin=subprocess.PIPE)
+    daemon.call("job.start", job_id="noisy", pid=shell.pid)
+    with stopped(daemon.pid, WRITER):
+        until_it_drops(daemon)
+        first = live_and_die(daemon, "first")
+        shell.stdin.write(b"go\n")
+        shell.stdin.flush()
+        wait_until(lambda: store(daemon)["events_dropped"] > 0, 120, "more events than there is room for")
+        last = live_and_die(daemon, "last")
+        dropped = store(daemon)["events_dropped"]
+    shell.kill()
+    shell.wait()
+    wait_until(lambda: stored_ends(daemon, last), 20, "the newest in the database")
+    assert not stored_ends(daemon, first), "the oldest was dropped"
+    assert 0 < dropped < 1800
+    text = daemon.runner.metron(["daemon", "status", "--socket", str(daemon.socket)]).stdout.decode()
+    assert "events" in text and "dropped" in text, text
+    assert daemon.stop() == 0

@@ -1,0 +1,242 @@
+"""trace.start and trace.stop: every call in the file, nobody harmed, nothing left behind."""
+
+import grp
+import os
+import pathlib
+import re
+import signal
+import stat
+import subprocess
+
+import pytest
+
+from support import daemon_client as dc
+from support.daemon_client import Client, RpcError, Shell, expect_error, process_in
+from support.kernel_events import need_program
+from support.processes import wait_until
+
+INVALID_PARAMS, EXHAUSTED, NOT_PERMITTED = -32602, -32001, -32010
+NOBODY = 65534
+AT_ONCE = 8
+LINE = re.compile(r"^(\d+) +\d\d:\d\d:\d\d\.\d{6} ([a-z_][a-z0-9_]*)\(", re.M)
+
+
+@pytest.fixture(autouse=True)
+def _strace():
+    need_program("strace")
+
+
+def tracer_of(pid):
+    return int(re.search(r"TracerPid:\t(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))[1])
+
+
+def calls_in(path, name):
+    return [found[0] for found in LINE.findall(pathlib.Path(path).read_text(encoding="utf-8")) if found[1] == name]
+
+
+def sleeper(daemon):
+    child = subprocess.Popen([*daemon.runner.wrapper, "sleep", "600"])
+    wait_until(lambda: process_in(daemon.call("daemon.top"), child.pid).get("command") == "sleep 600",
+               what="the sleeper")
+    return child
+
+
+# ---- what is in the file ----
+
+def test_every_call_of_the_tree_is_in_the_file(either):
+    shell = Shell(either.runner)
+    with either.client() as client:
+        begun = client.call("trace.start", pid=shell.pid)
+        assert begun.keys() == {"pid", "path", "method"} and begun["method"] == "strace" and begun["pid"] == shell.pid
+        assert shell.run(f"{either.runner.workload('getppids')} 500 30 7") == 0
+        ended = client.call("trace.stop", pid=shell.pid)
+        assert ended == {"pid": shell.pid, "path": begun["path"], "bytes": os.stat(begun["path"]).st_size}
+        assert shell.run(f"{either.runner.workload('getppids')} 100") == 0
+    made = calls_in(begun["path"], "getppid")
+    assert len(made) == 537
+    assert sorted(made.count(pid) for pid in set(made)) == [7, 30, 500]
+
+
+def test_the_file_is_what_strace_itself_writes(daemon):
+    calls = daemon.runner.workload("calls")
+    own = daemon.runner.cwd / "own"
+    subprocess.run(["strace", "-f", "-o", own, calls], check=True, stdout=subprocess.DEVNULL)
+    truth = re.findall(r"^\d+ +([a-z_][a-z0-9_]*)\(", own.read_text(encoding="utf-8"), re.M)
+    gate = daemon.runner.cwd / "gate"
+    os.mkfifo(gate)
+    shell = Shell(daemon.runner)
+    pid = shell.start(f"sh -c 'read go; exec {calls}' < {gate}")
+    with open(gate, "w", encoding="utf-8") as go, daemon.client() as client:
+        path = client.call("trace.start", pid=pid)["path"]
+        go.write("go\n")
+        go.flush()
+        shell.reap(pid)
+        wait_until(lambda: "exited with 0" in pathlib.Path(path).read_text(encoding="utf-8"))
+        client.call("trace.stop", pid=pid)
+    told = [name for _, name in LINE.findall(pathlib.Path(path).read_text(encoding="utf-8"))]
+    assert told[told.index("execve"):] == truth
+
+
+def test_descendants_that_live_already_are_traced(daemon):
+    shell = Shell(daemon.runner)
+    inner = shell.start("sh -c 'while :; do sleep 0.05; done'")
+    with daemon.client() as client:
+        path = client.call("trace.start", pid=shell.pid)["path"]
+        wait_until(lambda: str(inner) in calls_in(path, "wait4"), what="calls of the descendant")
+        client.call("trace.stop", pid=shell.pid)
+    assert tracer_of(inner) == 0
+
+
+# ---- the file itself ----
+
+def test_file_and_folder_are_the_owners_alone(either):
+    shell = Shell(either.runner)
+    path = pathlib.Path(either.call("trace.start", pid=shell.pid)["path"])
+    assert path.parent == either.database.parent / "traces"
+    assert path.name.startswith(f"{shell.pid}-")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert path.stat().st_uid == path.parent.stat().st_uid == os.stat(f"/proc/{either.pid}").st_uid
+
+
+def test_two_traces_of_one_process_have_two_files(daemon):
+    shell = Shell(daemon.runner)
+    paths = set()
+    with daemon.client() as client:
+        for _ in range(3):
+            paths.add(client.call("trace.start", pid=shell.pid)["path"])
+            client.call("trace.stop", pid=shell.pid)
+    assert len(paths) == 3 and all(os.path.exists(path) for path in paths)
+
+
+@pytest.mark.parametrize("trap", ["link", "writable"])
+def test_a_folder_that_others_may_change_is_not_used(daemon, trap):
+    folder = daemon.database.parent / "traces"
+    elsewhere = daemon.database.parent / "elsewhere"
+    elsewhere.mkdir()
+    if trap == "link":
+        folder.symlink_to(elsewhere)
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    shell = Shell(daemon.runner)
+    with daemon.client() as client, pytest.raises(RpcError):
+        client.call("trace.start", pid=shell.pid)
+    assert not list(elsewhere.iterdir()) and not list(folder.iterdir())
+    assert tracer_of(shell.pid) == 0
+
+
+# ---- what is refused ----
+
+def test_what_cannot_be_traced_is_refused_with_advice(daemon):
+    shell = Shell(daemon.runner)
+    with daemon.client() as client:
+        expect_error(client, INVALID_PARAMS, "trace.start")
+        expect_error(client, INVALID_PARAMS, "trace.start", pid="me")
+        expect_error(client, INVALID_PARAMS, "trace.start", pid=0)
+        expect_error(client, INVALID_PARAMS, "trace.start", pid=4194304)
+        expect_error(client, INVALID_PARAMS, "trace.start", pid=daemon.pid)
+        expect_error(client, INVALID_PARAMS, "trace.stop", pid=shell.pid)
+        client.call("trace.start", pid=shell.pid)
+        expect_error(client, INVALID_PARAMS, "trace.start", pid=shell.pid)
+    assert not list((daemon.database.parent / "traces").glob(f"{daemon.pid}-*"))
+
+
+def test_one_that_has_another_tracer_is_refused(daemon):
+    child = sleeper(daemon)
+    with subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(child.pid)], stderr=subprocess.DEVNULL) as tracer:
+        wait_until(lambda: tracer_of(child.pid), what="the other tracer")
+        with daemon.client() as client:
+            expect_error(client, INVALID_PARAMS, "trace.start", pid=child.pid)
+        tracer.terminate()
+    child.kill()
+    child.wait()
+
+
+def test_only_so_many_run_at_once(daemon):
+    shells = [Shell(daemon.runner) for _ in range(AT_ONCE + 1)]
+    with daemon.client() as client:
+        for shell in shells[:AT_ONCE]:
+            client.call("trace.start", pid=shell.pid)
+        expect_error(client, EXHAUSTED, "trace.start", pid=shells[AT_ONCE].pid)
+        client.call("trace.stop", pid=shells[0].pid)
+        client.call("trace.start", pid=shells[AT_ONCE].pid)
+
+
+def test_another_users_process_is_not_for_an_ordinary_user(start_user_daemon):
+    dc.need_another_user()
+    daemon = start_user_daemon()
+    with daemon.client() as client:
+        expect_error(client, NOT_PERMITTED, "trace.start", pid=os.getpid())
+    assert not list((daemon.database.parent / "traces").iterdir())
+    assert tracer_of(os.getpid()) == 0
+
+
+def connect_as(path, uid, gid):
+    """A connection of another user's; the kernel notes who connects."""
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        return Client(path)
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def test_the_sockets_group_may_not_trace(start_user_daemon):
+    dc.need_another_user()
+    daemon = start_user_daemon(env={"METRON_SOCKET_GROUP": grp.getgrgid(NOBODY).gr_name})
+    for folder in daemon.folder, daemon.folder.parent:
+        folder.chmod(0o711)
+    shell = Shell(daemon.runner)
+    with connect_as(daemon.socket, NOBODY - 1, NOBODY) as client:
+        assert client.call("daemon.health")
+        expect_error(client, NOT_PERMITTED, "trace.start", pid=shell.pid)
+        expect_error(client, NOT_PERMITTED, "trace.stop", pid=shell.pid)
+    assert tracer_of(shell.pid) == 0
+
+
+# ---- nobody is harmed ----
+
+def test_a_trace_ends_with_its_process_and_is_told_later(either):
+    shell = Shell(either.runner)
+    with either.client() as client:
+        path = client.call("trace.start", pid=shell.pid)["path"]
+        tracer = tracer_of(shell.pid)
+        shell.end()
+        wait_until(lambda: not os.path.exists(f"/proc/{tracer}"), what="strace to be waited for")
+        ended = client.call("trace.stop", pid=shell.pid)
+        assert ended == {"pid": shell.pid, "path": path, "bytes": os.stat(path).st_size}
+        expect_error(client, INVALID_PARAMS, "trace.stop", pid=shell.pid)
+
+
+def test_stopping_leaves_the_process_unharmed(either):
+    child = sleeper(either)
+    with either.client() as client:
+        client.call("trace.start", pid=child.pid)
+        assert tracer_of(child.pid)
+        client.call("trace.stop", pid=child.pid)
+    assert tracer_of(child.pid) == 0
+    assert pathlib.Path(f"/proc/{child.pid}/stat").read_text(encoding="utf-8").split()[2] == "S"
+    child.terminate()
+    assert child.wait() == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_traced_process_outlives_the_daemon(daemon, number):
+    shell = Shell(daemon.runner)
+    path = daemon.call("trace.start", pid=shell.pid)["path"]
+    assert daemon.stop(number) == (0 if number == signal.SIGTERM else -number)
+    wait_until(lambda: tracer_of(shell.pid) == 0, what="no tracer")
+    assert shell.run("/bin/true") == 0
+    assert os.path.exists(path)
+
+
+def test_the_daemon_answers_while_it_attaches_and_while_a_trace_is_busy(daemon):
+    shell = Shell(daemon.runner)
+    busy = shell.start(f"sh -c 'while :; do {daemon.runner.workload('getppids')} 10000; done'")
+    with daemon.client() as client, daemon.client() as other:
+        client.call("trace.start", pid=busy)
+        before = daemon.call("daemon.status")["ticks"]
+        wait_until(lambda: other.call("daemon.status")["ticks"] > before + 5, what="ticks")
+        assert client.call("trace.stop", pid=busy)["bytes"] > 100000
+    assert daemon.call("daemon.status")["longest_tick_seconds"] < 0.5

@@ -1,0 +1,67 @@
+"""A storm of processes: the daemon stays under 64 MB, and every birth and end is stored or counted as lost.
+
+The truth is the number of processes that the workload forks, which the kernel's own count (/proc/stat) confirms.
+"""
+
+import contextlib
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from support import daemon_client as dc
+from support import kernel_events
+from support.daemon_client import Daemon
+from support.processes import wait_until
+from support.stopped_thread import stopped
+
+LIMIT_KB = 65536
+STORM = 30_000
+
+
+@pytest.fixture
+def daemon(run_metron):
+    dc.need_daemon(run_metron)
+    kernel_events.need(run_metron)
+    made = Daemon(run_metron, run_metron.cwd)
+    yield made
+    made.end()
+
+
+def forks():
+    text = pathlib.Path("/proc/stat").read_text(encoding="utf-8")
+    return int(re.search(r"^processes (\d+)", text, re.M).group(1))
+
+
+def highest_kb(pid):
+    return int(dc.status_of(pid)["VmHWM"].split()[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stuck", [False, True], ids=["writing", "stuck"])
+def test_in_a_storm_memory_is_bounded_and_every_event_is_stored_or_counted(run_metron, daemon, not_sanitized, stuck):
+    daemon.start(interval=5, log_file="off", watch="jobs", env={"METRON_EVENTS": "bpf"})
+    wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", 10, "kernel events")
+    line = ["sh", "-c", f"read go; {run_metron.workload('forkstorm')} {STORM} 0; read end"]
+    shell = subprocess.Popen(line, stdin=subprocess.PIPE)
+    daemon.call("job.start", job_id="storm", pid=shell.pid)
+    before = forks()
+    with stopped(daemon.pid, "metron-writer") if stuck else contextlib.nullcontext():
+        shell.stdin.write(b"go\n")
+        shell.stdin.flush()
+        wait_until(lambda: daemon.call("job.status", job_id="storm")["usage"]["exited"] > STORM, 120, "its end")
+        assert forks() - before > STORM, "the kernel's count: else this proves nothing"
+    shell.stdin.close()
+    shell.wait()
+    status, highest = daemon.call("daemon.status"), highest_kb(daemon.pid)
+    lost = status["events_lost"] + status["store"]["events_dropped"]
+    assert daemon.stop() == 0
+    counts = {row["event_type"]: row["number"] for row in daemon.rows(
+        "SELECT event_type, count(*) AS number FROM process_events WHERE job_id = 'storm' GROUP BY event_type")}
+    stored = counts["spawn"] + counts["exit"]
+    print(f"\n{stored} stored, {lost} counted as lost, at most {highest} kB, {status['ticks']} ticks")
+    assert highest < LIMIT_KB
+    assert bool(lost) == stuck
+    assert stored <= 2 * STORM + 4
+    assert stored + lost >= 2 * STORM + 2

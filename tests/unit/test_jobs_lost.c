@@ -1,0 +1,155 @@
+/* Jobs from before a restart that nothing is left of are lost; all others go on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "jobs_fixture.h"
+
+#define LAST_HEARD 1700000100
+
+static unsigned lost_count;
+static char lost_name[16];
+
+static void on_lost(void *context, const struct job *job)
+{
+    (void)context;
+    lost_count++;
+    (void)snprintf(lost_name, sizeof(lost_name), "%s", job->id);
+}
+
+/* As the daemon does with its first snapshot. */
+static void first_tick(void)
+{
+    lost_count = 0;
+    snapshot_release(snapshot);
+    snapshot = snapshot_new(pool);
+    assert_non_null(snapshot);
+    tree_refresh(watch.tree);
+    read_memory();
+    jobs_settle_restored(jobs, (struct timespec){.tv_sec = LAST_HEARD}, on_lost, NULL);
+    assert_int_equal(jobs_observe(jobs, snapshot), 0);
+}
+
+static struct job job_of(const char *name, pid_t pid, uint64_t start_ticks)
+{
+    return (struct job){.id = name,
+                        .pid = pid,
+                        .pid_start_ticks = start_ticks,
+                        .started = {1700000000, 5},
+                        .usage = {.has = USAGE_HAS_CPU, .cpu_seconds = 5}};
+}
+
+static void a_job_whose_process_is_gone_is_lost(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_that_waits);
+    await_said(1);
+    tree_refresh(watch.tree);
+    uint64_t ticks = process_of(pid)->start_ticks;
+    /* The pid is in use, by another process. */
+    struct job_sheet sheets[] = {
+        {.number = 1, .status = SHEET_COMPLETED, .tries = 1, .ended = {1700000050, 0}},
+        {.number = 2, .status = SHEET_RUNNING, .pid = pid, .pid_start_ticks = ticks + 1, .tries = 1},
+    };
+    struct job gone = job_of("gone", pid, ticks + 1);
+    gone.sheets = sheets;
+    gone.sheet_count = 2;
+    struct job living = job_of("living", pid, ticks);
+    assert_int_equal(jobs_restore(jobs, &gone), 0);
+    assert_int_equal(jobs_restore(jobs, &living), 0);
+    first_tick();
+    assert_int_equal(lost_count, 1);
+    assert_string_equal(lost_name, "gone");
+    assert_int_equal(found("gone")->status, JOB_LOST);
+    assert_int_equal(found("gone")->ended.tv_sec, LAST_HEARD);
+    assert_int_equal(found("gone")->sheets[0].status, SHEET_COMPLETED);
+    assert_int_equal(found("gone")->sheets[0].ended.tv_sec, 1700000050);
+    assert_int_equal(found("gone")->sheets[1].status, SHEET_LOST);
+    assert_int_equal(found("gone")->sheets[1].ended.tv_sec, LAST_HEARD);
+    assert_true(found("gone")->usage.cpu_seconds >= 5); /* what it had used is not forgotten */
+    assert_non_null(changed("gone"));                   /* the store is told */
+    assert_int_equal(changed("gone")->status, JOB_LOST);
+    assert_int_equal(found("living")->status, JOB_RUNNING);
+    assert_int_equal(jobs_running(jobs), 1);
+    assert_int_equal(jobs_active_sheets(jobs), 0);
+    let_go(1);
+}
+
+static void a_sheet_that_lives_keeps_its_job(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_that_waits);
+    await_said(1);
+    tree_refresh(watch.tree);
+    uint64_t ticks = process_of(pid)->start_ticks;
+    struct job_sheet sheet_of_job = {
+        .number = 1, .status = SHEET_RUNNING, .pid = pid, .pid_start_ticks = ticks, .tries = 1};
+    struct job job = job_of("a", 4000000, 77);
+    job.sheets = &sheet_of_job;
+    job.sheet_count = 1;
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    first_tick();
+    assert_int_equal(lost_count, 0);
+    assert_int_equal(found("a")->status, JOB_RUNNING);
+    let_go(1);
+}
+
+static void a_job_without_a_process_stays(void **state)
+{
+    begin(state);
+    struct job never_told = job_of("told of none", 0, 0), never_seen = job_of("not seen", 4000000, 0);
+    assert_int_equal(jobs_restore(jobs, &never_told), 0);
+    assert_int_equal(jobs_restore(jobs, &never_seen), 0);
+    first_tick();
+    assert_int_equal(lost_count, 0);
+    assert_int_equal(jobs_running(jobs), 2);
+}
+
+static void whoever_announced_a_lost_job_may_tell_how_it_ended(void **state)
+{
+    begin(state);
+    struct job job = job_of("a", 4000000, 77);
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    first_tick();
+    assert_int_equal(lost_count, 1);
+    assert_int_equal(finish("a"), 0);
+    assert_int_equal(found("a")->status, JOB_COMPLETED);
+    assert_int_equal(found("a")->ended.tv_sec, LAST_HEARD);
+    tick();
+    assert_non_null(changed("a"));
+    assert_int_equal(changed("a")->status, JOB_COMPLETED);
+    assert_int_equal(finish("a"), -ENOENT);
+    assert_int_equal(jobs_running(jobs), 0);
+}
+
+static void a_job_that_ends_later_is_not_lost(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_that_waits);
+    await_said(1);
+    tree_refresh(watch.tree);
+    struct job job = job_of("a", pid, process_of(pid)->start_ticks);
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    first_tick();
+    let_go(1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    first_tick();
+    assert_int_equal(lost_count, 0);
+    assert_int_equal(found("a")->status, JOB_RUNNING); /* until it is told how it ended */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JOB_WAYS(a_job_whose_process_is_gone_is_lost),
+        JOB_WAYS(a_sheet_that_lives_keeps_its_job),
+        JOB_WAYS(a_job_without_a_process_stays),
+        JOB_WAYS(whoever_announced_a_lost_job_may_tell_how_it_ended),
+        JOB_WAYS(a_job_that_ends_later_is_not_lost),
+    };
+
+    return cmocka_run_group_tests(tests, become_reaper, NULL);
+}

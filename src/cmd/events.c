@@ -11,8 +11,8 @@
 #include "daemon/socket/client.h"
 #include "view/event_lines.h"
 
-/* All that the daemon remembers. */
-#define LAST_EVENTS "{\"limit\":200}"
+/* All that the daemon remembers, or so many of a job. */
+#define LIMIT 200
 /* A signal between two waits is noticed so late. */
 #define WAIT_MS 1000
 
@@ -22,10 +22,9 @@ static const struct command_description description = {
     .usage = "[OPTION...]",
     .description =
         "Shows the last events that the daemon (metron daemon) remembers, 200 at most, the oldest first; "
-        "older "
-        "ones are in its history. With --follow it shows those to come instead, those of jobs and their "
-        "sheets "
-        "among them, until Ctrl-C.\n"
+        "with --job the last 200 of that job, from its history. With --follow it shows those to come "
+        "instead, "
+        "those of jobs and their sheets among them, until Ctrl-C.\n"
         "\n"
         "HOW is the exit code or the signal. JOB/SHEET is - for a process of no job; a command that was "
         "never "
@@ -76,22 +75,33 @@ static size_t add_events(struct show *show, struct json_reader *reader)
         (void)json_skip(reader);
         return 0;
     }
-    while (json_next_item(reader) && json_read_raw(reader, &event))
-        if (!show->job || event_is_of_job(event.bytes, event.length, show->job)) {
-            add_event(show, event.bytes, event.length);
-            count++;
-        }
+    while (json_next_item(reader) && json_read_raw(reader, &event)) {
+        add_event(show, event.bytes, event.length);
+        count++;
+    }
     return count;
+}
+
+static void last_params(const struct show *show, struct strbuf *params)
+{
+    struct json json;
+
+    json_init(&json, params, 0);
+    json_object_begin(&json);
+    json_key_integer(&json, "limit", LIMIT);
+    json_key_string(&json, "job_id", show->job); /* none, if it is NULL */
+    json_object_end(&json);
 }
 
 static int show_last(struct show *show, const struct settings *settings)
 {
-    struct strbuf answer = STRBUF_INIT;
+    struct strbuf answer = STRBUF_INIT, params = STRBUF_INIT;
     struct json_reader reader;
     struct json_text key;
     size_t count = 0;
 
-    int exit_code = ask(settings, "daemon.events", LAST_EVENTS, &answer);
+    last_params(show, &params);
+    int exit_code = ask(settings, "daemon.events", strbuf_text(&params), &answer);
     if (exit_code == EXIT_OK) {
         json_reader_init(&reader, strbuf_text(&answer), answer.length);
         if (json_enter_object(&reader))
@@ -109,6 +119,7 @@ static int show_last(struct show *show, const struct settings *settings)
         else
             log_info("the daemon remembers no event");
     }
+    strbuf_fini(&params);
     strbuf_fini(&answer);
     return exit_code;
 }

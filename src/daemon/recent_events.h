@@ -18,8 +18,9 @@ struct recent_events {
 
 /* Copies the text. For want of memory it is passed over. */
 void recent_events_add(struct recent_events *recent, const char *text, size_t length);
-/* The last `limit` of them, newest last: one array. */
-void recent_events_json(const struct recent_events *recent, size_t limit, struct json *json);
+/* The last `limit` of them, newest last: one array; of one job unless it is NULL. */
+void recent_events_json(const struct recent_events *recent, size_t limit, const char *job_id,
+                        struct json *json);
 void recent_events_fini(struct recent_events *recent);
 
 #endif

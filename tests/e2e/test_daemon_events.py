@@ -98,6 +98,34 @@ def test_events_come_newest_last_and_as_many_as_asked_for(jobs_daemon):
         assert client.call("daemon.events")["events"] == everything[-50:], "50 unless told"
 
 
+def test_events_of_a_job_are_not_pushed_out_by_others(either_jobs):
+    quiet, loud = job_shell(either_jobs, "quiet"), job_shell(either_jobs, "loud")
+    pid = quiet.start("sleep 0.7")
+    assert quiet.reap(pid) == 0
+    either_jobs.events_when(lambda events: "exit" in types_of(events, pid))
+    loud.run(f"{either_jobs.runner.workload('manyprocs')} 120 0.7")
+    either_jobs.events_when(lambda events: not of_pid(events, pid), what="200 others")
+
+    def of_quiet():
+        return either_jobs.call("daemon.events", job_id="quiet", limit=9)["events"]
+    wait_until(lambda: "exit" in types_of(of_quiet(), pid), what="its end, from the history")
+    assert {event["job_id"] for event in of_quiet()} == {"quiet"}
+    assert types_of(of_quiet(), pid) == ["spawn", "exit"]
+    assert either_jobs.call("daemon.events", job_id="nobody") == {"events": []}
+    assert len(either_jobs.call("daemon.events", job_id="loud", limit=230)["events"]) == 230
+
+
+def test_events_of_a_job_without_a_history_are_those_remembered(start_daemon):
+    daemon = start_daemon(watch="jobs", database="off", log_file="off")
+    first, second = job_shell(daemon, "first"), job_shell(daemon, "second")
+    pids = [shell.start("sleep 0.7") for shell in (first, second)]
+    for shell, pid in zip((first, second), pids):
+        assert shell.reap(pid) == 0
+    daemon.events_when(lambda events: all("exit" in types_of(events, pid) for pid in pids))
+    events = daemon.call("daemon.events", job_id="second", limit=1)["events"]
+    assert types_of(events, pids[1]) == ["exit"] and len(events) == 1
+
+
 # ---- subscribers ----
 
 def test_two_subscribers_both_get_a_sheets_event_with_its_context(either):

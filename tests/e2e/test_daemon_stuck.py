@@ -58,9 +58,10 @@ def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_
 def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
     """Long command lines, so that few of them are enough."""
     daemon = start_either(watch="jobs", log_file="off", env=FAST)
-    shell = subprocess.Popen([*daemon.runner.wrapper, "sh", "-c", "read go; i=0; while [ $i -lt 900 ]; do "
+    shell = subprocess.Popen([*daemon.runner.wrapper, "sh", "-c", "echo ready; read go; i=0; while [ $i -lt 900 ]; do "
                               "sh -c 'sleep 0.03; exit 0' $i $(printf %03900d 0); i=$((i + 1)); done; sleep 600"],
-                             stdin=subprocess.PIPE)
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert shell.stdout.readline() == b"ready\n", "it is the user's by now"
     daemon.call("job.start", job_id="noisy", pid=shell.pid)
     with stopped(daemon.pid, WRITER):
         until_it_drops(daemon)

@@ -13,16 +13,18 @@ from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, own_leaf
 from support.processes import wait_until
 
 NOBODY = 65534
+# Whoever inherits a job's name is of that job: tests that run beside this one have another.
+JOB = f"night-{os.getpid()}"
 
 
 @pytest.fixture
 def night(run_metron, tmp_path):
-    """A daemon without kernel events, in which job `night` runs."""
+    """A daemon without kernel events, in which JOB runs."""
     need_daemon(run_metron)
     folder = tmp_path / "daemon"
     folder.mkdir(mode=0o700)
     started = Daemon(run_metron, folder).start(env={"METRON_EVENTS": "off"})
-    started.call("job.start", job_id="night")
+    started.call("job.start", job_id=JOB)
     yield started
     started.end()
 
@@ -32,25 +34,25 @@ def line(runner, daemon, job, sheet, command):
             str(sheet), "--", *(str(word) for word in command)]
 
 
-def start(runner, daemon, sheet, command, job="night", **how):
+def start(runner, daemon, sheet, command, job=JOB, **how):
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
     return subprocess.Popen(line(runner, daemon, job, sheet, command), cwd=runner.cwd, env=runner.environment(),
                             **pipes)
 
 
-def execute(runner, daemon, sheet, command, job="night", data=None):
+def execute(runner, daemon, sheet, command, job=JOB, data=None):
     process = start(runner, daemon, sheet, command, job, stdin=subprocess.PIPE)
     process.out, process.err = process.communicate(input=data, timeout=60)
     return process
 
 
-def sheet_of(daemon, number, job="night"):
+def sheet_of(daemon, number, job=JOB):
     return next(each for each in daemon.call("job.status", job_id=job)["sheets"] if each["sheet_num"] == number)
 
 
 def members(daemon, number):
     return [each for each in daemon.call("daemon.top")["processes"]
-            if each.get("job_id") == "night" and each.get("sheet_num") == number]
+            if each.get("job_id") == JOB and each.get("sheet_num") == number]
 
 
 # ---- the command ----
@@ -74,7 +76,7 @@ def test_stdin_stdout_and_stderr_are_the_commands_own(run_metron, night):
 
 
 def test_what_stands_behind_the_job_is_the_commands(run_metron, night):
-    words = line(run_metron, night, "night", 1, ["printf", "%s,", "--json", "-x", "--", "-l"])
+    words = line(run_metron, night, JOB, 1, ["printf", "%s,", "--json", "-x", "--", "-l"])
     del words[words.index("--")]
     done = subprocess.run(words, cwd=run_metron.cwd, env=run_metron.environment(), capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"--json,-x,--,-l,")
@@ -82,7 +84,7 @@ def test_what_stands_behind_the_job_is_the_commands(run_metron, night):
 
 def test_the_command_knows_its_job_and_sheet(run_metron, night):
     done = execute(run_metron, night, 3, ["sh", "-c", "echo $METRON_JOB $METRON_SHEET"])
-    assert done.out == b"night 3\n"
+    assert done.out == f"{JOB} 3\n".encode()
 
 
 def test_the_end_is_told_with_its_code_or_signal(run_metron, night):
@@ -98,7 +100,7 @@ def test_the_end_is_told_with_its_code_or_signal(run_metron, night):
 
 def test_the_daemon_is_told_before_the_command_executes_anything(run_metron, night):
     ask = ["import socket, json, sys, os", "s = socket.socket(socket.AF_UNIX)", f"s.connect({str(night.socket)!r})",
-           "s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"job.status\",\"params\":{\"job_id\":\"night\"}}\\n')",
+           "s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"job.status\",\"params\":{\"job_id\":\"%s\"}}\\n')" % JOB,
            "print(json.loads(s.makefile().readline())['result']['sheets'][0]['pid'] == os.getpid())"]
     done = execute(run_metron, night, 1, [PYTHON, "-S", "-c", "\n".join(ask)])
     assert done.out == b"True\n"
@@ -127,11 +129,11 @@ def test_a_job_that_is_not_there_is_an_error_before_anything_runs(run_metron, ni
 
 
 def test_a_job_that_has_ended_is_an_error_too(run_metron, night, tmp_path):
-    night.call("job.finish", job_id="night", outcome="completed")
+    night.call("job.finish", job_id=JOB, outcome="completed")
     mark = tmp_path / "ran"
     done = execute(run_metron, night, 1, ["touch", mark])
     assert done.returncode == 1
-    assert b"job 'night' has ended" in done.err
+    assert f"job '{JOB}' has ended".encode() in done.err
     assert not mark.exists()
 
 
@@ -153,7 +155,7 @@ def test_a_daemon_that_dies_does_not_disturb_the_command(run_metron, night):
 
 
 def test_wrong_usage_is_told(run_metron):
-    for words in (["night"], ["night", "1"], ["night", "x", "true"], ["night", "-1", "true"], ["night", "1", "--"]):
+    for words in ([JOB], [JOB, "1"], [JOB, "x", "true"], [JOB, "-1", "true"], [JOB, "1", "--"]):
         done = run_metron.metron(["job", "exec", *words])
         assert done.returncode == 2, words
         assert "metron job --help" in done.message or "option" in done.message, words
@@ -186,7 +188,7 @@ def test_an_escapee_between_two_ticks_is_still_a_member(run_metron, tmp_path):
     folder.mkdir(mode=0o700)
     daemon = Daemon(run_metron, folder).start(interval=1.5, env={"METRON_EVENTS": "off"})
     try:
-        daemon.call("job.start", job_id="night")
+        daemon.call("job.start", job_id=JOB)
         process = start(run_metron, daemon, 1, ["sh", "-c", f'{PYTHON} -S -c "$0" 31.25; echo gone; read line', ESCAPE],
                         stdin=subprocess.PIPE)
         assert process.stdout.readline() == b"gone\n"
@@ -251,7 +253,7 @@ def test_a_second_try_adds_to_the_first(run_metron, night):
 
 def test_the_group_of_somebody_else_is_not_taken(run_metron, night):
     """The pid is that of this test, which shares its group with the daemon."""
-    told = night.call("event.publish", event="sheet.started", job_id="night", sheet_num=1,
+    told = night.call("event.publish", event="sheet.started", job_id=JOB, sheet_num=1,
                       data={"pid": os.getpid(), "own_cgroup": True})
     assert told["event"] == "sheet.started", "no error of the call"
     assert sheet_of(night, 1)["own_cgroup"] is False
@@ -267,7 +269,7 @@ def test_an_ordinary_user_has_no_leaf_and_a_sheet_all_the_same(run_as_user):
         os.chown(run_as_user.cwd, uid, uid)
     daemon = Daemon(run_as_user, run_as_user.cwd, uid).start()
     try:
-        daemon.call("job.start", job_id="night")
+        daemon.call("job.start", job_id=JOB)
         done = execute(run_as_user, daemon, 1, ["sh", "-c", f"{run_as_user.workload('burn')} 0.4; exit 3"])
         assert (done.returncode, done.err) == (3, b"")
         sheet = sheet_of(daemon, 1)
@@ -300,8 +302,8 @@ def test_a_job_of_a_process_that_is_not_there_is_refused(run_metron, night):
 
 def test_a_sheet_of_a_process_that_is_not_there_begins_with_a_hint(night):
     pid = ended_pid()
-    told = night.call("event.publish", event="sheet.started", job_id="night", sheet_num=9, data={"pid": pid})
+    told = night.call("event.publish", event="sheet.started", job_id=JOB, sheet_num=9, data={"pid": pid})
     assert f"there is no process {pid}" in told["data"]["hint"]
     assert sheet_of(night, 9)["status"] == "running"
-    told = night.call("event.publish", event="sheet.started", job_id="night", sheet_num=8, data={"pid": os.getpid()})
+    told = night.call("event.publish", event="sheet.started", job_id=JOB, sheet_num=8, data={"pid": os.getpid()})
     assert "hint" not in told["data"]

@@ -11,6 +11,9 @@ from support.daemon_client import Daemon, profile_value
 from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, own_leaf
 from support.processes import wait_until
 
+# Whoever inherits a job's name is of that job: tests that run beside this one have another.
+JOB = f"night-{os.getpid()}"
+
 
 @pytest.fixture
 def daemon(run_metron, tmp_path):
@@ -37,17 +40,17 @@ def seconds_of(daemon, seconds):
 
 
 def test_a_run_is_a_job_from_its_start_to_its_end(run_metron, daemon):
-    run = run_job(run_metron, daemon, "--job night", [run_metron.workload("burn"), "0.6"])
+    run = run_job(run_metron, daemon, f"--job {JOB}", [run_metron.workload("burn"), "0.6"])
     assert run.returncode == 0
-    profile = daemon.call("job.profile", job_id="night")
+    profile = daemon.call("job.profile", job_id=JOB)
     assert profile["status"] == "completed"
     assert profile_value(profile, "cpu_seconds") == seconds_of(daemon, 0.6)
     assert profile["sheets"] == []
 
 
 def test_a_run_that_fails_is_a_job_that_failed(run_metron, daemon):
-    assert run_job(run_metron, daemon, "--job night", ["sh", "-c", "sleep 0.3; exit 3"]).returncode == 3
-    assert daemon.call("job.status", job_id="night")["status"] == "failed"
+    assert run_job(run_metron, daemon, f"--job {JOB}", ["sh", "-c", "sleep 0.3; exit 3"]).returncode == 3
+    assert daemon.call("job.status", job_id=JOB)["status"] == "failed"
 
 
 def test_a_sheet_belongs_to_the_job_that_runs_already(run_metron, daemon):
@@ -61,17 +64,17 @@ def test_a_sheet_belongs_to_the_job_that_runs_already(run_metron, daemon):
 
 
 def test_without_a_daemon_everything_is_as_it_was(run_metron, tmp_path):
-    run = run_metron(f"--socket {tmp_path / 'none.sock'} --job night", ["true"])
+    run = run_metron(f"--socket {tmp_path / 'none.sock'} --job {JOB}", ["true"])
     assert run.returncode == 0
     assert b"daemon" not in run.stderr
-    assert run.info["job"] == "night"
+    assert run.info["job"] == JOB
 
 
 def test_a_daemon_that_does_not_answer_holds_up_nobody_for_long(run_metron, daemon):
     os.kill(daemon.pid, signal.SIGSTOP)
     try:
         before = time.monotonic()
-        run = run_metron(f"--socket {daemon.socket} --job night", ["true"])
+        run = run_metron(f"--socket {daemon.socket} --job {JOB}", ["true"])
         assert run.returncode == 0
         assert time.monotonic() - before < 1.5
         assert b"the daemon is not told of this run" in run.stderr
@@ -80,11 +83,11 @@ def test_a_daemon_that_does_not_answer_holds_up_nobody_for_long(run_metron, daem
 
 
 def test_its_processes_are_the_jobs_while_it_runs(run_metron, daemon):
-    started = run_metron.start(f"-q --socket {daemon.socket} --job night --sheet 1", ["sh", "-c", "sleep 30 & wait"])
+    started = run_metron.start(f"-q --socket {daemon.socket} --job {JOB} --sheet 1", ["sh", "-c", "sleep 30 & wait"])
     try:
         def of_job():
             told = daemon.call("daemon.top")["processes"]
-            return [each for each in told if each.get("job_id") == "night" and each.get("sheet_num") == 1]
+            return [each for each in told if each.get("job_id") == JOB and each.get("sheet_num") == 1]
         found = wait_until(lambda: len(of_job()) == 2 and of_job(), what="the shell and the sleeper")
         assert started.pid not in {each["pid"] for each in found}, "metron is no part of it"
         assert {each["membership"] for each in found} <= {"events", "descent", "variable", "cgroup"}
@@ -118,12 +121,12 @@ def known(daemon):
 
 def test_the_cpu_of_the_job_is_the_kernels_count_of_its_leaf(run_metron, daemon):
     burn = run_metron.workload("burn")
-    started = start_waiting(run_metron, daemon, "--job night", f"{burn} 0.3; ({burn} 0.2 &); {burn} 0.4")
+    started = start_waiting(run_metron, daemon, f"--job {JOB}", f"{burn} 0.3; ({burn} 0.2 &); {burn} 0.4")
     leaf = own_leaf(known(daemon))
     time.sleep(0.3)  # the one in the background
     before = cpu_of_leaf(leaf)
     run = started.finish(data=b"\n")
-    job = daemon.call("job.status", job_id="night")
+    job = daemon.call("job.status", job_id=JOB)
     assert job["own_cgroup"] is True
     assert job["usage"]["cpu_source"] == "cgroup_cpu_seconds"
     assert before <= job["usage"]["cpu_seconds"] < before + 0.02, "and what the shell needed to end"
@@ -132,12 +135,12 @@ def test_the_cpu_of_the_job_is_the_kernels_count_of_its_leaf(run_metron, daemon)
 
 
 def test_whoever_is_moved_into_the_leaf_is_a_member(run_metron, daemon):
-    started = start_waiting(run_metron, daemon, "--job night --sheet 4", "true")
+    started = start_waiting(run_metron, daemon, f"--job {JOB} --sheet 4", "true")
     leaf = own_leaf(known(daemon))
     stranger = subprocess.Popen(["sleep", "30"])
     try:
         (leaf / "cgroup.procs").write_text(str(stranger.pid), encoding="utf-8")
-        [found] = wait_until(lambda: [each for each in members(daemon, "night") if each["pid"] == stranger.pid],
+        [found] = wait_until(lambda: [each for each in members(daemon, JOB) if each["pid"] == stranger.pid],
                              what="the stranger in a snapshot")
         assert (found["sheet_num"], found["membership"]) == (4, "cgroup")
     finally:
@@ -151,9 +154,9 @@ def test_an_escapee_is_a_member_where_the_kernel_tells_nothing(run_metron, tmp_p
     folder.mkdir(mode=0o700)
     daemon = Daemon(run_metron, folder).start(interval=1.5, env={"METRON_EVENTS": "off"})
     try:
-        started = start_waiting(run_metron, daemon, "--job night", f'{PYTHON} -S -c "$0" 32.25', ESCAPE)
+        started = start_waiting(run_metron, daemon, f"--job {JOB}", f'{PYTHON} -S -c "$0" 32.25', ESCAPE)
         own_leaf(known(daemon))
-        [escapee] = wait_until(lambda: [each for each in members(daemon, "night") if each["command"] == "sleep 32.25"],
+        [escapee] = wait_until(lambda: [each for each in members(daemon, JOB) if each["command"] == "sleep 32.25"],
                                what="the escapee in a snapshot")
         assert escapee["membership"] == "cgroup"
         os.kill(escapee["pid"], signal.SIGKILL)
@@ -163,7 +166,7 @@ def test_an_escapee_is_a_member_where_the_kernel_tells_nothing(run_metron, tmp_p
 
 
 def test_a_run_without_a_leaf_is_a_job_all_the_same(run_metron, daemon):
-    run_job(run_metron, daemon, "--cgroup off --job night", [run_metron.workload("burn"), "0.3"])
-    job = daemon.call("job.status", job_id="night")
+    run_job(run_metron, daemon, f"--cgroup off --job {JOB}", [run_metron.workload("burn"), "0.3"])
+    job = daemon.call("job.status", job_id=JOB)
     assert "own_cgroup" not in job
     assert job["usage"]["cpu_source"] == "proc_cpu_seconds" and "cgroup_cpu_seconds" not in job["usage"]

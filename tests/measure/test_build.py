@@ -29,6 +29,7 @@ def project(programs):
             pytest.skip(f"{tool} is missing")
     folder = programs / "project"
     shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("meson.build", "cairo*"))
+    shutil.copy(SOURCES.parent / "include" / "metron.h", folder)
     (folder / "Makefile").write_text(MAKEFILE.format(rooms=" ".join(f"{room}/*.c {room}/*/*.c" for room in ROOMS)), encoding="utf-8")
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o777 if path.is_dir() else 0o666)

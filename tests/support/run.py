@@ -131,7 +131,7 @@ class Runner:
         """The caller's, without anything that would change what metron does."""
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("METRON", "XDG_", "SLURM_", "PBS_", "OSG"))
-                and name not in ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR")}
+                and name not in ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS", "LINES")}
         kept["HOME"] = str(self.home)
         kept["XDG_CONFIG_HOME"] = str(self.home / "config")
         kept.update(extra or {})

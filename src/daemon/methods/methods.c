@@ -113,19 +113,6 @@ static int answer_top_stream(struct call *call, struct json *result)
     return 0;
 }
 
-static int answer_events(struct call *call, struct json *result)
-{
-    int64_t limit = 50;
-
-    if (call_integer(call, "limit", &limit) == PARAM_WRONG || limit < 0)
-        return call_wrong(call, "limit", "a number, 0 or more");
-    json_object_begin(result);
-    json_key(result, "events");
-    recent_events_json(&daemon_of(call)->events, (size_t)limit, result);
-    json_object_end(result);
-    return 0;
-}
-
 static int answer_stream(struct call *call, struct json *result)
 {
     struct daemon *daemon = daemon_of(call);
@@ -204,7 +191,7 @@ const struct call_method daemon_methods[] = {
     {"daemon.status", answer_status},
     {"daemon.top", answer_top},
     {"daemon.top.stream", answer_top_stream},
-    {"daemon.events", answer_events},
+    {"daemon.events", answer_last_events},
     {"daemon.monitor.stream", answer_stream},
     {"daemon.config", answer_config},
     {"daemon.shutdown", answer_shutdown},

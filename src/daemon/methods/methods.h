@@ -6,14 +6,15 @@
 
 #include "daemon/socket/call.h"
 
-/* methods_jobs.c */
+/* jobs.c */
 call_answer answer_job_start, answer_job_finish, answer_job_list, answer_job_status;
-/* methods_profile.c */
+/* profile.c */
 call_answer answer_job_profile, answer_job_report;
-/* methods_events.c */
+/* events.c */
 call_answer answer_event_publish;
-
-/* methods_trace.c */
+/* last_events.c */
+call_answer answer_last_events;
+/* trace.c */
 call_answer answer_trace_start, answer_trace_stop;
 
 /* Refuses: there is no such job. */

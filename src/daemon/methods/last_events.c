@@ -1,0 +1,105 @@
+/*
+ * daemon.events: what happened last. The last ones of all are in memory. Those of one job would soon be
+ * pushed out there by a busy machine's: the history is asked for them, in a thread of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon_state.h"
+#include "daemon/methods/methods.h"
+#include "daemon/socket/protocol.h"
+#include "store/history/reader.h"
+
+#define LIMIT_DEFAULT 50
+/* An answer must stay small enough to be held in memory. */
+#define JOB_LIMIT_MAX 1000
+
+struct events_work {
+    uv_work_t work;
+    struct call *call;
+    const char *database; /* the daemon's */
+    char *job_id;         /* owned */
+    double since;         /* unix seconds: before that it had no processes */
+    size_t limit;
+};
+
+static int add_event(void *context, const struct history_event *event)
+{
+    rpc_raw_value(context, &(struct json_text){event->json, event->json_length});
+    return 0;
+}
+
+/* In a thread of its own. */
+static void read_events(uv_work_t *handle)
+{
+    struct events_work *work = handle->data;
+    struct json *json = call_result(work->call);
+    struct history_reader *reader = NULL;
+    struct metron_error error = {0};
+    int code = history_reader_open(work->database, &reader, &error);
+
+    json_object_begin(json);
+    json_key(json, "events");
+    json_array_begin(json);
+    if (code == 0)
+        code = history_read_events(reader, work->since, work->job_id, work->limit, add_event, json, &error);
+    json_array_end(json);
+    json_object_end(json);
+    history_reader_close(reader);
+    if (code < 0)
+        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
+}
+
+static void after_events(uv_work_t *handle, int status)
+{
+    struct events_work *work = handle->data;
+
+    (void)status;
+    call_resume(work->call);
+    free(work->job_id);
+    free(work);
+}
+
+static int ask_history(struct call *call, struct daemon *daemon, const char *job_id, size_t limit)
+{
+    const struct job *job = jobs_find(daemon->jobs, job_id);
+    struct events_work *work = calloc(1, sizeof(*work));
+
+    if (!work)
+        return -ENOMEM;
+    work->work.data = work;
+    work->database = daemon->options.database;
+    work->since = job ? (double)job->started.tv_sec : 0;
+    work->limit = limit < JOB_LIMIT_MAX ? limit : JOB_LIMIT_MAX;
+    work->job_id = strdup(job_id);
+    if (!work->job_id || !(work->call = call_defer(call))) {
+        free(work->job_id);
+        free(work);
+        return -ENOMEM;
+    }
+    if (uv_queue_work(&daemon->loop, &work->work, read_events, after_events) < 0) {
+        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "ask again in a moment", "no thread to look with");
+        after_events(&work->work, 0);
+    }
+    return CALL_LATER;
+}
+
+int answer_last_events(struct call *call, struct json *result)
+{
+    struct daemon *daemon = call_context(call);
+    const char *job_id = NULL;
+    int64_t limit = LIMIT_DEFAULT;
+
+    if (call_integer(call, "limit", &limit) == PARAM_WRONG || limit < 0)
+        return call_wrong(call, "limit", "a number, 0 or more");
+    if (call_text(call, "job_id", &job_id) == PARAM_WRONG)
+        return call_wrong(call, "job_id", "the name of a job");
+    if (job_id && daemon->options.database)
+        return ask_history(call, daemon, job_id, (size_t)limit);
+    json_object_begin(result);
+    json_key(result, "events");
+    recent_events_json(&daemon->events, (size_t)limit, job_id, result);
+    json_object_end(result);
+    return 0;
+}

@@ -22,6 +22,11 @@ uint64_t clock_monotonic_ns(void)
     return read_clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+    return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 struct timespec clock_wall(void)
 {
     struct timespec now = {0};

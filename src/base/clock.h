@@ -13,6 +13,8 @@
 #define NS_PER_SECOND 1000000000ULL
 
 uint64_t clock_monotonic_ns(void);
+/* CPU time of this thread: what it cost, however busy the machine was. */
+uint64_t clock_thread_cpu_ns(void);
 struct timespec clock_wall(void);
 /* The same as unix seconds. */
 double clock_wall_seconds(void);

@@ -64,25 +64,17 @@ void jobs_pss_free(struct jobs_pss *pss)
 
 /* ---- in the thread ---- */
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec now = {0};
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 static void read_members(uv_work_t *work)
 {
     struct jobs_pss *pss = work->data;
-    uint64_t begin_ns = thread_cpu_ns();
+    uint64_t begin_ns = clock_thread_cpu_ns();
 
     for (size_t i = 0; i < pss->count; i++) {
         struct pss_member *member = &pss->members[i];
         member->is_shared = smaps_is_shared(member->pid, member->ppid);
         member->code = member->is_shared ? 0 : smaps_read(member->pid, &member->held);
     }
-    pss->cpu_ns = thread_cpu_ns() - begin_ns;
+    pss->cpu_ns = clock_thread_cpu_ns() - begin_ns;
 }
 
 /* ---- in the loop ---- */

@@ -19,6 +19,8 @@ from support import daemon_client as dc
 from support.daemon_client import Daemon
 from support.processes import wait_until
 
+pytestmark = pytest.mark.threads
+
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "preload" / "fake_nvml.c"
 GIB = 1 << 30
 NOBODY = 65534

@@ -15,6 +15,8 @@ from support.daemon_client import Client, RpcError, Shell, expect_error, process
 from support.kernel_events import need_program
 from support.processes import wait_until
 
+pytestmark = pytest.mark.threads
+
 INVALID_PARAMS, EXHAUSTED, NOT_PERMITTED = -32602, -32001, -32010
 NOBODY = 65534
 AT_ONCE = 8
@@ -160,6 +162,20 @@ def test_only_so_many_run_at_once(daemon):
         expect_error(client, EXHAUSTED, "trace.start", pid=shells[AT_ONCE].pid)
         client.call("trace.stop", pid=shells[0].pid)
         client.call("trace.start", pid=shells[AT_ONCE].pid)
+
+
+def test_traces_that_nobody_removes_do_not_fill_the_disk(daemon):
+    shell = Shell(daemon.runner)
+    old = daemon.database.parent / "traces" / "old.trace"
+    with daemon.client() as client:
+        client.call("trace.start", pid=shell.pid)
+        client.call("trace.stop", pid=shell.pid)
+        with open(old, "wb") as file:
+            file.truncate(2 << 30)
+        error = expect_error(client, EXHAUSTED, "trace.start", pid=shell.pid)
+        assert str(old.parent) in str(error)
+        old.unlink()
+        client.call("trace.start", pid=shell.pid)
 
 
 def test_another_users_process_is_not_for_an_ordinary_user(start_user_daemon):

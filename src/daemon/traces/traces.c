@@ -1,7 +1,10 @@
 #include "daemon/traces/traces.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -13,6 +16,8 @@
 #define SLOTS_MAX 16
 /* About two million calls: more is read by no one, and a full disk would cost the history. */
 #define FILE_BYTES_MAX ((uint64_t)256 << 20)
+/* Whoever asked for a trace removes it: with so much in the folder no other begins. */
+#define FOLDER_BYTES_MAX ((uint64_t)2 << 30)
 
 struct slot {
     pid_t pid;
@@ -170,6 +175,21 @@ static struct slot *slot_take(struct traces *traces)
     return found;
 }
 
+static bool is_full(const char *folder)
+{
+    DIR *files = opendir(folder);
+    uint64_t bytes = 0;
+    struct stat stat;
+
+    if (!files)
+        return false; /* it is made with the first trace */
+    for (const struct dirent *file; (file = readdir(files));)
+        if (fstatat(dirfd(files), file->d_name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(stat.st_mode))
+            bytes += (uint64_t)stat.st_size;
+    (void)closedir(files);
+    return bytes >= FOLDER_BYTES_MAX;
+}
+
 int traces_start(struct traces *traces, struct call *call, pid_t pid)
 {
     struct slot *slot = slot_find(traces, pid);
@@ -186,6 +206,10 @@ int traces_start(struct traces *traces, struct call *call, pid_t pid)
     if (slot && !slot->ended)
         return call_fail(call, RPC_INVALID_PARAMS, "trace.stop ends it", "process %d is traced already",
                          (int)pid);
+    if (is_full(traces->folder))
+        return call_fail(call, RPC_EXHAUSTED, "remove those that are not needed any more",
+                         "the traces in '%s' take %d MiB or more", traces->folder,
+                         (int)(FOLDER_BYTES_MAX >> 20));
     if (slot)
         slot_clear(slot); /* nobody has asked what became of that one */
     slot = slot_take(traces);

@@ -97,7 +97,7 @@ def test_no_signal_reaches_the_target(run_metron):
 def test_it_ends_when_the_last_has_ended(run_metron, events):
     if events != "off":
         run_metron.need_events(events)
-    target = subprocess.Popen(["sh", "-c", "sleep 1.2 & sleep 0.5; exit 3"], stdin=subprocess.DEVNULL)
+    target = subprocess.Popen(["sh", "-c", "sleep 3 & sleep 2; exit 3"], stdin=subprocess.DEVNULL)
     run = run_metron.attach(f"--events {events} --sample-interval 0.1", target.pid).finish(timeout=20)
     assert run.returncode == 0 and run.info["attached"]["ended_by"] == "target"
     assert run.summary["wall_clock_time"] > 0.6  # the child that outlived it was waited for

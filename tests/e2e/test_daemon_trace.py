@@ -232,7 +232,8 @@ def test_stopping_leaves_the_process_unharmed(either):
         assert tracer_of(child.pid)
         client.call("trace.stop", pid=child.pid)
     assert tracer_of(child.pid) == 0
-    assert pathlib.Path(f"/proc/{child.pid}/stat").read_text(encoding="utf-8").split()[2] == "S"
+    stat = pathlib.Path(f"/proc/{child.pid}/stat")
+    wait_until(lambda: stat.read_text(encoding="utf-8").split()[2] == "S", what="it to sleep on")
     child.terminate()
     assert child.wait() == -signal.SIGTERM
 

@@ -3,6 +3,7 @@
 import subprocess
 
 from support import daemon_client as dc
+from support.processes import wait_until
 from support.records import strict_json
 
 
@@ -19,6 +20,10 @@ def finished_job(daemon, name):
     daemon.top_when(lambda top: dc.process_in(top, child.pid), what="the job's process")
     child.kill()
     child.wait()
+
+    def has_ended():
+        return "exit" in dc.types_of(daemon.call("daemon.events", job_id=name)["events"], child.pid)
+    wait_until(has_ended, what="its end in the history")
     daemon.call("job.finish", job_id=name, outcome="failed")
 
 

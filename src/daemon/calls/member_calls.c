@@ -134,11 +134,11 @@ void member_calls_end(struct member_calls *members, const struct process *proces
 static bool take_difference(struct counted *counted, uint32_t number, const struct wire_call *now,
                             struct syscall_totals *more)
 {
-    struct seen_call *seen = counted->seen, *end = seen + counted->seen_count;
+    size_t i = 0;
 
-    while (seen < end && seen->number != number)
-        seen++;
-    if (seen == end) {
+    while (i < counted->seen_count && counted->seen[i].number != number)
+        i++;
+    if (i == counted->seen_count) {
         if (counted->seen_count == counted->seen_capacity) {
             size_t capacity = counted->seen_capacity ? counted->seen_capacity * 2 : 16;
             struct seen_call *larger = realloc(counted->seen, capacity * sizeof(*larger));
@@ -147,9 +147,9 @@ static bool take_difference(struct counted *counted, uint32_t number, const stru
             counted->seen = larger;
             counted->seen_capacity = capacity;
         }
-        seen = &counted->seen[counted->seen_count++];
-        *seen = (struct seen_call){.number = number};
+        counted->seen[counted->seen_count++] = (struct seen_call){.number = number};
     }
+    struct seen_call *seen = &counted->seen[i];
     *more = (struct syscall_totals){now->count - seen->totals.count, now->errors - seen->totals.errors,
                                     now->ns - seen->totals.ns};
     seen->totals = (struct syscall_totals){now->count, now->errors, now->ns};

@@ -10,17 +10,15 @@
 #include "loop/gpu_readings.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 
 #define END_MS 300 /* for a call that is under way, and the library's own end */
 /* The driver's utilization is that of up to a second: what is younger than that is new. */
@@ -50,25 +48,6 @@ struct gpu_readings {
 
 #define LOAD(field)       __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define STORE(field, new) __atomic_store_n(&(field), (new), __ATOMIC_RELEASE)
-
-static void poke(int fd)
-{
-    const uint64_t one = 1;
-
-    (void)!write(fd, &one, sizeof(one));
-}
-
-static bool wait_for(int fd, int milliseconds)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    uint64_t count;
-    int found;
-
-    do
-        found = poll(&ready, 1, milliseconds);
-    while (found < 0 && errno == EINTR);
-    return found > 0 && read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count);
-}
 
 static void readings_free(struct gpu_readings *readings)
 {
@@ -104,9 +83,9 @@ static void rest(struct gpu_readings *readings)
     bool asked = false;
 
     while (!LOAD(readings->stop) && (now_ns = clock_monotonic_ns()) < end_ns)
-        asked = wait_for(readings->wake_fd, (int)((end_ns - now_ns) / 1000000) + 1) || asked;
+        asked = wake_wait(readings->wake_fd, (int)((end_ns - now_ns) / 1000000) + 1) || asked;
     if (asked)
-        poke(readings->wake_fd);
+        wake_poke(readings->wake_fd);
 }
 
 static void *run(void *given)
@@ -114,7 +93,7 @@ static void *run(void *given)
     struct gpu_readings *readings = given;
 
     while (!LOAD(readings->stop)) {
-        if (!wait_for(readings->wake_fd, -1) || LOAD(readings->stop))
+        if (!wake_wait(readings->wake_fd, -1) || LOAD(readings->stop))
             continue;
         read_once(readings);
         rest(readings);
@@ -123,25 +102,11 @@ static void *run(void *given)
     if (__atomic_exchange_n(&readings->left, true, __ATOMIC_ACQ_REL))
         readings_free(readings);
     else
-        poke(readings->ended_fd);
+        wake_poke(readings->ended_fd);
     return NULL;
 }
 
 /* ---- the loop's thread ---- */
-
-/* Signals are the loop's: the new thread, which inherits the mask, takes none. */
-static int start_thread(struct gpu_readings *readings)
-{
-    sigset_t all, before;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&readings->thread, NULL, run, readings);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code == 0)
-        (void)pthread_setname_np(readings->thread, "metron-gpu");
-    return -code;
-}
 
 int gpu_readings_new(struct gpu_readings **out, struct metron_error *error)
 {
@@ -159,9 +124,11 @@ int gpu_readings_new(struct gpu_readings **out, struct metron_error *error)
     }
     readings->source = source;
     (void)pthread_mutex_init(&readings->lock, NULL);
-    readings->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    readings->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    code = readings->wake_fd < 0 || readings->ended_fd < 0 ? -errno : start_thread(readings);
+    readings->wake_fd = wake_open();
+    readings->ended_fd = wake_open();
+    code = readings->wake_fd < 0    ? readings->wake_fd
+           : readings->ended_fd < 0 ? readings->ended_fd
+                                    : thread_start(&readings->thread, "metron-gpu", run, readings);
     if (code < 0) {
         gpu_source_close(source);
         readings_free(readings);
@@ -180,7 +147,7 @@ void gpu_readings_ask(struct gpu_readings *readings)
 {
     if (readings->asked_ns == 0)
         readings->asked_ns = clock_monotonic_ns();
-    poke(readings->wake_fd);
+    wake_poke(readings->wake_fd);
 }
 
 const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double seconds,
@@ -292,9 +259,9 @@ int gpu_readings_free(struct gpu_readings *readings)
     if (!readings)
         return 0;
     STORE(readings->stop, true);
-    poke(readings->wake_fd);
+    wake_poke(readings->wake_fd);
     pthread_t thread = readings->thread;
-    if (!wait_for(readings->ended_fd, END_MS) &&
+    if (!wake_wait(readings->ended_fd, END_MS) &&
         !__atomic_exchange_n(&readings->left, true, __ATOMIC_ACQ_REL)) {
         (void)pthread_detach(thread);
         return -ETIMEDOUT;

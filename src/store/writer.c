@@ -10,17 +10,14 @@
 #include "store/writer.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
-#define NS_PER_MS     (NS_PER_SECOND / 1000)
 #define IDLE_MS       1000
 #define STUCK_SECONDS 1.0 /* after the time limit, for the write that is under way */
 #define WELL_AFTER    3   /* snapshots in a row */
@@ -64,31 +61,6 @@ struct writer {
 #define LOAD(field)       __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define STORE(field, new) __atomic_store_n(&(field), (new), __ATOMIC_RELEASE)
 #define ADD(field, more)  __atomic_add_fetch(&(field), (more), __ATOMIC_RELEASE)
-
-static void poke(int fd)
-{
-    const uint64_t one = 1;
-
-    /* It fails only when it has been poked 2^64 times and never looked. */
-    (void)!write(fd, &one, sizeof(one));
-}
-
-/* Whether it was poked, within that time. */
-static bool wait_for(int fd, uint64_t milliseconds)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    uint64_t end_ns = clock_monotonic_ns() + milliseconds * NS_PER_MS;
-    uint64_t count;
-    int found;
-
-    do {
-        uint64_t now_ns = clock_monotonic_ns();
-        uint64_t left_ns = now_ns < end_ns ? end_ns - now_ns : 0;
-
-        found = poll(&ready, 1, (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS));
-    } while (found < 0 && errno == EINTR);
-    return found > 0 && read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count);
-}
 
 static void writer_free(struct writer *writer)
 {
@@ -215,7 +187,7 @@ static void *run(void *given)
         } else if (stop_at_ns != 0) {
             break;
         } else {
-            if (wait_for(writer->wake_fd, IDLE_MS))
+            if (wake_wait(writer->wake_fd, IDLE_MS))
                 continue;
         }
         if (stop_at_ns == 0)
@@ -224,7 +196,7 @@ static void *run(void *given)
     if (__atomic_exchange_n(&writer->left, true, __ATOMIC_ACQ_REL))
         writer_free(writer);
     else
-        poke(writer->ended_fd);
+        wake_poke(writer->ended_fd);
     return NULL;
 }
 
@@ -246,7 +218,7 @@ bool writer_submit(struct writer *writer, struct snapshot *snapshot)
         (struct queued){snapshot_hold(snapshot), bytes, clock_monotonic_ns()};
     ADD(writer->bytes, bytes);
     STORE(writer->tail, tail + 1);
-    poke(writer->wake_fd);
+    wake_poke(writer->wake_fd);
     return true;
 }
 
@@ -305,20 +277,6 @@ bool writer_next_news(struct writer *writer, struct writer_news *out)
 
 /* -- Beginning and end -- */
 
-/* Signals are the loop's: the new thread, which inherits the mask, takes none. */
-static int start_thread(struct writer *writer)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&writer->thread, NULL, run, writer);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code == 0)
-        (void)pthread_setname_np(writer->thread, "metron-writer");
-    return -code;
-}
-
 int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct writer_options *options,
                struct writer **out, struct metron_error *error)
 {
@@ -341,14 +299,14 @@ int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct 
         writer->sinks[i] = sinks[i];
         writer->states[i].figures.name = sinks[i].name;
     }
-    writer->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    writer->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    code = writer->wake_fd < 0 || writer->ended_fd < 0 ? -errno : 0;
+    writer->wake_fd = wake_open();
+    writer->ended_fd = wake_open();
+    code = writer->wake_fd < 0 ? writer->wake_fd : writer->ended_fd < 0 ? writer->ended_fd : 0;
     writer->ring = calloc(writer->options.queue_count, sizeof(*writer->ring));
     if (code == 0 && !writer->ring)
         code = -ENOMEM;
     if (code == 0)
-        code = start_thread(writer);
+        code = thread_start(&writer->thread, "metron-writer", run, writer);
     if (code < 0) {
         writer_free(writer);
         return error_set(error, code, "cannot start the thread that stores snapshots: %s", strerror(-code));
@@ -362,8 +320,8 @@ int writer_stop(struct writer *writer, double seconds, struct writer_figures *la
     double limit = seconds < 0 ? WRITER_STOP_SECONDS : seconds < 3600 ? seconds : 3600;
 
     STORE(writer->stop_at_ns, clock_monotonic_ns() + (uint64_t)(limit * (double)NS_PER_SECOND) + 1);
-    poke(writer->wake_fd);
-    bool ended = wait_for(writer->ended_fd, (uint64_t)((limit + STUCK_SECONDS) * 1000));
+    wake_poke(writer->wake_fd);
+    bool ended = wake_wait(writer->ended_fd, (int64_t)((limit + STUCK_SECONDS) * 1000));
     pthread_t thread = writer->thread;
     if (last)
         writer_figures(writer, last);

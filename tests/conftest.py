@@ -37,6 +37,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes five seconds or more; left out under sanitizers")
     config.addinivalue_line("markers", "alone: judges time, rates or cost, or asks for a certain pid: nothing runs beside")
     config.addinivalue_line("markers", "threads: several of the daemon's threads are at work; under ThreadSanitizer too")
+    config.addinivalue_line("markers", "hostile: among hostile clients; alone, but under sanitizers beside the others")
     processes.become_subreaper()
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.setsid()  # some tests watch the whole session: it is nobody else's

@@ -118,6 +118,8 @@ def waited_for_cpu_ms(*pids):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.hostile
 def test_among_200_clients_50_of_them_hostile_health_is_answered_and_no_tick_is_missed(daemon):
     interval = 0.5
     daemon.start(interval=interval)

@@ -244,6 +244,8 @@ def waited_for_cpu_ms(*pids):
     return sum(int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[1]) for pid in pids) / 1e6
 
 
+@pytest.mark.alone
+@pytest.mark.hostile
 def test_a_good_client_is_answered_among_fifty_hostile_ones(server, path):
     idle = [Client(path) for _ in range(148)]
     good, watcher = Client(path), Client(path)

@@ -154,8 +154,10 @@ def test_the_table_is_that_of_strace(counting):
     shell = Shell(counting.runner)
     gate = counting.runner.cwd / "gate"
     os.mkfifo(gate)
-    pid = shell.start(f"sh -c 'read go; exec {calls}' < {gate}")
+    ready = counting.runner.cwd / "ready"
+    pid = shell.start(f"sh -c ': > {ready}; read go; exec {calls}' < {gate}")
     with open(gate, "w", encoding="utf-8") as go, counting.client() as client:
+        wait_until(ready.exists, what="the shell, past its own beginning")
         client.call("job.start", job_id="table")
         begin_sheet(counting, client, "table", 1, pid)
         go.write("go\n")

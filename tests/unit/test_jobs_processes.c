@@ -212,6 +212,23 @@ static void whoever_has_the_variable_is_of_the_job(void **state)
     assert_int_equal(finish(mine), 0);
 }
 
+static void a_sheet_that_began_with_its_process_is_announced_later(void **state)
+{
+    begin_mine(state);
+    let_go(1);
+    assert_int_equal(start_job(mine, 0), 0);
+    pid_t pid = start_with(mine, "5");
+    tick();
+    assert_true(process_of(pid)->group->has_sheet);
+    assert_int_equal(found(mine)->sheets[0].tries, 1);
+    assert_int_equal(sheet(mine, 5, SHEET_EVENT_STARTED, pid), 0);
+    assert_int_equal(found(mine)->sheets[0].tries, 1); /* the same try */
+    assert_int_equal(found(mine)->sheets[0].pid, pid);
+    assert_int_equal(sheet(mine, 5, SHEET_EVENT_STARTED, pid), 0);
+    assert_int_equal(found(mine)->sheets[0].tries, 2);
+    assert_int_equal(finish(mine), 0);
+}
+
 static void the_variable_counts_although_it_was_seen_before_it_had_it(void **state)
 {
     begin_mine(state);
@@ -325,6 +342,7 @@ int main(void)
         JOB_WAYS(a_process_that_is_not_watched_is_told_from_one_that_is_not_there),
         JOB_WAYS(a_sheet_of_a_process_that_is_not_there_has_nobody),
         JOB_WAYS(whoever_has_the_variable_is_of_the_job),
+        JOB_WAYS(a_sheet_that_began_with_its_process_is_announced_later),
         JOB_WAYS(the_variable_counts_although_it_was_seen_before_it_had_it),
         JOB_WAYS(a_name_used_again_is_another_job),
         JOB_WAYS(a_job_from_before_a_restart_goes_on),

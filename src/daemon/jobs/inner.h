@@ -18,10 +18,11 @@ struct part {
     struct job_usage before;   /* what it had used before: in another try, or under another daemon */
     struct group *group;       /* NULL: it has ended */
     struct job_cgroup *cgroup; /* its own; NULL: none */
-    bool changed;              /* to be told to the store */
-    uint64_t rss_bytes;        /* of this tick: the sum over its members, */
-    bool has_rss;              /* if any was read */
-    uint64_t hwm_bytes;        /* the largest of one of them; 0: not read */
+    bool unannounced;   /* a sheet that began by itself, with a process that had inherited its number */
+    bool changed;       /* to be told to the store */
+    uint64_t rss_bytes; /* of this tick: the sum over its members, */
+    bool has_rss;       /* if any was read */
+    uint64_t hwm_bytes; /* the largest of one of them; 0: not read */
 };
 
 struct entry {
@@ -31,10 +32,10 @@ struct entry {
     size_t sheet_capacity;
     uint64_t told_ns;  /* when it was last told to the store */
     uint64_t finished; /* in which order jobs were finished; 0: it runs */
-    bool restored;     /* from before a restart, and not looked at yet: jobs_lost.c */
+    bool restored;     /* from before a restart, and not looked at yet: lost.c */
     uint64_t group_serial;
     uint64_t pss_ns;        /* monotonic, when its PSS was last looked at; 0: never */
-    uint64_t pss_rss_bytes; /* and the sum of RSS at that time: jobs_pss.c */
+    uint64_t pss_rss_bytes; /* and the sum of RSS at that time: pss.c */
     struct entry *next_replaced;
     UT_hash_handle hh;
 };

@@ -265,7 +265,9 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid,
         sheet->started = clock_wall();
     sheet->status = SHEET_RUNNING;
     sheet->ended = (struct timespec){0};
-    sheet->tries++;
+    /* One that had begun by itself is told of now: it is the same try. */
+    sheet->tries += !part->unannounced;
+    part->unannounced = false;
     if (pid)
         sheet->pid = pid;
     if (pid && part_adopt(jobs, part, pid, &sheet->pid_start_ticks) && own_cgroup)
@@ -344,8 +346,10 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
         sheet_end(jobs, entry, place, SHEET_COMPLETED);
     else if (event == SHEET_EVENT_FAILED)
         sheet_end(jobs, entry, place, SHEET_FAILED);
-    else if (event == SHEET_EVENT_RETRYING)
+    else if (event == SHEET_EVENT_RETRYING) {
         entry->job.sheets[place].status = SHEET_RETRYING;
+        entry->sheets[place].unannounced = false; /* the next start is another try */
+    }
     entry->sheets[place].changed = true;
     return 0;
 }

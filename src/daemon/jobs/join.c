@@ -102,7 +102,7 @@ static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t
         return entry->part.group;
     enum sheet_status status = entry->job.sheets[place].status;
     if (!entry->sheets[place].group && (status == SHEET_RUNNING || status == SHEET_RETRYING))
-        (void)sheet_begin(jobs, entry, place, 0, false);
+        entry->sheets[place].unannounced = sheet_begin(jobs, entry, place, 0, false) == 0;
     struct group *group = entry->sheets[place].group;
     return group ? group : entry->part.group;
 }

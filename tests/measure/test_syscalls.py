@@ -108,6 +108,8 @@ EXACT = {"getppid", "getuid", "lseek", "getcwd", "kill", "mmap", "munmap", "mpro
          "access", "rseq", "arch_prctl"}
 
 
+# On a busy machine strace may attach while the command is still being prepared, and count that as well.
+@pytest.mark.alone
 def test_strace_as_the_fallback_counts_the_same(with_bpf, with_strace):
     command = [with_bpf.workload("calls")]
     args = "--syscalls summary --outputs none --capture-outputs none"

@@ -118,12 +118,12 @@ def test_events_of_a_job_are_not_pushed_out_by_others(either_jobs):
 def test_events_of_a_job_without_a_history_are_those_remembered(start_daemon):
     daemon = start_daemon(watch="jobs", database="off", log_file="off")
     first, second = job_shell(daemon, "first"), job_shell(daemon, "second")
-    pids = [shell.start("sleep 0.7") for shell in (first, second)]
+    pids = [first.start("sleep 0.7"), second.start("sleep 1.4")]
     for shell, pid in zip((first, second), pids):
         assert shell.reap(pid) == 0
     daemon.events_when(lambda events: all("exit" in types_of(events, pid) for pid in pids))
-    events = daemon.call("daemon.events", job_id="second", limit=1)["events"]
-    assert types_of(events, pids[1]) == ["exit"] and len(events) == 1
+    events = daemon.call("daemon.events", job_id="first", limit=1)["events"]
+    assert types_of(events, pids[0]) == ["exit"] and len(events) == 1, "the other job's came later"
 
 
 # ---- subscribers ----

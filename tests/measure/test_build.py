@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from support.cputruth import START_SECONDS
+from support.cputruth import JOINING_SECONDS
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 ROOMS = ("base", "schema", "store", "view", "reduce", "tree", "collect")
@@ -49,7 +49,7 @@ def test_build_is_counted_to_0_1_percent_with_an_own_leaf(own_leaf, leaf_truth, 
     assert seconds > 2, "too short a build to judge"
     headline = run.info["headline"]["cpu_seconds"]
     assert headline["source"] == "cgroup_cpu_seconds"
-    assert headline["value"] == pytest.approx(seconds, rel=0.001, abs=START_SECONDS)
+    assert headline["value"] == pytest.approx(seconds, rel=0.001, abs=JOINING_SECONDS)
     assert abs(run.summary["ledger_unaccounted_seconds"]) <= 0.005 * seconds
 
 

@@ -6,7 +6,7 @@ while others live in it. The ledger cannot have that time; a group can.
 
 import pytest
 
-from support.cputruth import START_SECONDS
+from support.cputruth import JOINING_SECONDS
 
 WITH_LEAF = 0.001
 WITHOUT = 0.005
@@ -30,7 +30,7 @@ def test_dropped_times_are_in_the_leaf(own_leaf, leaf_truth, command, dropped_sh
     run, seconds = measured(own_leaf, leaf_truth, "--cgroup own", *command)
     headline = run.info["headline"]["cpu_seconds"]
     assert headline["source"] == "cgroup_cpu_seconds"
-    assert headline["value"] == pytest.approx(seconds, rel=WITH_LEAF, abs=START_SECONDS)
+    assert headline["value"] == pytest.approx(seconds, rel=WITH_LEAF, abs=JOINING_SECONDS)
     unaccounted = run.summary["ledger_unaccounted_seconds"]
     assert unaccounted == pytest.approx(headline["value"] - run.summary["proc_cpu_seconds"], abs=0.002)
     assert unaccounted >= dropped_share * seconds, "the difference is told"

@@ -11,7 +11,7 @@ import signal
 import pytest
 
 from support import records
-from support.cputruth import START_SECONDS
+from support.cputruth import JOINING_SECONDS
 from support.processes import file_lines, wait_until
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -180,4 +180,4 @@ def test_cpu_of_a_busy_crowd_is_conserved_by_the_iterator(with_bpf, cpu_truth):
     assert "iterator" in run.info["provenance"]["processes_read_by"]
     seconds = truth.seconds()
     assert run.summary["proc_cpu_seconds"] == pytest.approx(seconds, rel=0.01, abs=TICK)
-    assert run.summary["exit_cpu_seconds_total"] == pytest.approx(seconds, rel=0.001, abs=START_SECONDS)
+    assert run.summary["exit_cpu_seconds_total"] == pytest.approx(seconds, rel=0.001, abs=JOINING_SECONDS)

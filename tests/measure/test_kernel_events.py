@@ -13,7 +13,7 @@ import pytest
 
 from support import records
 from support.cgroups import MIB
-from support.cputruth import START_SECONDS
+from support.cputruth import JOINING_SECONDS
 from support.kernel_events import of_kind
 from support.processes import file_lines, wait_until
 
@@ -48,7 +48,7 @@ def assert_everybody_is_told(run, count):
 
 def assert_cpu_is_exact(run, seconds):
     told = run.summary["exit_cpu_seconds_total"]
-    assert told == pytest.approx(seconds, rel=TOLERANCE, abs=START_SECONDS)
+    assert told == pytest.approx(seconds, rel=TOLERANCE, abs=JOINING_SECONDS)
     lines = sum(event["cpu_seconds"] for event in of_kind(run.events, "exit"))
     assert lines == pytest.approx(told, rel=1e-6)
     assert records.total(run.usage, "exit_cpu_seconds_total") == pytest.approx(told, rel=1e-6)
@@ -63,7 +63,7 @@ def test_10000_children_of_1_ms_are_complete(with_bpf, cpu_truth, option, count)
     assert_cpu_is_exact(run, seconds)
     headline = run.info["headline"]["cpu_seconds"]
     assert headline["source"] == "exit_cpu_seconds_total"
-    assert headline["value"] == pytest.approx(seconds, rel=TOLERANCE, abs=START_SECONDS)
+    assert headline["value"] == pytest.approx(seconds, rel=TOLERANCE, abs=JOINING_SECONDS)
     root = int(run.root)
     used = [event["cpu_seconds"] for event in of_kind(run.events, "exit") if event["pid"] != root]
     assert min(used) >= 0.001, "each burnt that much by its own clock"
@@ -84,7 +84,7 @@ def test_own_group_and_the_ends_agree(with_bpf, leaf_truth):
     if run.info["provenance"]["cgroup_scope"] == "own":
         assert run.info["headline"]["cpu_seconds"]["source"] == "cgroup_cpu_seconds"
         assert run.summary["exit_cpu_seconds_total"] == pytest.approx(run.summary["cgroup_cpu_seconds"], rel=TOLERANCE,
-                                                                      abs=START_SECONDS)
+                                                                      abs=JOINING_SECONDS)
     assert "warning" not in run.message, "the methods do not disagree"
 
 

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from support.cputruth import START_SECONDS
+from support.cputruth import JOINING_SECONDS
 from support.records import per_pid
 
 pytestmark = pytest.mark.alone
@@ -55,5 +55,5 @@ def test_pid_used_again_is_counted_for_both(run_metron, pair, cpu_truth, events)
 def test_pid_used_again_changes_nothing_for_the_leaf(own_leaf, pair, leaf_truth):
     run, _, seconds = pair("--cgroup own", leaf_truth)
     # Less than a second of CPU: what joining the truth's group costs is more than 0.1 % of it.
-    assert run.info["headline"]["cpu_seconds"]["value"] == pytest.approx(seconds, rel=0.001, abs=START_SECONDS)
+    assert run.info["headline"]["cpu_seconds"]["value"] == pytest.approx(seconds, rel=0.001, abs=JOINING_SECONDS)
     assert abs(run.summary["ledger_unaccounted_seconds"]) <= 0.005 * seconds

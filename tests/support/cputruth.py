@@ -6,13 +6,11 @@ without any controller). metron itself, and everything else of the test, stays o
 
 import os
 import pathlib
+import tempfile
 import time
 
-from support.run import SANITIZED
-
-# What a command uses before it has joined: metron's child until its exec, and `join`. A child of a metron with
-# sanitizers has much more memory to let go of (0.2 to 2.7 ms were seen; without them 0.2 to 0.4).
-START_SECONDS = 0.010 if SANITIZED else 0.002
+# What a command uses while it joins: between its word of what it has used so far, and the group that counts it.
+JOINING_SECONDS = 0.0005
 
 
 class NoTruth(Exception):
@@ -63,6 +61,11 @@ class CpuTruth:
     def __init__(self, join, uid=None, version=None):
         self.join_program = join
         self.groups = []
+        # What was used before it joined: metron's child until its exec, and `join` itself.
+        handle, path = tempfile.mkstemp(prefix="metron-test-used-")
+        os.close(handle)
+        self.used_before = pathlib.Path(path)
+        self.used_before.chmod(0o666)
         reasons = []
         for attempt in (self._make_v1, self._make_v2):
             if version and attempt.__name__ != f"_make_{version}":
@@ -72,7 +75,8 @@ class CpuTruth:
                 return
             except OSError as error:
                 reasons.append(error.strerror or str(error))
-                self.remove()
+                self._remove_groups()
+        self.remove()
         raise NoTruth("no writable cpuacct (v1) or cgroup v2 group: " + "; ".join(reasons))
 
     def _mkdir(self, path):
@@ -89,7 +93,7 @@ class CpuTruth:
             os.chown(leaf / "tasks", uid, -1)
         self.usage_file = leaf / "cpuacct.usage"
         self.outer = []
-        self.join = [self.join_program, str(leaf / "tasks"), "--"]
+        self.join = [self.join_program, "-c", str(self.used_before), str(leaf / "tasks"), "--"]
         self.method = "cpuacct"
 
     def _make_v2(self, uid):
@@ -105,17 +109,23 @@ class CpuTruth:
                 os.chown(group / "cgroup.procs", uid, -1)
         self.usage_file = leaf / "cpu.stat"
         self.outer = [self.join_program, str(outside / "cgroup.procs"), "--"]
-        self.join = [self.join_program, str(leaf / "cgroup.procs"), "--"]
+        self.join = [self.join_program, "-c", str(self.used_before), str(leaf / "cgroup.procs"), "--"]
         self.method = "cpu.stat of cgroup v2"
 
     def seconds(self):
+        """All that the target used since it was forked."""
+        before = sum(float(line) for line in self.used_before.read_text(encoding="utf-8").split())
         text = self.usage_file.read_text(encoding="utf-8")
         if self.usage_file.name == "cpuacct.usage":
-            return int(text) / 1e9
-        return int(dict(line.split() for line in text.splitlines())["usage_usec"]) / 1e6
+            return before + int(text) / 1e9
+        return before + int(dict(line.split() for line in text.splitlines())["usage_usec"]) / 1e6
 
     def remove(self):
-        """Removes the groups; a member that is just ending is given a moment."""
+        self._remove_groups()
+        self.used_before.unlink(missing_ok=True)
+
+    def _remove_groups(self):
+        """A member that is just ending is given a moment."""
         for group in reversed(self.groups):
             for _ in range(200):
                 try:

@@ -138,14 +138,19 @@ static bool enter_cgroup(const struct launch_cgroup *cgroup, bool entered)
     return true;
 }
 
-/* In the child: lets itself be traced, and waits until it may go on. */
-static void wait_while_held(const struct launch_options *options, const struct plumbing *plumbing)
+/* In the child: lets itself be traced, and is let go when metron ends as well. */
+static void prepare_hold(const struct launch_options *options, const struct plumbing *plumbing)
+{
+    if (options->tracer)
+        (void)prctl(PR_SET_PTRACER, options->tracer); /* fails where there is no Yama to ask */
+    (void)close(plumbing->hold_write);
+}
+
+/* In the child, the one call that whoever watches from here on sees beside the command's. */
+static void wait_while_held(const struct plumbing *plumbing)
 {
     char go;
 
-    if (options->tracer)
-        (void)prctl(PR_SET_PTRACER, options->tracer); /* fails where there is no Yama to ask */
-    (void)close(plumbing->hold_write);                /* so that metron's end lets it go as well */
     while (read(plumbing->hold_read, &go, sizeof(go)) < 0 && errno == EINTR)
         ;
 }
@@ -171,12 +176,13 @@ static enum step become_command(const struct launch_options *options, const stru
     struct rusage usage;
     struct failure ready = {.step = STEP_EXEC};
 
+    if (options->hold)
+        prepare_hold(options, plumbing);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ready.inherited_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
     (void)!write(plumbing->failure_write, &ready, sizeof(ready));
-    /* As late as can be: whoever watches from here on sees hardly more than the command. */
     if (options->hold) {
-        wait_while_held(options, plumbing);
+        wait_while_held(plumbing);
         if (plumbing->path[0])
             (void)execve(plumbing->path, options->argv,
                          options->environment ? options->environment : environ);
@@ -202,15 +208,30 @@ static void find_command(const char *name, char path[PATH_MAX])
     path[0] = '\0';
 }
 
-/* Waits until the child has become the command or failed to; 0 or what it reported. */
-static int await_exec(const struct plumbing *plumbing, struct failure *failure)
+/* The child's next word; false: there is none, it has become the command (or was killed). */
+static bool hear_child(const struct plumbing *plumbing, struct failure *failure)
 {
     ssize_t count;
 
-    *failure = (struct failure){0};
     do {
         count = read(plumbing->failure_read, failure, sizeof(*failure));
-    } while ((count < 0 && errno == EINTR) || (count == (ssize_t)sizeof(*failure) && failure->code == 0));
+    } while (count < 0 && errno == EINTR);
+    return count == (ssize_t)sizeof(*failure);
+}
+
+/* Waits until the child has become the command or failed to; 0 or what it reported. The child says first that
+ * it is ready: whom it is held for must not see what it does until then. */
+static int await_exec(const struct launch_options *options, struct plumbing *plumbing, pid_t pid,
+                      struct failure *failure)
+{
+    *failure = (struct failure){0};
+    bool told = hear_child(plumbing, failure);
+    if (options->hold && failure->code == 0) {
+        options->hold(options->hold_context, pid);
+        descriptor_close(&plumbing->hold_write); /* it goes on */
+    }
+    while (told && failure->code == 0)
+        told = hear_child(plumbing, failure);
     return -failure->code;
 }
 
@@ -281,12 +302,8 @@ static int fork_command(const struct launch_options *options, struct plumbing *p
         return error_set(error, code, "cannot start a process: %s", strerror(-code));
 
     descriptor_close(&plumbing->failure_write);
-    if (options->hold) {
-        descriptor_close(&plumbing->hold_read);
-        options->hold(options->hold_context, out->pid);
-        descriptor_close(&plumbing->hold_write); /* it goes on */
-    }
-    code = await_exec(plumbing, &failure);
+    descriptor_close(&plumbing->hold_read);
+    code = await_exec(options, plumbing, out->pid, &failure);
     out->inherited_rss_bytes = failure.inherited_rss_bytes;
     if (code == 0)
         return 0;

@@ -34,8 +34,8 @@ struct launch_options {
     const struct launch_cgroup *cgroup; /* where the command starts; NULL: where we are */
     const struct rlimit *open_files;    /* restored in the child if not NULL: metron raises its own */
     pid_t tracer; /* this process may trace the command, where the kernel asks for consent (Yama); 0: none */
-    /* Called when the command's process exists; it executes the command when this has returned. NULL: it does
-     * not wait. */
+    /* Called when the command's process is ready; it executes the command when this has returned. NULL: it
+     * does not wait. */
     void (*hold)(void *context, pid_t pid);
     void *hold_context;
 };

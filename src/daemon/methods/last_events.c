@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/daemon_state.h"
+#include "daemon/methods/later.h"
 #include "daemon/methods/methods.h"
 #include "daemon/socket/protocol.h"
 #include "store/history/reader.h"
@@ -15,9 +16,7 @@
 /* An answer must stay small enough to be held in memory. */
 #define JOB_LIMIT_MAX 1000
 
-struct events_work {
-    uv_work_t work;
-    struct call *call;
+struct question {
     const char *database; /* the daemon's */
     char *job_id;         /* owned */
     double since;         /* unix seconds: before that it had no processes */
@@ -31,58 +30,51 @@ static int add_event(void *context, const struct history_event *event)
 }
 
 /* In a thread of its own. */
-static void read_events(uv_work_t *handle)
+static void read_events(void *context, struct call *call)
 {
-    struct events_work *work = handle->data;
-    struct json *json = call_result(work->call);
+    const struct question *question = context;
+    struct json *json = call_result(call);
     struct history_reader *reader = NULL;
     struct metron_error error = {0};
-    int code = history_reader_open(work->database, &reader, &error);
+    int code = history_reader_open(question->database, &reader, &error);
 
     json_object_begin(json);
     json_key(json, "events");
     json_array_begin(json);
     if (code == 0)
-        code = history_read_events(reader, work->since, work->job_id, work->limit, add_event, json, &error);
+        code = history_read_events(reader, question->since, question->job_id, question->limit, add_event,
+                                   json, &error);
     json_array_end(json);
     json_object_end(json);
     history_reader_close(reader);
     if (code < 0)
-        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
+        (void)call_fail(call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
 }
 
-static void after_events(uv_work_t *handle, int status)
+static void release(void *context)
 {
-    struct events_work *work = handle->data;
+    struct question *question = context;
 
-    (void)status;
-    call_resume(work->call);
-    free(work->job_id);
-    free(work);
+    free(question->job_id);
+    free(question);
 }
 
 static int ask_history(struct call *call, struct daemon *daemon, const char *job_id, size_t limit)
 {
     const struct job *job = jobs_find(daemon->jobs, job_id);
-    struct events_work *work = calloc(1, sizeof(*work));
+    struct question *question = calloc(1, sizeof(*question));
 
-    if (!work)
+    if (!question)
         return -ENOMEM;
-    work->work.data = work;
-    work->database = daemon->options.database;
-    work->since = job ? (double)job->started.tv_sec : 0;
-    work->limit = limit < JOB_LIMIT_MAX ? limit : JOB_LIMIT_MAX;
-    work->job_id = strdup(job_id);
-    if (!work->job_id || !(work->call = call_defer(call))) {
-        free(work->job_id);
-        free(work);
+    question->database = daemon->options.database;
+    question->since = job ? (double)job->started.tv_sec : 0;
+    question->limit = limit < JOB_LIMIT_MAX ? limit : JOB_LIMIT_MAX;
+    question->job_id = strdup(job_id);
+    if (!question->job_id) {
+        release(question);
         return -ENOMEM;
     }
-    if (uv_queue_work(&daemon->loop, &work->work, read_events, after_events) < 0) {
-        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "ask again in a moment", "no thread to look with");
-        after_events(&work->work, 0);
-    }
-    return CALL_LATER;
+    return answer_later(call, &daemon->loop, read_events, release, question);
 }
 
 int answer_last_events(struct call *call, struct json *result)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "daemon/calls/call_books.h"
 #include "daemon/daemon_state.h"
+#include "daemon/methods/later.h"
 #include "daemon/methods/methods.h"
 #include "store/history/reader.h"
 #include "view/job_report.h"
@@ -16,9 +17,7 @@
 /* Of so many events of a job it is known what happened. */
 #define EVENTS_MAX 100000
 
-struct profile_work {
-    uv_work_t work;
-    struct call *call;
+struct question {
     const char *database; /* the daemon's */
     char *job_id;         /* owned */
     bool as_text;
@@ -71,17 +70,16 @@ static int count_event(void *context, const struct history_event *event)
     return 0;
 }
 
-static void write_answer(struct profile_work *work, const struct job *job,
+static void write_answer(const struct question *question, struct json *json, const struct job *job,
                          const struct history_profile *stored, const struct job_happenings *happenings)
 {
-    struct json *json = call_result(work->call);
     /* What is known of the job is newer than what is stored. */
     bool known = job->calls || !stored;
     const struct snapshot_call *calls = known ? job->calls : stored->calls;
     size_t call_count = known ? job->call_count : stored->call_count;
     struct strbuf text = STRBUF_INIT;
 
-    if (!work->as_text) {
+    if (!question->as_text) {
         profile_json(json, job, calls, call_count);
         return;
     }
@@ -94,63 +92,62 @@ static void write_answer(struct profile_work *work, const struct job *job,
 }
 
 /* In a thread of its own. */
-static void work_profile(uv_work_t *handle)
+static void look_up(void *context, struct call *call)
 {
-    struct profile_work *work = handle->data;
+    struct question *question = context;
     struct history_profile stored = {0};
     struct job_happenings happenings = {0};
     struct history_reader *reader = NULL;
     struct metron_error error = {0};
     int code = -ENOENT;
 
-    if (work->database)
-        code = history_reader_open(work->database, &reader, &error);
+    if (question->database)
+        code = history_reader_open(question->database, &reader, &error);
     if (code == 0)
-        code = history_read_profile(reader, work->job_id, &work->arena, &stored, &error);
-    bool has_events = code == 0 && history_read_events(reader, 0, work->job_id, EVENTS_MAX, count_event,
+        code = history_read_profile(reader, question->job_id, &question->arena, &stored, &error);
+    bool has_events = code == 0 && history_read_events(reader, 0, question->job_id, EVENTS_MAX, count_event,
                                                        &happenings, &error) >= 0;
     history_reader_close(reader);
-    const struct job *job = work->known ? work->known : code == 0 ? &stored.job : NULL;
+    const struct job *job = question->known ? question->known : code == 0 ? &stored.job : NULL;
     if (!job && code != -ENOENT)
-        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
+        (void)call_fail(call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
     else if (!job)
-        (void)call_no_such_job(work->call, work->job_id);
+        (void)call_no_such_job(call, question->job_id);
     else
-        write_answer(work, job, code == 0 ? &stored : NULL, has_events ? &happenings : NULL);
+        write_answer(question, call_result(call), job, code == 0 ? &stored : NULL,
+                     has_events ? &happenings : NULL);
 }
 
-static void after_profile(uv_work_t *handle, int status)
+static void release(void *context)
 {
-    struct profile_work *work = handle->data;
+    struct question *question = context;
 
-    (void)status;
-    call_resume(work->call);
-    arena_fini(&work->arena);
-    free(work->job_id);
-    free(work);
+    arena_fini(&question->arena);
+    free(question->job_id);
+    free(question);
 }
 
 /* As it is now: it may change while the thread looks. */
-static int copy_known(struct profile_work *work, const struct job *job)
+static int copy_known(struct question *question, const struct job *job)
 {
-    struct job *copy = arena_alloc(&work->arena, sizeof(*copy));
-    struct job_sheet *sheets = arena_alloc(&work->arena, (job->sheet_count + 1) * sizeof(*sheets));
+    struct job *copy = arena_alloc(&question->arena, sizeof(*copy));
+    struct job_sheet *sheets = arena_alloc(&question->arena, (job->sheet_count + 1) * sizeof(*sheets));
 
     if (!copy || !sheets)
         return -ENOMEM;
     *copy = *job;
-    copy->id = work->job_id;
-    copy->workspace = job->workspace ? arena_strdup(&work->arena, job->workspace) : NULL;
-    copy->config_hash = job->config_hash ? arena_strdup(&work->arena, job->config_hash) : NULL;
+    copy->id = question->job_id;
+    copy->workspace = job->workspace ? arena_strdup(&question->arena, job->workspace) : NULL;
+    copy->config_hash = job->config_hash ? arena_strdup(&question->arena, job->config_hash) : NULL;
     copy->sheets = sheets;
     if (job->sheet_count)
         (void)memcpy(sheets, job->sheets, job->sheet_count * sizeof(*sheets));
-    bool whole = calls_copy(&work->arena, &copy->calls, copy->call_count);
+    bool whole = calls_copy(&question->arena, &copy->calls, copy->call_count);
     for (size_t i = 0; i < job->sheet_count && whole; i++)
-        whole = calls_copy(&work->arena, &sheets[i].calls, sheets[i].call_count);
+        whole = calls_copy(&question->arena, &sheets[i].calls, sheets[i].call_count);
     if (!whole)
         return -ENOMEM;
-    work->known = copy;
+    question->known = copy;
     return 0;
 }
 
@@ -162,24 +159,17 @@ static int begin_profile(struct call *call, bool as_text)
     if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
         return call_wrong(call, "job_id", "the name of a job");
     const struct job *job = jobs_find(daemon->jobs, job_id);
-    struct profile_work *work = calloc(1, sizeof(*work));
-    if (!work)
+    struct question *question = calloc(1, sizeof(*question));
+    if (!question)
         return -ENOMEM;
-    work->work.data = work;
-    work->database = daemon->options.database;
-    work->as_text = as_text;
-    work->job_id = strdup(job_id);
-    if (!work->job_id || (job && copy_known(work, job) < 0) || !(work->call = call_defer(call))) {
-        arena_fini(&work->arena);
-        free(work->job_id);
-        free(work);
+    question->database = daemon->options.database;
+    question->as_text = as_text;
+    question->job_id = strdup(job_id);
+    if (!question->job_id || (job && copy_known(question, job) < 0)) {
+        release(question);
         return -ENOMEM;
     }
-    if (uv_queue_work(&daemon->loop, &work->work, work_profile, after_profile) < 0) {
-        (void)call_fail(work->call, RPC_INTERNAL_ERROR, "ask again in a moment", "no thread to look with");
-        after_profile(&work->work, 0);
-    }
-    return CALL_LATER;
+    return answer_later(call, &daemon->loop, look_up, release, question);
 }
 
 int answer_job_profile(struct call *call, struct json *result)

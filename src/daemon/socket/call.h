@@ -16,7 +16,8 @@
  *     }
  *
  * A method writes one value to `result` and returns 0; writing none answers null. It runs in the loop's
- * thread and must not wait for anything. What takes longer than a millisecond is deferred:
+ * thread and must not wait for anything. What takes longer than a millisecond is deferred (methods/later.h
+ * does it all):
  *
  *     struct call *later = call_defer(call);
  *     if (!later)

@@ -212,6 +212,25 @@ def test_the_profile_of_a_job_outlives_the_daemon(counting):
     assert counts(counting.call("job.profile", job_id="long"))["getppid"] == 530
 
 
+def test_the_calls_of_a_sheet_outlive_the_daemon(any_method):
+    shell = Shell(any_method.runner)
+    getppids = any_method.runner.workload("getppids")
+    with any_method.client() as client:
+        client.call("job.start", job_id="kept", pid=shell.pid)
+        begin_sheet(any_method, client, "kept", 1, shell.pid)
+        shell.run(f"{getppids} 500")
+        publish(client, "sheet.completed", "kept", 1)
+        before = profile_when(client, "kept", lambda told: sheet_counts(told, 1))["sheets"]
+    assert counts(before[0])["getppid"] == 500
+    assert any_method.stop() == 0
+    any_method.start(env=COUNT)
+    assert any_method.call("job.profile", job_id="kept")["sheets"] == before, "of a job that goes on"
+    any_method.call("job.finish", job_id="kept", outcome="completed")
+    assert any_method.stop() == 0
+    any_method.start()
+    assert any_method.call("job.profile", job_id="kept")["sheets"] == before, "of one that has ended"
+
+
 # ---- who is not counted ----
 
 def test_bystanders_are_not_counted(counting):

@@ -238,6 +238,21 @@ def test_a_leaf_and_its_count_survive_a_restart_of_the_daemon(run_metron, night)
     assert before <= sheet_of(night, 1)["usage"]["cpu_seconds"] < before + 0.02
 
 
+def test_all_that_is_known_of_a_sheet_outlives_the_daemon(run_metron, night):
+    """Its own group and what that counted; where it counts memory, whom the OOM killer took there as well."""
+    why = cgroups.why_no_leaf()
+    if why:
+        pytest.skip(f"no control group of its own: {why}")
+    assert execute(run_metron, night, 1, [run_metron.workload("burn"), "0.1"]).returncode == 0
+    assert execute(run_metron, night, 2, ["sh", "-c", "exit 3"]).returncode == 3
+    before = night.call("job.profile", job_id=JOB)["sheets"]
+    assert [each["own_cgroup"] for each in before] == [True, True]
+    night.call("job.finish", job_id=JOB, outcome="completed")
+    assert night.stop() == 0
+    night.start()
+    assert night.call("job.profile", job_id=JOB)["sheets"] == before
+
+
 def test_a_second_try_adds_to_the_first(run_metron, night):
     why = cgroups.why_no_leaf()
     if why:

@@ -50,6 +50,27 @@ static void older_version_is_brought_up_with_what_is_in_it(void **state)
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 
+/* Of the real ones: what each version before had in its tables can be read as before. */
+static void every_version_there_was_is_brought_up_to_this_one(void **state)
+{
+    (void)state;
+    for (int version = 1; version < SCHEMA_VERSION; version++) {
+        sqlite3 *database = open_memory();
+
+        assert_int_equal(schema_migrate(database, "x", schema_steps, version, NULL), 0);
+        assert_int_equal(
+            database_run(database,
+                         "INSERT INTO jobs(name, status, peak_processes) VALUES('a', 'completed', 5);"
+                         "INSERT INTO sheets(job, number, status) VALUES(1, 2, 'failed')"),
+            0);
+        assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, NULL), 0);
+        assert_int_equal(number(database, "PRAGMA user_version"), SCHEMA_VERSION);
+        assert_int_equal(number(database, "SELECT peak_processes FROM jobs WHERE oom_kills IS NULL"), 5);
+        assert_int_equal(number(database, "SELECT number FROM sheets WHERE hotspots IS NULL"), 2);
+        assert_int_equal(sqlite3_close(database), SQLITE_OK);
+    }
+}
+
 static void failed_step_leaves_the_older_version(void **state)
 {
     (void)state;
@@ -131,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(older_version_is_brought_up_with_what_is_in_it),
+        cmocka_unit_test(every_version_there_was_is_brought_up_to_this_one),
         cmocka_unit_test(failed_step_leaves_the_older_version),
         cmocka_unit_test(newer_and_foreign_databases_are_refused),
         cmocka_unit_test(ids_become_ranges_and_ranges_ids),

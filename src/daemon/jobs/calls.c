@@ -19,12 +19,13 @@ bool jobs_serial(const struct jobs *jobs, const char *job_id, uint64_t *serial)
     return entry;
 }
 
-static void sheet_take_calls(struct jobs *jobs, struct entry *entry, size_t place)
+void sheet_take_calls(struct jobs *jobs, struct entry *entry, size_t place)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
     const struct call_book_key key = {entry->group_serial, true, sheet->number};
 
-    (void)call_books_view(jobs->books, key, &sheet->calls, &sheet->call_count);
+    if (jobs->books)
+        (void)call_books_view(jobs->books, key, &sheet->calls, &sheet->call_count);
 }
 
 void entry_take_calls(struct jobs *jobs, struct entry *entry, bool of_ended)
@@ -55,21 +56,38 @@ void jobs_calls_counted(struct jobs *jobs, struct call_book_key key)
             continue;
         entry_take_calls(jobs, entry, true);
         entry->part.changed = true;
+        for (size_t i = 0; i < entry->job.sheet_count; i++)
+            if (key.has_sheet && entry->job.sheets[i].number == key.sheet_num)
+                entry->sheets[i].changed = true;
+    }
+}
+
+static void book_restore(struct jobs *jobs, struct call_book_key key, const struct snapshot_call *calls,
+                         size_t count)
+{
+    struct syscall_table *table = calls ? call_books_open(jobs->books, key) : NULL;
+
+    for (size_t i = 0; table && i < count; i++) {
+        const struct syscall_totals totals = {.count = calls[i].count,
+                                              .ns = (uint64_t)(calls[i].seconds * 1e9)};
+        (void)syscall_table_add_named(table, calls[i].name, &totals);
     }
 }
 
 void entry_restore_calls(struct jobs *jobs, struct entry *entry, const struct job *job)
 {
-    struct syscall_table *table =
-        jobs->books && job->calls
-            ? call_books_open(jobs->books, (struct call_book_key){.job = entry->group_serial})
-            : NULL;
+    const uint64_t serial = entry->group_serial;
 
-    for (size_t i = 0; table && i < job->call_count; i++) {
-        const struct syscall_totals totals = {.count = job->calls[i].count,
-                                              .ns = (uint64_t)(job->calls[i].seconds * 1e9)};
-        (void)syscall_table_add_named(table, job->calls[i].name, &totals);
+    if (!jobs->books)
+        return;
+    book_restore(jobs, (struct call_book_key){.job = serial}, job->calls, job->call_count);
+    for (size_t i = 0; i < job->sheet_count; i++) {
+        const struct job_sheet *sheet = &job->sheets[i];
+
+        book_restore(jobs, (struct call_book_key){serial, true, sheet->number}, sheet->calls,
+                     sheet->call_count);
     }
+    entry_take_calls(jobs, entry, true);
 }
 
 void entry_forget_calls(struct jobs *jobs, const struct entry *entry)

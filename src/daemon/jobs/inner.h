@@ -77,8 +77,9 @@ int job_check_name(const char *job_id, struct metron_error *error);
 /* The sheet of this number, made if it is not there yet; one more try of it. 0 or a negative errno. */
 int sheet_find(struct entry *entry, int64_t number, size_t *place);
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid, bool own_cgroup);
-/* What its processes have called; of sheets that have ended too, if that may have changed (jobs_calls.c). */
+/* What its processes have called; of sheets that have ended too, if that may have changed (calls.c). */
 void entry_take_calls(struct jobs *jobs, struct entry *entry, bool of_ended);
+void sheet_take_calls(struct jobs *jobs, struct entry *entry, size_t place);
 void entry_restore_calls(struct jobs *jobs, struct entry *entry, const struct job *job);
 void entry_forget_calls(struct jobs *jobs, const struct entry *entry);
 /* The store was told of those whose names are used again. */

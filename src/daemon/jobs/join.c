@@ -42,6 +42,8 @@ static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct jo
         return code;
     struct job_sheet *kept = &entry->job.sheets[place];
     *kept = *sheet;
+    kept->calls = NULL; /* the books have them */
+    kept->call_count = 0;
     if (sheet->status != SHEET_RUNNING)
         return 0;
     struct part *part = &entry->sheets[place];
@@ -75,11 +77,11 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
     entry->job.started = job->started;
     entry->job.pid_start_ticks = job->pid_start_ticks;
     entry->job.usage = entry->part.before = job->usage;
-    entry_restore_calls(jobs, entry, job);
     entry->job.own_cgroup =
         part_restore(jobs, &entry->part, job->pid, job->pid_start_ticks, true, &entry->job.usage);
     for (size_t i = 0; i < job->sheet_count && code == 0; i++)
         code = restore_sheet(jobs, entry, &job->sheets[i]);
+    entry_restore_calls(jobs, entry, job);
     return code;
 }
 

@@ -131,7 +131,7 @@ static void describe_progress(const struct entry *entry, struct snapshot_job *ou
 }
 
 /* The job as it is now, with those of its sheets that have changed. */
-static int copy_job(struct snapshot *snapshot, struct entry *entry, bool with_running)
+static int copy_job(struct jobs *jobs, struct snapshot *snapshot, struct entry *entry, bool with_running)
 {
     struct job *copy = &snapshot->changed_jobs[snapshot->changed_job_count];
     struct job_sheet *sheets = arena_alloc(&snapshot->arena, (entry->job.sheet_count + 1) * sizeof(*sheets));
@@ -152,8 +152,12 @@ static int copy_job(struct snapshot *snapshot, struct entry *entry, bool with_ru
         return -ENOMEM;
     for (size_t i = 0; i < entry->job.sheet_count; i++)
         if (entry->sheets[i].changed || (with_running && entry->sheets[i].group)) {
-            sheets[copy->sheet_count] = entry->job.sheets[i];
-            sheets[copy->sheet_count++].calls = NULL; /* not stored */
+            struct job_sheet *sheet = &sheets[copy->sheet_count++];
+
+            sheet_take_calls(jobs, entry, i);
+            *sheet = entry->job.sheets[i];
+            if (!calls_copy(&snapshot->arena, &sheet->calls, sheet->call_count))
+                return -ENOMEM;
             entry->sheets[i].changed = false;
         }
     snapshot->changed_job_count++;
@@ -172,7 +176,7 @@ static int tell(struct jobs *jobs, struct snapshot *snapshot)
     if (!snapshot->jobs || !snapshot->changed_jobs)
         return -ENOMEM;
     for (entry = jobs->replaced; entry; entry = entry->next_replaced)
-        if (copy_job(snapshot, entry, false) < 0)
+        if (copy_job(jobs, snapshot, entry, false) < 0)
             return -ENOMEM;
     jobs_forget_replaced(jobs);
     HASH_ITER (hh, jobs->by_id, entry, next) {
@@ -187,7 +191,7 @@ static int tell(struct jobs *jobs, struct snapshot *snapshot)
         snapshot->job_count++;
         if (!entry->part.changed && !due)
             continue;
-        if (copy_job(snapshot, entry, due) < 0)
+        if (copy_job(jobs, snapshot, entry, due) < 0)
             return -ENOMEM;
         entry->part.changed = false;
         entry->told_ns = now_ns;

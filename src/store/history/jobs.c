@@ -8,6 +8,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "store/history/schema.h"
 #include "store/history/state.h"
 
 #define KNOWN_MAX 4096 /* names in memory; with more of them all are forgotten, and looked up again */
@@ -120,22 +121,34 @@ static void bind_usage(sqlite3_stmt *statement, const struct job_usage *usage)
     bind_integer(statement, 11, true, usage->spawned_is_exact);
     bind_integer(statement, 12, true, (int64_t)usage->unique_processes);
     bind_integer(statement, 13, true, (int64_t)usage->peak_processes);
+    bind_integer(statement, 14, has & USAGE_HAS_OOM_KILLS, (int64_t)usage->oom_kills);
+}
+
+static void bind_own_cgroup(sqlite3_stmt *statement, int place, enum own_cgroup own)
+{
+    bind_integer(statement, place, own != OWN_CGROUP_NOT_TOLD, own == OWN_CGROUP_HELD);
 }
 
 static int sheet_write(struct history *history, int64_t job, const struct job_sheet *sheet)
 {
-    sqlite3_stmt *set = history_statement(history, SQL_SHEET_SET);
     int64_t started = nanoseconds(sheet->started), ended = nanoseconds(sheet->ended);
+    int code = sheet->calls ? calls_text(history, sheet->calls, sheet->call_count) : 0;
 
+    if (code < 0)
+        return code;
+    sqlite3_stmt *set = history_statement(history, SQL_SHEET_SET);
+    int place = SCHEMA_USAGE_COUNT;
     bind_usage(set, &sheet->usage);
-    bind_integer(set, 14, true, job);
-    bind_integer(set, 15, true, sheet->number);
-    bind_text(set, 16, sheet_status_name(sheet->status));
-    bind_integer(set, 17, sheet->pid > 0, sheet->pid);
-    bind_integer(set, 18, started != 0, started);
-    bind_integer(set, 19, ended != 0, ended);
-    bind_integer(set, 20, true, sheet->tries);
-    bind_integer(set, 21, sheet->pid_start_ticks != 0, (int64_t)sheet->pid_start_ticks);
+    bind_integer(set, ++place, true, job);
+    bind_integer(set, ++place, true, sheet->number);
+    bind_text(set, ++place, sheet_status_name(sheet->status));
+    bind_integer(set, ++place, sheet->pid > 0, sheet->pid);
+    bind_integer(set, ++place, started != 0, started);
+    bind_integer(set, ++place, ended != 0, ended);
+    bind_integer(set, ++place, true, sheet->tries);
+    bind_integer(set, ++place, sheet->pid_start_ticks != 0, (int64_t)sheet->pid_start_ticks);
+    bind_own_cgroup(set, ++place, sheet->own_cgroup);
+    bind_text(set, ++place, sheet->calls ? strbuf_text(&history->text) : NULL);
     return history_run(history, set);
 }
 
@@ -161,16 +174,18 @@ static int job_write(struct history *history, const struct job *job)
         return code;
     known->started_ns = started;
     sqlite3_stmt *set = history_statement(history, SQL_JOB_SET);
+    int place = SCHEMA_USAGE_COUNT;
     bind_usage(set, &job->usage);
-    bind_text(set, 14, job->workspace);
-    bind_text(set, 15, job->config_hash);
-    bind_integer(set, 16, job->has_total, job->total_sheets);
-    bind_text(set, 17, job_status_name(job->status));
-    bind_integer(set, 18, job->pid > 0, job->pid);
-    bind_integer(set, 19, started != 0, started);
-    bind_integer(set, 20, ended != 0, ended);
-    bind_integer(set, 21, true, known->row);
-    bind_integer(set, 22, job->pid_start_ticks != 0, (int64_t)job->pid_start_ticks);
+    bind_text(set, ++place, job->workspace);
+    bind_text(set, ++place, job->config_hash);
+    bind_integer(set, ++place, job->has_total, job->total_sheets);
+    bind_text(set, ++place, job_status_name(job->status));
+    bind_integer(set, ++place, job->pid > 0, job->pid);
+    bind_integer(set, ++place, started != 0, started);
+    bind_integer(set, ++place, ended != 0, ended);
+    bind_integer(set, ++place, job->pid_start_ticks != 0, (int64_t)job->pid_start_ticks);
+    bind_own_cgroup(set, ++place, job->own_cgroup);
+    bind_integer(set, ++place, true, known->row);
     code = history_run(history, set);
     return code < 0 ? code : sheets_write(history, known->row, job);
 }

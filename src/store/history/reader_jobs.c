@@ -5,15 +5,43 @@
 #include <string.h>
 
 #include "store/history/reader_state.h"
+#include "store/history/schema.h"
 
 #define SHEETS_MAX (1 << 20)
-#define USAGE_COLUMNS                                                                                        \
-    "cpu_seconds, cgroup_cpu_seconds, peak_rss_bytes, peak_pss_bytes, largest_hwm_bytes, peak_cgroup_bytes," \
-    " read_bytes, write_bytes, spawned, exited, spawned_is_exact, unique_processes, peak_processes"
+#define SHEET_COLUMNS                                                                                        \
+    SCHEMA_USAGE                                                                                             \
+    ", number, status, pid, started_ns, ended_ns, tries, pid_start, own_cgroup, hotspots"
 #define JOB_COLUMNS                                                                                          \
-    USAGE_COLUMNS                                                                                            \
+    SCHEMA_USAGE                                                                                             \
     ", id, name, workspace, config_hash, total_sheets, status, pid, started_ns, ended_ns, hotspots,"         \
-    " pid_start"
+    " pid_start, own_cgroup"
+
+/* Where they stand among the columns. */
+enum sheet_column {
+    SHEET_NUMBER = SCHEMA_USAGE_COUNT,
+    SHEET_STATUS,
+    SHEET_PID,
+    SHEET_STARTED,
+    SHEET_ENDED,
+    SHEET_TRIES,
+    SHEET_PID_START,
+    SHEET_OWN_CGROUP,
+    SHEET_HOTSPOTS,
+};
+enum job_column {
+    JOB_ROW = SCHEMA_USAGE_COUNT,
+    JOB_NAME,
+    JOB_WORKSPACE,
+    JOB_CONFIG_HASH,
+    JOB_TOTAL_SHEETS,
+    JOB_STATUS,
+    JOB_PID,
+    JOB_STARTED,
+    JOB_ENDED,
+    JOB_HOTSPOTS,
+    JOB_PID_START,
+    JOB_OWN_CGROUP,
+};
 
 static bool column_unsigned(sqlite3_stmt *row, int column, uint64_t *out)
 {
@@ -33,7 +61,8 @@ static void usage_read(sqlite3_stmt *row, struct job_usage *out)
                (column_unsigned(row, 3, &out->peak_pss_bytes) ? USAGE_HAS_PSS : 0U) |
                (column_unsigned(row, 4, &out->largest_hwm_bytes) ? USAGE_HAS_HWM : 0U) |
                (column_unsigned(row, 5, &out->peak_cgroup_bytes) ? USAGE_HAS_CGROUP_MEMORY : 0U) |
-               (column_unsigned(row, 6, &out->read_bytes) ? USAGE_HAS_IO : 0U);
+               (column_unsigned(row, 6, &out->read_bytes) ? USAGE_HAS_IO : 0U) |
+               (column_unsigned(row, 13, &out->oom_kills) ? USAGE_HAS_OOM_KILLS : 0U);
     (void)column_unsigned(row, 7, &out->write_bytes);
     (void)column_unsigned(row, 8, &out->spawned);
     (void)column_unsigned(row, 9, &out->exited);
@@ -47,6 +76,23 @@ static struct timespec column_time(sqlite3_stmt *row, int column)
     int64_t nanoseconds = sqlite3_column_int64(row, column);
 
     return (struct timespec){.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+}
+
+static enum own_cgroup column_own_cgroup(sqlite3_stmt *row, int column)
+{
+    int64_t held;
+
+    if (!column_integer(row, column, &held))
+        return OWN_CGROUP_NOT_TOLD;
+    return held ? OWN_CGROUP_HELD : OWN_CGROUP_REFUSED;
+}
+
+static int column_calls(sqlite3_stmt *row, int column, struct arena *arena,
+                        const struct snapshot_call **calls, size_t *count)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+
+    return text ? calls_read(text, (size_t)sqlite3_column_bytes(row, column), arena, calls, count) : 0;
 }
 
 static enum job_status job_status_of(const char *name)
@@ -78,6 +124,22 @@ static int count_sheets(struct history_reader *reader, int64_t job, int64_t *out
     return code < 0 ? code : *out > SHEETS_MAX ? -E2BIG : 0;
 }
 
+static int sheet_read(sqlite3_stmt *row, struct arena *arena, struct job_sheet *out)
+{
+    *out = (struct job_sheet){
+        .number = sqlite3_column_int64(row, SHEET_NUMBER),
+        .status = sheet_status_of((const char *)sqlite3_column_text(row, SHEET_STATUS)),
+        .pid = (pid_t)sqlite3_column_int64(row, SHEET_PID),
+        .started = column_time(row, SHEET_STARTED),
+        .ended = column_time(row, SHEET_ENDED),
+        .tries = (unsigned)sqlite3_column_int64(row, SHEET_TRIES),
+        .pid_start_ticks = (uint64_t)sqlite3_column_int64(row, SHEET_PID_START),
+        .own_cgroup = column_own_cgroup(row, SHEET_OWN_CGROUP),
+    };
+    usage_read(row, &out->usage);
+    return column_calls(row, SHEET_HOTSPOTS, arena, &out->calls, &out->call_count);
+}
+
 static int sheets_read(struct history_reader *reader, int64_t row, struct arena *arena, struct job *job)
 {
     int64_t count = 0;
@@ -89,24 +151,10 @@ static int sheets_read(struct history_reader *reader, int64_t row, struct arena 
     if (!job->sheets)
         return -ENOMEM;
     sqlite3_stmt *sheets =
-        reader_prepare(reader,
-                       "SELECT " USAGE_COLUMNS ", number, status, pid, started_ns, ended_ns, tries, pid_start"
-                       " FROM sheets WHERE job = ? ORDER BY number",
-                       &code);
+        reader_prepare(reader, "SELECT " SHEET_COLUMNS " FROM sheets WHERE job = ? ORDER BY number", &code);
     bind_integer(sheets, 1, true, row);
-    while (code == 0 && (code = reader_step(reader, sheets)) == 1 && job->sheet_count < (size_t)count) {
-        struct job_sheet *sheet = &job->sheets[job->sheet_count++];
-
-        usage_read(sheets, &sheet->usage);
-        sheet->number = sqlite3_column_int64(sheets, 13);
-        sheet->status = sheet_status_of((const char *)sqlite3_column_text(sheets, 14));
-        sheet->pid = (pid_t)sqlite3_column_int64(sheets, 15);
-        sheet->started = column_time(sheets, 16);
-        sheet->ended = column_time(sheets, 17);
-        sheet->tries = (unsigned)sqlite3_column_int64(sheets, 18);
-        sheet->pid_start_ticks = (uint64_t)sqlite3_column_int64(sheets, 19);
-        code = 0;
-    }
+    while (code == 0 && (code = reader_step(reader, sheets)) == 1 && job->sheet_count < (size_t)count)
+        code = sheet_read(sheets, arena, &job->sheets[job->sheet_count++]);
     (void)sqlite3_finalize(sheets);
     return code < 0 ? code : 0;
 }
@@ -115,20 +163,22 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
 {
     int code = 0;
 
-    *out = (struct job){.pid = (pid_t)sqlite3_column_int64(row, 19)};
-    out->pid_start_ticks = (uint64_t)sqlite3_column_int64(row, 23);
+    *out = (struct job){
+        .id = column_copy(row, JOB_NAME, arena, &code),
+        .workspace = column_copy(row, JOB_WORKSPACE, arena, &code),
+        .config_hash = column_copy(row, JOB_CONFIG_HASH, arena, &code),
+        .status = job_status_of((const char *)sqlite3_column_text(row, JOB_STATUS)),
+        .pid = (pid_t)sqlite3_column_int64(row, JOB_PID),
+        .started = column_time(row, JOB_STARTED),
+        .ended = column_time(row, JOB_ENDED),
+        .pid_start_ticks = (uint64_t)sqlite3_column_int64(row, JOB_PID_START),
+        .own_cgroup = column_own_cgroup(row, JOB_OWN_CGROUP),
+    };
+    out->has_total = column_integer(row, JOB_TOTAL_SHEETS, &out->total_sheets);
     usage_read(row, &out->usage);
-    out->id = column_copy(row, 14, arena, &code);
-    out->workspace = column_copy(row, 15, arena, &code);
-    out->config_hash = column_copy(row, 16, arena, &code);
-    out->has_total = column_integer(row, 17, &out->total_sheets);
-    out->status = job_status_of((const char *)sqlite3_column_text(row, 18));
-    out->started = column_time(row, 20);
-    out->ended = column_time(row, 21);
-    const char *calls = (const char *)sqlite3_column_text(row, 22);
-    if (code == 0 && calls)
-        code = calls_read(calls, (size_t)sqlite3_column_bytes(row, 22), arena, &out->calls, &out->call_count);
-    return code < 0 ? code : sheets_read(reader, sqlite3_column_int64(row, 13), arena, out);
+    if (code == 0)
+        code = column_calls(row, JOB_HOTSPOTS, arena, &out->calls, &out->call_count);
+    return code < 0 ? code : sheets_read(reader, sqlite3_column_int64(row, JOB_ROW), arena, out);
 }
 
 static int jobs_visit(struct history_reader *reader, const char *sql, size_t limit, history_visit_job *visit,
@@ -220,7 +270,7 @@ int history_read_profile(struct history_reader *reader, const char *job_id, stru
     out->calls = out->job.calls;
     out->call_count = out->job.call_count;
     if (code == 0 && !out->calls)
-        code = calls_so_far(reader, sqlite3_column_int64(row, 13), arena, out);
+        code = calls_so_far(reader, sqlite3_column_int64(row, JOB_ROW), arena, out);
     (void)sqlite3_finalize(row);
     return reader_end(reader, code, false, error);
 }

@@ -13,6 +13,8 @@
  * - minutes, minute_samples: the same pair again for one-minute means and maxima.
  * - calls: system calls as JSON {"read": [count, seconds], …}, by sample; process_calls: the latest of each
  *   process, kept as long as the process is.
+ * - jobs, sheets: their latest state. `hotspots` has their system calls, as above; own_cgroup: NULL not told,
+ *   0 refused, 1 held.
  * - progress: the jobs' progress as JSON, a row whenever it changes.
  */
 #include "store/history/schema.h"
@@ -80,6 +82,9 @@
     " cpu_max INTEGER, rss REAL, rss_max INTEGER, vms REAL, vms_max INTEGER, threads REAL,"                  \
     " threads_max INTEGER, open_fds REAL, open_fds_max INTEGER);"
 
+/* SQL is read by its own lines. */
+/* clang-format off */
+
 /* One column of the GPUs as an array by their order; NULL if none of them has it. */
 #define GPU_ARRAY(table, field)                                                                              \
     "(SELECT CASE WHEN count(json_extract(g.value, '$." field "')) > 0"                                      \
@@ -92,17 +97,10 @@
     " memory_used / 1024.0 AS system_memory_used_mb, daemon_rss / 1024.0 AS daemon_rss_mb,"                  \
     " process_count AS child_count, zombie_count, load_1 AS load_avg_1, load_5 AS load_avg_5,"               \
     " load_15 AS load_avg_15, json_array_length(gpus) AS gpu_count,"                                         \
-    " " GPU_ARRAY(                                                                                           \
-        "ticks",                                                                                             \
-        "utilization_pct") " AS gpu_utilization_pct,"                                                        \
-                           " " GPU_ARRAY(                                                                    \
-                               "ticks",                                                                      \
-                               "memory_used_mb") " AS gpu_memory_used_mb,"                                   \
-                                                 " " GPU_ARRAY(                                              \
-                                                     "ticks",                                                \
-                                                     "temperature_c") " AS gpu_temperature,"                 \
-                                                                      " pressure_level, running_jobs, "      \
-                                                                      "active_sheets FROM ticks;"
+    " " GPU_ARRAY("ticks", "utilization_pct") " AS gpu_utilization_pct,"                                     \
+    " " GPU_ARRAY("ticks", "memory_used_mb") " AS gpu_memory_used_mb,"                                       \
+    " " GPU_ARRAY("ticks", "temperature_c") " AS gpu_temperature,"                                           \
+    " pressure_level, running_jobs, active_sheets FROM ticks;"
 
 /* CROSS JOIN fixes the order: a snapshot, its ranges, the samples of each. */
 #define PROCESS_VIEW                                                                                         \
@@ -131,65 +129,47 @@
     " FROM events AS e LEFT JOIN commands AS c ON c.id = e.command LEFT JOIN jobs AS j ON j.id = e.job;"
 
 /* Means have the names of what they are means of: what was written for the full ones can read these. */
-#define MINUTE_VIEWS                                                                                                                                                                                               \
-    "CREATE VIEW snapshots_1m AS SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid,"                                                                                                                  \
-    " memory_total / 1024.0 AS system_memory_total_mb,"                                                                                                                                                            \
-    " memory_available / 1024.0 AS system_memory_available_mb,"                                                                                                                                                    \
-    " memory_available_max / 1024.0 AS system_memory_available_mb_max,"                                                                                                                                            \
-    " memory_used / 1024.0 AS system_memory_used_mb, memory_used_max / 1024.0 AS system_memory_used_mb_max,"                                                                                                       \
-    " daemon_rss / 1024.0 AS daemon_rss_mb, daemon_rss_max / 1024.0 AS daemon_rss_mb_max,"                                                                                                                         \
-    " process_count AS child_count, process_count_max AS child_count_max, zombie_count, zombie_count_max,"                                                                                                         \
-    " load_1 AS load_avg_1, load_1_max AS load_avg_1_max, load_5 AS load_avg_5,"                                                                                                                                   \
-    " load_5_max AS load_avg_5_max, load_15 AS load_avg_15, load_15_max AS load_avg_15_max,"                                                                                                                       \
-    " json_array_length(gpus) AS gpu_count,"                                                                                                                                                                       \
-    " " GPU_ARRAY(                                                                                                                                                                                                 \
-        "minutes",                                                                                                                                                                                                 \
-        "utilization_pct") " AS gpu_utilization_pct,"                                                                                                                                                              \
-                           " " GPU_ARRAY(                                                                                                                                                                          \
-                               "minutes",                                                                                                                                                                          \
-                               "utilization_pct_max") " AS gpu_utilization_pct_max,"                                                                                                                               \
-                                                      " " GPU_ARRAY(                                                                                                                                               \
-                                                          "minutes",                                                                                                                                               \
-                                                          "memory_used_mb") " AS gpu_memory_used_mb,"                                                                                                              \
-                                                                            " " GPU_ARRAY(                                                                                                                         \
-                                                                                "minutes",                                                                                                                         \
-                                                                                "memory_used_mb_"                                                                                                                  \
-                                                                                "max") " AS "                                                                                                                      \
-                                                                                       "gpu_"                                                                                                                      \
-                                                                                       "memory_"                                                                                                                   \
-                                                                                       "used_mb_"                                                                                                                  \
-                                                                                       "max,"                                                                                                                      \
-                                                                                       " " GPU_ARRAY(                                                                                                              \
-                                                                                           "minu"                                                                                                                  \
-                                                                                           "tes",                                                                                                                  \
-                                                                                           "temp"                                                                                                                  \
-                                                                                           "erat"                                                                                                                  \
-                                                                                           "ure_"                                                                                                                  \
-                                                                                           "c") " AS "                                                                                                             \
-                                                                                                "gpu_"                                                                                                             \
-                                                                                                "temperatur"                                                                                                       \
-                                                                                                "e,"                                                                                                               \
-                                                                                                " " GPU_ARRAY(                                                                                                     \
-                                                                                                    "minute"                                                                                                       \
-                                                                                                    "s",                                                                                                           \
-                                                                                                    "temper"                                                                                                       \
-                                                                                                    "ature_"                                                                                                       \
-                                                                                                    "c_max") " AS gpu_temperature_max,"                                                                            \
-                                                                                                             " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes;"                     \
-                                                                                                             "CREATE VIEW process_metrics_1m AS SELECT (m.id << " SCHEMA_ID_SHIFT                                  \
-                                                                                                             ") | (m.last_sample - s.id) AS id,"                                                                   \
-                                                                                                             " m.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.cpu / 10.0 AS cpu_percent," \
-                                                                                                             " s.cpu_max / 10.0 AS cpu_percent_max, s.rss / 1024.0 AS rss_mb, s.rss_max / 1024.0 AS rss_mb_max,"   \
-                                                                                                             " s.vms / 1024.0 AS vms_mb, s.vms_max / 1024.0 AS vms_mb_max, s.threads AS threads,"                  \
-                                                                                                             " s.threads_max AS threads_max, s.open_fds AS open_fds, s.open_fds_max AS open_fds_max,"              \
-                                                                                                             " max(m.minute * 60 + 60 - p.started, 0) AS age_seconds, j.name AS job_id, p.sheet AS sheet_num"      \
-                                                                                                             " FROM minutes AS m CROSS JOIN json_each(m.ranges) AS r CROSS JOIN minute_samples AS s"               \
-                                                                                                             "  ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"                       \
-                                                                                                             " CROSS JOIN processes AS p ON p.id = s.process"                                                      \
-                                                                                                             " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job;"
+#define MINUTE_VIEWS                                                                                         \
+    "CREATE VIEW snapshots_1m AS SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid,"            \
+    " memory_total / 1024.0 AS system_memory_total_mb,"                                                      \
+    " memory_available / 1024.0 AS system_memory_available_mb,"                                              \
+    " memory_available_max / 1024.0 AS system_memory_available_mb_max,"                                      \
+    " memory_used / 1024.0 AS system_memory_used_mb, memory_used_max / 1024.0 AS system_memory_used_mb_max," \
+    " daemon_rss / 1024.0 AS daemon_rss_mb, daemon_rss_max / 1024.0 AS daemon_rss_mb_max,"                   \
+    " process_count AS child_count, process_count_max AS child_count_max, zombie_count, zombie_count_max,"   \
+    " load_1 AS load_avg_1, load_1_max AS load_avg_1_max, load_5 AS load_avg_5,"                             \
+    " load_5_max AS load_avg_5_max, load_15 AS load_avg_15, load_15_max AS load_avg_15_max,"                 \
+    " json_array_length(gpus) AS gpu_count,"                                                                 \
+    " " GPU_ARRAY("minutes", "utilization_pct") " AS gpu_utilization_pct,"                                   \
+    " " GPU_ARRAY("minutes", "utilization_pct_max") " AS gpu_utilization_pct_max,"                           \
+    " " GPU_ARRAY("minutes", "memory_used_mb") " AS gpu_memory_used_mb,"                                     \
+    " " GPU_ARRAY("minutes", "memory_used_mb_max") " AS gpu_memory_used_mb_max,"                             \
+    " " GPU_ARRAY("minutes", "temperature_c") " AS gpu_temperature,"                                         \
+    " " GPU_ARRAY("minutes", "temperature_c_max") " AS gpu_temperature_max,"                                 \
+    " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes;"                        \
+    "CREATE VIEW process_metrics_1m AS SELECT (m.id << " SCHEMA_ID_SHIFT ") | (m.last_sample - s.id) AS id," \
+    " m.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.cpu / 10.0 AS cpu_percent,"    \
+    " s.cpu_max / 10.0 AS cpu_percent_max, s.rss / 1024.0 AS rss_mb, s.rss_max / 1024.0 AS rss_mb_max,"      \
+    " s.vms / 1024.0 AS vms_mb, s.vms_max / 1024.0 AS vms_mb_max, s.threads AS threads,"                     \
+    " s.threads_max AS threads_max, s.open_fds AS open_fds, s.open_fds_max AS open_fds_max,"                 \
+    " max(m.minute * 60 + 60 - p.started, 0) AS age_seconds, j.name AS job_id, p.sheet AS sheet_num"         \
+    " FROM minutes AS m CROSS JOIN json_each(m.ranges) AS r CROSS JOIN minute_samples AS s"                  \
+    "  ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"                          \
+    " CROSS JOIN processes AS p ON p.id = s.process"                                                         \
+    " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job;"
+
+/* clang-format on */
+
+#define WHOLE_JOBS                                                                                           \
+    "ALTER TABLE jobs ADD COLUMN oom_kills INTEGER;"                                                         \
+    "ALTER TABLE jobs ADD COLUMN own_cgroup INTEGER;"                                                        \
+    "ALTER TABLE sheets ADD COLUMN oom_kills INTEGER;"                                                       \
+    "ALTER TABLE sheets ADD COLUMN own_cgroup INTEGER;"                                                      \
+    "ALTER TABLE sheets ADD COLUMN hotspots TEXT;"
 
 const char *const schema_steps[SCHEMA_VERSION] = {
     TABLES MINUTE_TABLES VIEWS PROCESS_VIEW EVENT_VIEW MINUTE_VIEWS,
+    WHOLE_JOBS,
 };
 
 int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error)

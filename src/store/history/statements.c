@@ -1,11 +1,8 @@
 /*
  * The statements that write, each prepared at its first use.
  */
+#include "store/history/schema.h"
 #include "store/history/state.h"
-
-#define USAGE_SET                                                                                            \
-    "cpu_seconds, cgroup_cpu_seconds, peak_rss_bytes, peak_pss_bytes, largest_hwm_bytes, peak_cgroup_bytes," \
-    " read_bytes, write_bytes, spawned, exited, spawned_is_exact, unique_processes, peak_processes"
 
 /* Weighted by the time each snapshot stands for; where no time is known, plainly. */
 #define MEAN(column)                                                                                         \
@@ -13,10 +10,24 @@
     " sum(" column " * interval_ms) * 1.0 / sum(CASE WHEN " column " IS NOT NULL THEN interval_ms END)"      \
     " ELSE avg(" column ") END"
 #define MEAN_MAX(column) MEAN(column) ", max(" column ")"
+/* SQL is read by its own lines. */
+/* clang-format off */
 #define GPU_FIELD(name)                                                                                      \
-    "'" name "', round(" MEAN("json_extract(g.value, '$." name "')") ", 3), '" name "_max',"                 \
-                                                                     " max(json_extract(g.value, '$." name   \
-                                                                     "'))"
+    "'" name "', round(" MEAN("json_extract(g.value, '$." name "')") ", 3),"                                 \
+    " '" name "_max', max(json_extract(g.value, '$." name "'))"
+#define MINUTE_ADD                                                                                           \
+    "INSERT INTO minutes SELECT ?3, ?4, ?2, count(*), max(daemon_pid), max(memory_total),"                   \
+    " " MEAN_MAX("memory_available") ", " MEAN_MAX("memory_used") ", " MEAN_MAX("daemon_rss") ","            \
+    " " MEAN_MAX("process_count") ", " MEAN_MAX("zombie_count") ", " MEAN_MAX("load_1") ","                  \
+    " " MEAN_MAX("load_5") ", " MEAN_MAX("load_15") ","                                                      \
+    " coalesce((SELECT CASE WHEN count(*) > 0 THEN json_group_array(json(gpu)) END FROM (SELECT json_object("\
+    "  'index', json_extract(g.value, '$.index'), " GPU_FIELD("utilization_pct") ","                         \
+    "  " GPU_FIELD("memory_used_mb") ", " GPU_FIELD("temperature_c") ") AS gpu"                              \
+    "  FROM ticks AS t, json_each(t.gpus) AS g WHERE t.id BETWEEN ?1 AND ?2 GROUP BY g.key ORDER BY g.key)),"\
+    " CASE WHEN count(gpus) > 0 THEN '[]' END),"                                                             \
+    " " MEAN_MAX("running_jobs") ", " MEAN_MAX("active_sheets") ", ?5, ?6, ?7"                               \
+    " FROM ticks WHERE id BETWEEN ?1 AND ?2"
+/* clang-format on */
 
 const char *const history_sql[SQL_COUNT] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -46,9 +57,9 @@ const char *const history_sql[SQL_COUNT] = {
     [SQL_JOB_FIND] = "SELECT id, started_ns FROM jobs WHERE name = ? ORDER BY id DESC LIMIT 1",
     [SQL_JOB_ADD] = "INSERT INTO jobs(name) VALUES(?)",
     [SQL_JOB_SET] =
-        "UPDATE jobs SET (" USAGE_SET ", workspace, config_hash, total_sheets, status, pid, started_ns,"
-        " ended_ns, pid_start) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-        " ?17, ?18, ?19, ?20, ?22) WHERE id = ?21",
+        "UPDATE jobs SET (" SCHEMA_USAGE ", workspace, config_hash, total_sheets, status, pid, started_ns,"
+        " ended_ns, pid_start, own_cgroup) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?) WHERE id = ?",
     /* A process that was followed under several rows tells its counts since the sheet began in each: the
        last. */
     [SQL_JOB_HOTSPOTS] =
@@ -61,8 +72,9 @@ const char *const history_sql[SQL_COUNT] = {
         " GROUP BY k.key ORDER BY seconds DESC, number DESC LIMIT 64)) WHERE id = ?1",
     [SQL_JOB_CALLS] = "UPDATE jobs SET hotspots = ?2 WHERE id = ?1",
     [SQL_SHEET_SET] =
-        "INSERT OR REPLACE INTO sheets(" USAGE_SET ", job, number, status, pid, started_ns, ended_ns,"
-        " tries, pid_start) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO sheets(" SCHEMA_USAGE ", job, number, status, pid, started_ns, ended_ns,"
+        " tries, pid_start, own_cgroup, hotspots) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?15, ?16,"
+        " ?, ?, ?, ?, ?, ?, ?, coalesce(?, (SELECT hotspots FROM sheets WHERE job = ?15 AND number = ?16)))",
     /* The first snapshot after the last minute made, and whether one of another minute follows. */
     [SQL_MINUTE_NEXT] = "SELECT id, CAST(timestamp / 60 AS INTEGER) FROM ticks WHERE id > ? ORDER BY id",
     [SQL_MINUTE_TICKS] = "SELECT id, interval_ms, first_sample, last_sample, ranges FROM ticks"
@@ -71,47 +83,5 @@ const char *const history_sql[SQL_COUNT] = {
                            " WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
     [SQL_MINUTE_SAMPLE_ADD] = "INSERT INTO minute_samples VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     /* ?1 first and ?2 last snapshot, ?3 id, ?4 minute, ?5, ?6 and ?7 the samples */
-    [SQL_MINUTE_ADD] =
-        "INSERT INTO minutes SELECT ?3, ?4, ?2, count(*), max(daemon_pid), max(memory_total),"
-        " " MEAN_MAX("memory_available") ", " MEAN_MAX("memory_used") ", " MEAN_MAX(
-            "daemon_rss") ","
-                          " " MEAN_MAX("process_count") ", " MEAN_MAX("zombie_count") ", " MEAN_MAX(
-                              "load_1") ","
-                                        " " MEAN_MAX("load_5") ", " MEAN_MAX(
-                                            "load_15") ","
-                                                       " coalesce((SELECT CASE WHEN count(*) > 0 THEN "
-                                                       "json_group_array(json(gpu)) END FROM (SELECT "
-                                                       "json_object("
-                                                       "  'index', json_extract(g.value, "
-                                                       "'$.index'), " GPU_FIELD(
-                                                           "utilization_pct") ","
-                                                                              "  " GPU_FIELD("memory_used_mb") ", " GPU_FIELD(
-                                                                                  "temperature_c") ") AS gpu"
-                                                                                                   "  FROM "
-                                                                                                   "ticks AS "
-                                                                                                   "t, "
-                                                                                                   "json_"
-                                                                                                   "each(t."
-                                                                                                   "gpus) AS "
-                                                                                                   "g WHERE "
-                                                                                                   "t.id "
-                                                                                                   "BETWEEN "
-                                                                                                   "?1 AND "
-                                                                                                   "?2 GROUP "
-                                                                                                   "BY g.key "
-                                                                                                   "ORDER BY "
-                                                                                                   "g.key)),"
-                                                                                                   " CASE "
-                                                                                                   "WHEN "
-                                                                                                   "count("
-                                                                                                   "gpus) > "
-                                                                                                   "0 THEN "
-                                                                                                   "'[]' "
-                                                                                                   "END),"
-                                                                                                   " " MEAN_MAX("running_jobs") ", " MEAN_MAX(
-                                                                                                       "activ"
-                                                                                                       "e_"
-                                                                                                       "sheet"
-                                                                                                       "s") ", ?5, ?6, ?7"
-                                                                                                            " FROM ticks WHERE id BETWEEN ?1 AND ?2",
+    [SQL_MINUTE_ADD] = MINUTE_ADD,
 };

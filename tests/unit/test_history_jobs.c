@@ -1,0 +1,157 @@
+/* Jobs and sheets in the history: as they were, also after a restart. */
+#include "history_fixture.h"
+
+static int take_job(void *context, const struct job *job)
+{
+    struct strbuf *all = context;
+    struct json json;
+
+    json_init(&json, all, 0);
+    job_json(&json, job);
+    return 0;
+}
+
+static const struct snapshot_call sheet_calls[] = {{"read", 40, 0.75}, {"write", 7, 0.25}};
+static struct job_sheet sheets[] = {
+    {.number = 1,
+     .status = SHEET_COMPLETED,
+     .own_cgroup = OWN_CGROUP_HELD,
+     .started = {1763190000, 123456789},
+     .ended = {1763190005, 1},
+     .tries = 2,
+     .usage = {.has = USAGE_HAS_CGROUP_CPU | USAGE_HAS_CGROUP_MEMORY | USAGE_HAS_OOM_KILLS,
+               .cgroup_cpu_seconds = 0.75,
+               .peak_cgroup_bytes = 1 << 20,
+               .oom_kills = 3},
+     .calls = sheet_calls,
+     .call_count = 2},
+    {.number = 2,
+     .status = SHEET_RUNNING,
+     .own_cgroup = OWN_CGROUP_REFUSED,
+     .pid = 44,
+     .started = {1763190006, 0},
+     .tries = 1,
+     .usage =
+         {.has = USAGE_HAS_RSS | USAGE_HAS_IO, .peak_rss_bytes = 4096, .read_bytes = 5, .write_bytes = 6}},
+};
+static struct job job = {
+    .id = "night",
+    .workspace = "/srv/w",
+    .has_total = true,
+    .total_sheets = 7,
+    .status = JOB_RUNNING,
+    .pid = 43,
+    .own_cgroup = OWN_CGROUP_HELD,
+    .started = {1763190000, 987654321},
+    .usage = {.has = USAGE_HAS_CPU | USAGE_HAS_PSS,
+              .cpu_seconds = 1.5,
+              .peak_pss_bytes = 8192,
+              .spawned = 4,
+              .exited = 2,
+              .spawned_is_exact = true,
+              .unique_processes = 5,
+              .peak_processes = 3},
+    .sheets = sheets,
+    .sheet_count = 2,
+};
+
+static void put_job(const struct job *changed, size_t count, unsigned tick)
+{
+    struct snapshot *snapshot = make(count, tick);
+    static struct snapshot_call calls[] = {{"write", 7, 0.25}, {"read", 40, 0.75}};
+
+    snapshot->changed_jobs = (struct job *)changed;
+    snapshot->changed_job_count = changed ? 1 : 0;
+    for (size_t i = 0; i < count; i++) {
+        snapshot->processes[i].calls = calls;
+        snapshot->processes[i].call_count = 2;
+    }
+    put(snapshot);
+}
+
+static void running_jobs_come_back_whole_after_a_restart(void **state)
+{
+    (void)state;
+    struct strbuf wanted = STRBUF_INIT, found = STRBUF_INIT;
+
+    put_job(&job, 4, 0);
+    reopen();
+    struct history_reader *reader = open_reader();
+    (void)take_job(&wanted, &job);
+    assert_int_equal(history_read_running_jobs(reader, take_job, &found, NULL), 0);
+    assert_string_equal(strbuf_text(&wanted), strbuf_text(&found));
+    strbuf_reset(&found);
+    job.status = JOB_LOST; /* the daemon tells of the same one again: no second row */
+    put_job(&job, 4, 1);
+    assert_int_equal(history_read_running_jobs(reader, take_job, &found, NULL), 0);
+    assert_int_equal(found.length, 0);
+    assert_int_equal(ask("SELECT count(*) FROM jobs"), 1);
+    job.status = JOB_RUNNING;
+    history_reader_close(reader);
+    strbuf_fini(&wanted);
+    strbuf_fini(&found);
+}
+
+/* A daemon that does not count them knows nothing of those that one before it counted. */
+static void calls_of_a_sheet_stay_where_they_are_not_counted_any_more(void **state)
+{
+    (void)state;
+    struct history_reader *reader = open_reader();
+    struct history_profile profile;
+    struct arena arena = {0};
+
+    put_job(&job, 0, 0);
+    sheets[0].calls = NULL;
+    put_job(&job, 0, 1);
+    sheets[0].calls = sheet_calls;
+    assert_int_equal(history_read_profile(reader, "night", &arena, &profile, NULL), 0);
+    assert_int_equal(profile.job.sheets[0].call_count, 2);
+    assert_int_equal(profile.job.sheets[0].calls[0].count, 40);
+    assert_null(profile.job.sheets[1].calls);
+    arena_fini(&arena);
+    history_reader_close(reader);
+}
+
+static void profile_has_the_calls_of_all_processes_of_the_last_job(void **state)
+{
+    (void)state;
+    struct history_reader *reader = open_reader();
+    struct history_profile profile;
+    struct arena arena = {0};
+    struct job again = job;
+
+    put_job(&job, 6, 0); /* three of them are its */
+    assert_int_equal(history_read_profile(reader, "night", &arena, &profile, NULL), 0);
+    assert_int_equal(profile.job.sheet_count, 2);
+    assert_int_equal(profile.call_count, 2);
+    assert_string_equal(profile.calls[0].name, "read");
+    assert_int_equal(profile.calls[0].count, 120);
+    assert_true(profile.calls[0].seconds == 2.25);
+    again.status = JOB_COMPLETED;
+    again.ended = (struct timespec){1763190100, 0};
+    put_job(&again, 6, 1);
+    assert_int_equal(history_read_profile(reader, "night", &arena, &profile, NULL), 0);
+    assert_int_equal(profile.job.status, JOB_COMPLETED);
+    assert_int_equal(profile.calls[0].count, 120);
+    again = (struct job){.id = "night", .started = {1763190200, 0}};
+    put_job(&again, 0, 2); /* another of its name */
+    assert_int_equal(history_read_profile(reader, "night", &arena, &profile, NULL), 0);
+    assert_int_equal(profile.job.sheet_count, 0);
+    assert_int_equal(profile.call_count, 0);
+    struct metron_error error = {0};
+    assert_int_equal(history_read_profile(reader, "day", &arena, &profile, &error), -ENOENT);
+    assert_non_null(strstr(error.message, "day"));
+    arena_fini(&arena);
+    history_reader_close(reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HISTORY_TEST(running_jobs_come_back_whole_after_a_restart),
+        HISTORY_TEST(calls_of_a_sheet_stay_where_they_are_not_counted_any_more),
+        HISTORY_TEST(profile_has_the_calls_of_all_processes_of_the_last_job),
+    };
+
+    return cmocka_run_group_tests_name("history_jobs", tests, NULL, NULL);
+}

@@ -6,15 +6,17 @@
 #include "daemon/jobs/jobs.h"
 #include "machine_fixture.h"
 
-__attribute__((unused)) static const double look = 0.03;
 static struct jobs *jobs;
 static struct snapshot_pool *pool;
 static struct snapshot *snapshot; /* the latest */
 static struct metron_error why;
+static double found_after_seconds; /* whoever is found keeps the look waiting so long */
 
 static inline void on_found(void *context, struct process *process)
 {
     (void)context;
+    if (found_after_seconds > 0)
+        sleep_seconds(found_after_seconds);
     if (jobs)
         jobs_claim(jobs, process);
 }
@@ -40,6 +42,7 @@ static inline int jobs_teardown(void **state)
     jobs = NULL;
     snapshot = NULL;
     pool = NULL;
+    found_after_seconds = 0;
     return watch_teardown(state);
 }
 
@@ -105,29 +108,6 @@ static inline const struct process *process_of(pid_t pid)
 
     assert_non_null(process);
     return process;
-}
-
-static inline void body_that_waits(void)
-{
-    say();
-    wait_for_go(1);
-}
-
-static inline void body_burn_at_every_step(void)
-{
-    for (int number = 1; number <= 3; number++) {
-        say();
-        wait_for_go(number);
-        burn_process(0.2);
-    }
-    say();
-    wait_for_go(4);
-}
-
-static inline void step(int number)
-{
-    let_go(number);
-    await_said(number + 1);
 }
 
 #define ONE_JOB(NAME, WAY)                                                                                   \

@@ -48,6 +48,49 @@ static inline void wait_for(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* A look hides so much: ticks of user and system time, and what a process uses beside its work. */
+__attribute__((unused)) static const double look = 0.03;
+
+/* ---- bodies ---- */
+
+static inline void body_burn_at_every_step(void)
+{
+    for (int step = 1; step <= 3; step++) {
+        say();
+        wait_for_go(step);
+        burn_process(0.2);
+    }
+    say();
+    wait_for_go(4);
+    burn_process(0.1);
+}
+
+static inline pid_t start_at_steps(struct group *group)
+{
+    pid_t pid = start(body_burn_at_every_step);
+
+    await_said(1);
+    tree_refresh(watch.tree);
+    if (group)
+        assert_int_equal(group_adopt(watch.tree, group, pid, MEMBER_BY_DESCENT), 1);
+    return pid;
+}
+
+/* Burns 0.2 s; nobody looks meanwhile. */
+static inline void step(int number)
+{
+    let_go(number);
+    await_said(number + 1);
+}
+
+static inline struct group *group_of(pid_t pid)
+{
+    const struct process *process = tree_find(watch.tree, pid);
+
+    assert_non_null(process);
+    return process->group;
+}
+
 /* Told by the kernel, or looked for: there are no listings of a machine. */
 #define MACHINE_WAYS(NAME) ONE_WAY(NAME, by_bpf), ONE_WAY(NAME, by_connector), ONE_WAY(NAME, by_scan)
 

@@ -29,6 +29,26 @@ static void a_sheet_has_what_was_used_until_it_ended(void **state)
     assert_false(found("a")->usage.has & (USAGE_HAS_CGROUP_CPU | USAGE_HAS_PSS));
 }
 
+/* A look that costs is not repeated at once. What it waited for others did not cost. */
+static void a_look_that_waited_has_cost_nothing(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_burn_at_every_step);
+    await_said(1);
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    start(body_that_waits);
+    await_said(2);
+    found_after_seconds = 0.1;
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0);
+    found_after_seconds = 0;
+    assert_int_equal(sheet("a", 2, SHEET_EVENT_STARTED, pid), 0);
+    let_go(1);
+    await_said(3);
+    assert_int_equal(sheet("a", 2, SHEET_EVENT_COMPLETED, 0), 0);
+    assert_near(found("a")->sheets[1].usage.cpu_seconds, 0.2, look);
+}
+
 /* Holds 40 MB, then gives them back. */
 static void body_that_swells(void)
 {
@@ -337,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         JOB_WAYS(a_sheet_has_what_was_used_until_it_ended),
+        JOB_WAYS(a_look_that_waited_has_cost_nothing),
         JOB_WAYS(peaks_never_fall),
         JOB_WAYS(a_job_of_a_process_that_is_not_there_is_refused),
         JOB_WAYS(a_process_that_is_not_watched_is_told_from_one_that_is_not_there),

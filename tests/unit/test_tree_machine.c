@@ -57,12 +57,6 @@ static void each_process(void (*visit)(pid_t pid))
     (void)closedir(folder);
 }
 
-static void body_that_waits(void)
-{
-    say();
-    wait_for_go(1);
-}
-
 /* <grp.h>, which has setgroups, has a struct group of its own. */
 static void become_nobody(void)
 {

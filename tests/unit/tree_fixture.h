@@ -375,6 +375,12 @@ static inline double cpu_published(void)
     return tree_ledger(watch.tree)->published.cpu_seconds;
 }
 
+static inline void body_that_waits(void)
+{
+    say();
+    wait_for_go(1);
+}
+
 /* ---- set-up ---- */
 
 static inline int become_reaper(void **state)

@@ -2,7 +2,6 @@
 
 import collections
 import os
-import contextlib
 import pathlib
 import re
 import shutil
@@ -26,14 +25,6 @@ def cap_lines(text):
 def exit_reasons(run):
     source = run.info["provenance"]["collectors"]["exit"]
     return source.get("absent", {}) or {"exit_cpu_seconds_total": source.get("reason")}
-
-
-def children_of(pid):
-    found = []
-    for child in processes.descendants(pid):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-            found.append((child, pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8").strip()))
-    return found
 
 
 # ---- asked for ----
@@ -160,7 +151,7 @@ def test_the_loader_is_no_part_of_the_target_and_does_not_stay(with_bpf):
     started = with_bpf.start("-q", ["sleep", "2.5"])
     seen = set()
     while started.process.poll() is None:
-        seen |= {name for _, name in children_of(started.pid)}
+        seen |= set(processes.named_descendants(started.pid).values())
         time.sleep(0.005)
     run = started.finish()
     assert run.info["provenance"]["tier"] == "kernel events"

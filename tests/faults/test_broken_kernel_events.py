@@ -31,12 +31,7 @@ def pinned():
 
 def helpers_of(pid, own):
     """Descendants of metron that are none of the command's: {pid: name}."""
-    found = {}
-    for child in processes.descendants(pid):
-        name = pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8").strip()
-        if name not in own:
-            found[child] = name
-    return found
+    return {child: name for child, name in processes.named_descendants(pid).items() if name not in own}
 
 
 class Ticking:
@@ -105,8 +100,7 @@ def test_metron_killed_leaves_no_strace(run_metron):
     strace = tracer(command.pid)
     assert strace != 0
     # All that there is of strace below metron, not only the one that traces.
-    helpers = {pid for pid in processes.descendants(command.started.pid)
-               if "strace" in pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8")}
+    helpers = {pid for pid, name in processes.named_descendants(command.started.pid).items() if "strace" in name}
     assert strace in helpers
     command.kill_metron()
     wait_until(lambda: not [pid for pid in helpers if processes.alive(pid)], 2, "the end of strace")

@@ -42,7 +42,8 @@ def test_states_are_tallied(run_as_user):
             burning += counts.get("R", 0)
             assert counts.get("R", 0) >= 0.8 * sum(counts.values())
         else:
-            assert counts.get("S", 0) >= 0.8 * sum(counts.values())
+            # Waiting; in D too, where a fork or an exec is held up by somebody else's work.
+            assert counts.get("S", 0) + counts.get("D", 0) >= 0.8 * sum(counts.values())
     assert burning >= 8
 
 

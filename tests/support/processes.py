@@ -1,7 +1,9 @@
 """Watching and ending processes, without leaving any behind."""
 
+import contextlib
 import ctypes
 import os
+import pathlib
 import signal
 import time
 
@@ -45,6 +47,15 @@ def descendants(root):
         for child in children.get(todo.pop(), []):
             found.append(child)
             todo.append(child)
+    return found
+
+
+def named_descendants(root):
+    """{pid: name} of those who did not end meanwhile."""
+    found = {}
+    for pid in descendants(root):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found[pid] = pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
     return found
 
 

@@ -201,6 +201,33 @@ static int compare_age(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+/* Those of them who belong; returns how many were added. */
+static size_t add_members(struct tree *tree, const struct scanned *items, size_t count)
+{
+    size_t added = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!members_find(tree, items[i].pid) && (items[i].wanted || members_find(tree, items[i].ppid)))
+            added += members_add(tree, items[i].pid, 0) != NULL;
+    return added;
+}
+
+/* Oldest first: a parent stands before its children, so one walk spreads membership to all generations. Of
+ * those who began in one tick a child may stand first, where pids began anew. */
+static void add_by_age(struct tree *tree, struct scanned *items, size_t count)
+{
+    size_t end;
+
+    if (count)
+        qsort(items, count, sizeof(*items), compare_age);
+    for (size_t i = 0; i < count; i = end) {
+        for (end = i + 1; end < count && items[end].start_ticks == items[i].start_ticks; end++)
+            ;
+        while (add_members(tree, items + i, end - i) > 0 && end > i + 1)
+            ;
+    }
+}
+
 void discover_by_scan(struct tree *tree)
 {
     struct scan scan = {.tree = tree};
@@ -210,14 +237,6 @@ void discover_by_scan(struct tree *tree)
     if (tree->passed_over && ++tree->scans % FORGET_EVERY_SCANS == 0)
         (void)madvise(tree->passed_over, tree->pid_max / 8, MADV_DONTNEED);
     (void)proc_scan(&tree->reader, visit_scanned, &scan);
-    /* Oldest first: a parent stands before its children, so one walk spreads membership to all generations.
-     */
-    if (scan.count)
-        qsort(scan.items, scan.count, sizeof(*scan.items), compare_age);
-    for (size_t i = 0; i < scan.count; i++) {
-        const struct scanned *item = &scan.items[i];
-        if (!members_find(tree, item->pid) && (item->wanted || members_find(tree, item->ppid)))
-            (void)members_add(tree, item->pid, 0);
-    }
+    add_by_age(tree, scan.items, scan.count);
     free(scan.items);
 }

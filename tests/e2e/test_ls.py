@@ -505,7 +505,7 @@ def test_a_running_run_has_what_it_used_so_far(run_metron):
     def row():
         return listed(run_metron, "running_")[0]
 
-    wait_until(lambda: run.path("usage.jsonl").exists() and row().get("cpu_seconds", 0) >= 1, 30, "a second of CPU")
+    wait_until(lambda: run.path("info.json").exists() and row().get("cpu_seconds", 0) >= 1, 30, "a second of CPU")
     seen = row()
     assert seen["status"] == "running" and "exit_code" not in seen
     assert "so far" in seen["cpu_seconds_note"] and "so far" in seen["peak_memory_note"]

@@ -272,16 +272,6 @@ static void exec_is_noticed_and_secrets_are_masked(void **state)
     (void)tree_signal(watch.tree, SIGKILL);              /* the shell's own child has said nothing */
 }
 
-static int ask_for_pid(pid_t pid)
-{
-    int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
-    int length = fd < 0 ? -1 : dprintf(fd, "%d", (int)pid - 1);
-
-    if (fd >= 0)
-        (void)close(fd);
-    return length > 0 ? 0 : -1;
-}
-
 /* Two processes with one pid, one after the other; pids[2] is 0 if that could not be had. */
 static void body_reuse(void)
 {

@@ -176,16 +176,6 @@ static void a_closed_group_goes_when_its_last_member_moves(void **state)
     assert_int_equal(count_groups(), 1);
 }
 
-static int ask_for_pid(pid_t pid)
-{
-    int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
-    int length = fd < 0 ? -1 : dprintf(fd, "%d", (int)pid - 1);
-
-    if (fd >= 0)
-        (void)close(fd);
-    return length > 0 ? 0 : -1;
-}
-
 static void a_pid_used_again_is_not_in_the_group(void **state)
 {
     pid_t pid = -1, again = 0;

@@ -107,6 +107,44 @@ static void what_was_used_before_is_not_counted(void **state)
     assert_true(cpu_published() > 0.19 && cpu_published() < 0.25);
 }
 
+/* The child's child has a smaller pid than its parent, as when pids begin anew, and the same age in ticks. */
+static void body_where_pids_began_anew(void)
+{
+    if (fork() == 0) {
+        pid_t own = getpid();
+
+        (void)ask_for_pid(own > 1300 ? own - 1000 : own);
+        pid_t child = fork();
+        if (child == 0) {
+            burn_process(0.1);
+            say();
+            wait_for_go(1);
+            _exit(0);
+        }
+        atomic_store(&shared->counts[0], child < own);
+        say();
+        wait_for_go(1);
+        _exit(0);
+    }
+    say();
+    wait_for_go(1);
+}
+
+static void a_parent_may_have_the_larger_pid(void **state)
+{
+    pid_t root = start(body_where_pids_began_anew);
+
+    await_said(3);
+    if (!atomic_load(&shared->counts[0])) {
+        print_message("skip: no pid can be asked for here (ns_last_pid is for root)\n");
+        skip();
+    }
+    watch_roots(state, &root, 1, false);
+    assert_int_equal(tree_living(watch.tree), 3);
+    assert_int_equal(tree_found(watch.tree), 3);
+    assert_true(cpu_published() < 0.02);
+}
+
 /* The child's past comes to the root when the root waits for it, and is not ours there either. */
 static void an_inherited_past_is_not_counted(void **state)
 {
@@ -313,6 +351,7 @@ int main(void)
         ALL_WAYS(a_root_is_followed_with_its_descendants),
         ALL_WAYS(alone_it_is_followed_without_them),
         ALL_WAYS(what_was_used_before_is_not_counted),
+        ALL_WAYS(a_parent_may_have_the_larger_pid),
         ALL_WAYS(an_inherited_past_is_not_counted),
         ALL_WAYS(what_it_used_last_is_known_where_the_kernel_tells),
         ALL_WAYS(how_it_ended_is_known_where_the_kernel_tells),

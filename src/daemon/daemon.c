@@ -159,6 +159,18 @@ static void tell_lost(void *context, const struct job *job)
     daemon_publish(context, "job.finished", job->id, false, 0, NULL);
 }
 
+static void store(struct daemon *daemon, struct snapshot *snapshot)
+{
+    if (!daemon->writer)
+        return;
+    if (daemon->stopping) {
+        writer_submit_last(daemon->writer, snapshot);
+    } else if (!writer_submit(daemon->writer, snapshot)) {
+        jobs_tell_again(daemon->jobs, snapshot);
+        watch_carry_events(daemon->watch);
+    }
+}
+
 static void on_tick(void *owner, struct snapshot *snapshot)
 {
     struct daemon *daemon = owner;
@@ -174,10 +186,7 @@ static void on_tick(void *owner, struct snapshot *snapshot)
     tell_events(daemon, snapshot);
     snapshot_release(daemon->latest);
     daemon->latest = snapshot_hold(snapshot);
-    if (daemon->writer && !writer_submit(daemon->writer, snapshot)) {
-        jobs_tell_again(daemon->jobs, snapshot);
-        watch_carry_events(daemon->watch);
-    }
+    store(daemon, snapshot);
     tell_news(daemon);
 }
 

@@ -121,6 +121,12 @@ static void write_to(struct writer *writer, size_t index, const struct snapshot 
     pthread_mutex_unlock(&writer->lock);
 }
 
+/* One more than the queue may hold: the last one finds room in any case. */
+static size_t ring_size(const struct writer *writer)
+{
+    return writer->options.queue_count + 1;
+}
+
 /* Takes the oldest out of the queue; false: it is empty. */
 static bool queue_take(struct writer *writer, struct queued *out)
 {
@@ -128,7 +134,7 @@ static bool queue_take(struct writer *writer, struct queued *out)
 
     if (head == LOAD(writer->tail))
         return false;
-    *out = writer->ring[head % writer->options.queue_count];
+    *out = writer->ring[head % ring_size(writer)];
     ADD(writer->bytes, -out->bytes);
     STORE(writer->head, head + 1);
     return true;
@@ -202,11 +208,26 @@ static void *run(void *given)
 
 /* -- The loop's thread -- */
 
+static size_t queue_length(struct writer *writer)
+{
+    return LOAD(writer->tail) - LOAD(writer->head);
+}
+
+static void queue_put(struct writer *writer, struct snapshot *snapshot, size_t bytes)
+{
+    size_t tail = LOAD(writer->tail);
+
+    writer->ring[tail % ring_size(writer)] =
+        (struct queued){snapshot_hold(snapshot), bytes, clock_monotonic_ns()};
+    ADD(writer->bytes, bytes);
+    STORE(writer->tail, tail + 1);
+    wake_poke(writer->wake_fd);
+}
+
 bool writer_submit(struct writer *writer, struct snapshot *snapshot)
 {
     size_t bytes = snapshot_bytes(snapshot);
-    size_t tail = LOAD(writer->tail);
-    size_t length = tail - LOAD(writer->head);
+    size_t length = queue_length(writer);
     const struct writer_options *options = &writer->options;
 
     if (length >= options->queue_count ||
@@ -214,12 +235,16 @@ bool writer_submit(struct writer *writer, struct snapshot *snapshot)
         count_dropped(writer, snapshot);
         return false;
     }
-    writer->ring[tail % options->queue_count] =
-        (struct queued){snapshot_hold(snapshot), bytes, clock_monotonic_ns()};
-    ADD(writer->bytes, bytes);
-    STORE(writer->tail, tail + 1);
-    wake_poke(writer->wake_fd);
+    queue_put(writer, snapshot, bytes);
     return true;
+}
+
+void writer_submit_last(struct writer *writer, struct snapshot *snapshot)
+{
+    if (queue_length(writer) < ring_size(writer))
+        queue_put(writer, snapshot, snapshot_bytes(snapshot));
+    else
+        give_up(writer, snapshot);
 }
 
 void writer_figures(struct writer *writer, struct writer_figures *out)
@@ -302,7 +327,7 @@ int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct 
     writer->wake_fd = wake_open();
     writer->ended_fd = wake_open();
     code = writer->wake_fd < 0 ? writer->wake_fd : writer->ended_fd < 0 ? writer->ended_fd : 0;
-    writer->ring = calloc(writer->options.queue_count, sizeof(*writer->ring));
+    writer->ring = calloc(ring_size(writer), sizeof(*writer->ring));
     if (code == 0 && !writer->ring)
         code = -ENOMEM;
     if (code == 0)

@@ -7,7 +7,8 @@
  *
  * The thread logs nothing: what befell a sink is asked for from the loop's thread, with writer_next_news.
  *
- * writer_submit, writer_next_news and writer_stop are for one thread, the one that made the writer.
+ * writer_submit, writer_submit_last, writer_next_news and writer_stop are for one thread, the one that made
+ * the writer.
  */
 #ifndef METRON_STORE_WRITER_H
 #define METRON_STORE_WRITER_H
@@ -74,6 +75,9 @@ int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct 
  * taken, and is counted as dropped; its events and jobs are the caller's to offer again, with the next one.
  */
 bool writer_submit(struct writer *writer, struct snapshot *snapshot);
+/* The same of one after which there is none, before writer_stop: it is taken in any case, with the events of
+ * those that were not. */
+void writer_submit_last(struct writer *writer, struct snapshot *snapshot);
 /* From any thread. Waits for none that does I/O. */
 void writer_figures(struct writer *writer, struct writer_figures *out);
 /* False: there is no such sink. */

@@ -139,7 +139,7 @@ def test_without_children_only_the_process_itself_is_followed(run_metron):
     target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.05; done"], stdin=subprocess.DEVNULL)
     try:
         alone = run_metron.attach("--no-children --duration 0.6 --sample-interval 0.1", target.pid).finish()
-        whole = run_metron.attach("--duration 0.6 --sample-interval 0.1", target.pid, prefix="w_").finish()
+        whole = run_metron.attach("--duration 1.2 --sample-interval 0.1", target.pid, prefix="w_").finish()
     finally:
         target.kill()
         target.wait()

@@ -32,8 +32,11 @@ def leaf_folders():
     """Every group that a metron of ours has made, wherever it is mounted."""
     mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
               if " - cgroup" in line]
-    found = {path for mount in mounts for path in pathlib.Path(mount).rglob(f"{LEAF}[0-9]*") if path.is_dir()}
-    return {path for path in found if not is_somebody_elses(path)}
+    # os.walk, because it bears that others remove their groups meanwhile.
+    found = {pathlib.Path(folder) / name for mount in mounts for folder, names, _ in os.walk(mount)
+             for name in names if re.match(rf"{LEAF}\d", name)}
+    # Of a metron that has ended meanwhile the group is gone as well, before it.
+    return {path for path in found if not is_somebody_elses(path) and path.is_dir()}
 
 
 @pytest.fixture

@@ -165,7 +165,7 @@ def test_process_of_another_user_costs_only_its_own_hidden_readings(run_as_user)
     assert run.stderr == b""
     commands = per_pid(run.usage, "proc_cmd")
     (burner,) = [pid for pid, values in commands.items() if values[-1].startswith(str(program))]
-    assert max(per_pid(run.usage, "proc_pdcpu")[burner]) > 50
+    assert max(per_pid(run.usage, "proc_pdcpu")[burner]) > 5
     assert burner in per_pid(run.usage, "proc_rss")
     # The folder of its descriptors is closed to us, but newer kernels tell its size.
     assert set(per_pid(run.usage, "proc_fds").get(burner, [3])) == {3}

@@ -4,8 +4,6 @@ The truth is the number of processes that the workload forks, which the kernel's
 """
 
 import contextlib
-import pathlib
-import re
 import subprocess
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from support import daemon_client as dc
 from support import kernel_events
 from support.daemon_client import Daemon
+from support.kernel_values import forks
 from support.processes import wait_until
 from support.stopped_thread import stopped
 
@@ -27,11 +26,6 @@ def daemon(run_metron):
     made = Daemon(run_metron, run_metron.cwd)
     yield made
     made.end()
-
-
-def forks():
-    text = pathlib.Path("/proc/stat").read_text(encoding="utf-8")
-    return int(re.search(r"^processes (\d+)", text, re.M).group(1))
 
 
 def highest_kb(pid):

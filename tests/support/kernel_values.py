@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import time
 
 
@@ -78,3 +79,9 @@ def meminfo_mb():
 
 def load_averages():
     return [float(word) for word in pathlib.Path("/proc/loadavg").read_text(encoding="utf-8").split()[:3]]
+
+
+def forks():
+    """Processes and threads that this machine has begun so far."""
+    text = pathlib.Path("/proc/stat").read_text(encoding="utf-8")
+    return int(re.search(r"^processes (\d+)", text, re.M).group(1))

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -319,6 +320,50 @@ static void one_that_hangs_is_killed_in_the_end(void **state)
     nobody_is_left();
 }
 
+/* Starts programs over and over: posix_spawn waits, as vfork does, until each has been executed. */
+static pid_t start_spawner(void)
+{
+    char *const command[] = {"true", NULL};
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        for (pid_t child; posix_spawn(&child, "/bin/true", NULL, NULL, command, environ) == 0;)
+            (void)waitpid(child, NULL, 0);
+        _exit(1);
+    }
+    return pid;
+}
+
+/* strace that is told to end while one waits so, and the other stands before strace, would never do it. */
+static void one_that_stands_still_with_its_targets_is_killed_at_once(void **state)
+{
+    (void)state;
+    unsigned stuck = 0;
+
+    for (int i = 0; i < 25; i++) {
+        pid_t pid = start_spawner();
+
+        test.gate = -1;
+        attach(pid, STRACE_SUMMARY);
+        (void)usleep(10000 + 331U * (unsigned)i);
+        uint64_t begin_ns = clock_monotonic_ns();
+        int code = strace_stop(test.run, visit, NULL, &test.error);
+        assert_true(clock_monotonic_ns() - begin_ns < 3 * NS_PER_SECOND);
+        assert_true(code > 0 || code == -ETIME);
+        stuck += code < 0;
+        strace_free(test.run);
+        test.run = NULL;
+        assert_int_equal(strace_target_tracer("/proc", pid), 0);
+        assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+        end_child(pid);
+    }
+    print_message("# %u of 25 stood still\n", stuck);
+    nobody_is_left();
+}
+
 static void one_never_released_goes_quietly(void **state)
 {
     (void)state;
@@ -389,6 +434,7 @@ int main(void)
         RUN(a_missing_strace_is_told),
         RUN(one_that_fails_is_told_in_its_own_words),
         RUN(one_that_hangs_is_killed_in_the_end),
+        RUN(one_that_stands_still_with_its_targets_is_killed_at_once),
         RUN(one_never_released_goes_quietly),
         RUN(a_thread_is_no_process),
         RUN(yama_is_named),

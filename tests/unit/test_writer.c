@@ -102,14 +102,21 @@ static void start(struct writer_options options)
         fail_msg("%s", error.message);
 }
 
-static bool submit(size_t processes)
+static struct snapshot *next_snapshot(size_t processes)
 {
     struct snapshot *snapshot = snapshot_of(pool, processes);
 
     assert_non_null(snapshot);
     snapshot->tick = ++tick;
     snapshot->event_count = 2;
+    return snapshot;
+}
+
+static bool submit(size_t processes)
+{
+    struct snapshot *snapshot = next_snapshot(processes);
     bool taken = writer_submit(writer, snapshot);
+
     snapshot_release(snapshot);
     return taken;
 }
@@ -226,6 +233,25 @@ static void an_overflow_drops_the_newest_and_counts_it(void **state)
     assert_int_equal(one->ticks[3], 4);
     assert_int_equal(one->ticks[4], 7);
     assert_int_equal(figures().dropped, 2);
+}
+
+/* It has the events of those that found no room: with it nothing is lost at the end. */
+static void the_last_one_is_taken_in_any_case(void **state)
+{
+    (void)state;
+    start_blocked((struct writer_options){.queue_count = 2, .queue_bytes = 300000});
+    for (unsigned i = 0; i < 2; i++)
+        assert_true(submit(1));
+    assert_false(submit(1));
+    struct snapshot *last = next_snapshot(5000);
+    writer_submit_last(writer, last);
+    writer_submit_last(writer, last); /* against the rules: nothing is overwritten */
+    snapshot_release(last);
+    assert_int_equal(figures().dropped_events, 2);
+    SET(one->blocked, false);
+    await_written(4);
+    assert_int_equal(one->ticks[3], 5);
+    assert_int_equal(figures().queue_bytes, 0);
 }
 
 static void the_queue_is_bounded_in_bytes(void **state)
@@ -482,6 +508,7 @@ int main(void)
         TEST(every_sink_gets_every_snapshot_in_order),
         TEST(a_slow_disk_never_delays_a_sample),
         TEST(an_overflow_drops_the_newest_and_counts_it),
+        TEST(the_last_one_is_taken_in_any_case),
         TEST(the_queue_is_bounded_in_bytes),
         TEST(one_always_fits_into_an_empty_queue),
         TEST(a_failing_sink_is_told_once_and_the_others_go_on),

@@ -94,8 +94,9 @@ void strace_child_main(const struct strace_child *child)
     static const char failed[] = "strace: it cannot be run\n";
 
     (void)setpgid(0, 0);
-    /* SIGTERM makes strace detach. A parent that is gone by now will not send it any more. */
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != child->parent)
+    /* Killed, for the kernel releases at once what it traced; told to detach strace may stand still
+     * (program.c). A parent that is gone by now will not send it any more. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != child->parent)
         _exit(127);
     privilege_keep_dropped();
     signals_reset();

@@ -36,6 +36,9 @@
 #define TABLE_BYTES_MAX   ((size_t)4 << 20)
 #define ENDS_BY_ITSELF_NS (NS_PER_SECOND / 2)
 #define INTERRUPTED_NS    (5 * NS_PER_SECOND)
+#define CALM_NS           (NS_PER_SECOND / 5)
+#define LOOK_NS           (NS_PER_SECOND / 10)
+#define LOOKS_AT_SLEEP    3
 #define KILLED_NS         (NS_PER_SECOND / 2)
 
 struct strace_run {
@@ -339,11 +342,49 @@ static bool targets_are_gone(const struct strace_run *run)
     return true;
 }
 
+/* A moment at which nobody is in vfork: at others strace would stand still, see ends_when_interrupted. */
+static void await_calm(const struct strace_run *run)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    uint64_t end_ns = clock_monotonic_ns() + CALM_NS;
+    bool held;
+
+    do {
+        held = false;
+        for (size_t i = 0; i < run->messages.count && !held; i++)
+            held = strace_target_is_held("/proc", run->messages.pids[i]);
+        if (held)
+            (void)nanosleep(&pause, NULL);
+    } while (held && clock_monotonic_ns() < end_ns);
+}
+
 void strace_interrupt(struct strace_run *run)
 {
     fd_close(&run->gate_fd); /* one that still waits ends at that */
-    if (run->pid > 0 && !run->ended)
-        (void)kill(run->pid, SIGINT);
+    if (run->pid <= 0 || run->ended)
+        return;
+    await_calm(run);
+    (void)kill(run->pid, SIGINT);
+}
+
+/* Interrupted strace waits until every process it traces has stopped. One that has called vfork does not stop
+ * before its child has executed something or ended, and if that child stands before strace it never will: all
+ * three wait for each other. So strace that does nothing at all is not waited for any longer. */
+static bool ends_when_interrupted(struct strace_run *run)
+{
+    long before = -1;
+    int asleep = 0;
+
+    for (uint64_t waited_ns = 0; waited_ns < INTERRUPTED_NS; waited_ns += LOOK_NS) {
+        if (ends_within(run, LOOK_NS))
+            return true;
+        long switches = strace_target_switches("/proc", run->pid);
+        asleep = switches >= 0 && switches == before ? asleep + 1 : 0;
+        if (asleep == LOOKS_AT_SLEEP)
+            return false;
+        before = switches;
+    }
+    return false;
 }
 
 /* True if it ended in peace. With the last target gone it does so by itself; descendants that we do not know
@@ -354,7 +395,7 @@ static bool process_end(struct strace_run *run)
     if (targets_are_gone(run) && ends_within(run, ENDS_BY_ITSELF_NS))
         return true;
     strace_interrupt(run);
-    if (ends_within(run, INTERRUPTED_NS))
+    if (ends_when_interrupted(run))
         return true;
     (void)kill(run->pid, SIGKILL); /* the kernel releases what it traced */
     (void)ends_within(run, KILLED_NS);

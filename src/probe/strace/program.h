@@ -63,7 +63,7 @@ const struct rusage *strace_usage(const struct strace_run *run);
 
 /* Whether it has ended by itself, with the last of its targets; returns at once. */
 bool strace_has_ended(struct strace_run *run);
-/* Tells strace to detach and end, and returns at once. */
+/* Tells strace to detach and end, at a moment at which it can: within a fifth of a second. */
 void strace_interrupt(struct strace_run *run);
 /* Ends strace (it may have ended by itself, with the last of its targets) and waits for it, some seconds at
  * most, unless the caller has. STRACE_SUMMARY: visits its table (`visit` may be NULL). Returns the number of

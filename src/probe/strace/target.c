@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "probe/numbers_dir.h"
 
-enum { STATUS_SIZE = 4096, PATH_SIZE = 4096, NAME_SIZE = 64 };
+enum { STATUS_SIZE = 4096, PATH_SIZE = 4096, NAME_SIZE = 64, LOOKED_AT_MAX = 64 };
 
 static int status_read(const char *proc_root, pid_t pid, pid_t thread, char text[STATUS_SIZE])
 {
@@ -61,6 +61,44 @@ pid_t strace_target_tracer(const char *proc_root, pid_t pid)
     int code = status_read(proc_root, pid, pid, text);
 
     return code < 0 ? code : (pid_t)number(text, "TracerPid", 0);
+}
+
+long strace_target_switches(const char *proc_root, pid_t pid)
+{
+    char text[STATUS_SIZE];
+    const char *state = status_read(proc_root, pid, pid, text) < 0 ? NULL : field(text, "State");
+
+    if (!state || *state != 'S')
+        return -1;
+    return number(text, "voluntary_ctxt_switches", -1) + number(text, "nonvoluntary_ctxt_switches", 0);
+}
+
+/* `left`: so many may still be looked at. */
+static bool family_is_held(const char *proc_root, pid_t pid, unsigned *left)
+{
+    char text[STATUS_SIZE], path[PATH_SIZE];
+    const char *state = status_read(proc_root, pid, pid, text) < 0 ? NULL : field(text, "State");
+
+    if (!state || *left == 0)
+        return false;
+    if (*state == 'D')
+        return true;
+    --*left;
+    (void)snprintf(path, sizeof(path), "%s/%d/task/%d/children", proc_root, (int)pid, (int)pid);
+    if (file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+        return false;
+    char *next = text;
+    for (long child; (child = strtol(next, &next, 10)) > 0;)
+        if (family_is_held(proc_root, (pid_t)child, left))
+            return true;
+    return false;
+}
+
+bool strace_target_is_held(const char *proc_root, pid_t pid)
+{
+    unsigned left = LOOKED_AT_MAX;
+
+    return family_is_held(proc_root, pid, &left);
 }
 
 struct threads {

@@ -5,6 +5,7 @@
 #ifndef METRON_PROBE_STRACE_TARGET_H
 #define METRON_PROBE_STRACE_TARGET_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -16,5 +17,11 @@ int strace_target_check(const char *proc_root, pid_t pid, struct metron_error *e
 int strace_target_refused(const char *proc_root, pid_t pid, struct metron_error *error);
 /* Who traces this process: a pid, 0 for nobody (or one of another pid namespace), -ESRCH. */
 pid_t strace_target_tracer(const char *proc_root, pid_t pid);
+/* How often a sleeping process has left its CPU: one that has not since was asleep all the time. -1: it does
+ * not sleep, or is not there. */
+long strace_target_switches(const char *proc_root, pid_t pid);
+/* Whether it, or a descendant, waits where no signal and no tracer reaches it, as in vfork. Of many
+ * descendants only the first are looked at, of threads only the main ones. */
+bool strace_target_is_held(const char *proc_root, pid_t pid);
 
 #endif

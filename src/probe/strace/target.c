@@ -73,32 +73,34 @@ long strace_target_switches(const char *proc_root, pid_t pid)
     return number(text, "voluntary_ctxt_switches", -1) + number(text, "nonvoluntary_ctxt_switches", 0);
 }
 
-/* `left`: so many may still be looked at. */
-static bool family_is_held(const char *proc_root, pid_t pid, unsigned *left)
+/* Adds the children of a process to `pids`, as far as there is room. */
+static size_t add_children(const char *proc_root, pid_t pid, pid_t pids[LOOKED_AT_MAX], size_t count)
 {
     char text[STATUS_SIZE], path[PATH_SIZE];
-    const char *state = status_read(proc_root, pid, pid, text) < 0 ? NULL : field(text, "State");
 
-    if (!state || *left == 0)
-        return false;
-    if (*state == 'D')
-        return true;
-    --*left;
     (void)snprintf(path, sizeof(path), "%s/%d/task/%d/children", proc_root, (int)pid, (int)pid);
     if (file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
-        return false;
+        return count;
     char *next = text;
-    for (long child; (child = strtol(next, &next, 10)) > 0;)
-        if (family_is_held(proc_root, (pid_t)child, left))
-            return true;
-    return false;
+    for (long child; count < LOOKED_AT_MAX && (child = strtol(next, &next, 10)) > 0;)
+        pids[count++] = (pid_t)child;
+    return count;
 }
 
 bool strace_target_is_held(const char *proc_root, pid_t pid)
 {
-    unsigned left = LOOKED_AT_MAX;
+    pid_t pids[LOOKED_AT_MAX] = {pid};
+    size_t count = 1;
 
-    return family_is_held(proc_root, pid, &left);
+    for (size_t i = 0; i < count; i++) {
+        char text[STATUS_SIZE];
+        const char *state = status_read(proc_root, pids[i], pids[i], text) < 0 ? NULL : field(text, "State");
+
+        if (state && *state == 'D')
+            return true;
+        count = add_children(proc_root, pids[i], pids, count);
+    }
+    return false;
 }
 
 struct threads {

@@ -107,8 +107,9 @@ def test_threads_and_descriptors_are_counted(run_metron):
     (threads,) = per_pid(run.usage, "proc_threads").values()
     assert max(threads) == 4
     assert run.summary["proc_peak_threads_total"] == 4
-    run = run_metron("--sample-interval 0.1 --report-interval 5 --clobber",
-                     ["sh", "-c", "exec 7</dev/null 8</dev/null; ulimit -Sn 100; exec sleep 0.7"])
+    # A record has the highest of its window: the last one knows nothing of the limit before.
+    run = run_metron("--sample-interval 0.1 --report-interval 0.2 --clobber",
+                     ["sh", "-c", "exec 7</dev/null 8</dev/null; ulimit -Sn 100; exec sleep 0.9"])
     (descriptors,) = per_pid(run.usage, "proc_fds").values()
     assert max(descriptors) == 5
     (limits,) = per_pid(run.usage, "proc_fd_limit").values()

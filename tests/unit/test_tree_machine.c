@@ -68,6 +68,14 @@ static void become_nobody(void)
 
 static unsigned compared;
 
+/* Born and ended since the pass, it waits for its parent. */
+static bool has_ended(const char *stat)
+{
+    const char *end = strrchr(stat, ')');
+
+    return end && (end[2] == 'Z' || end[2] == 'X');
+}
+
 /* It was there before the pass and is there after it. */
 static void compare(pid_t pid)
 {
@@ -84,7 +92,8 @@ static void compare(pid_t pid)
     }
     tree_refresh(watch.tree); /* born since: a look later it is seen */
     tree_refresh(watch.tree);
-    if (!tree_find(watch.tree, pid) && read_text(pid, "stat", text, sizeof(text)) && !is_kernel_thread(pid))
+    if (!tree_find(watch.tree, pid) && read_text(pid, "stat", text, sizeof(text)) && !has_ended(text) &&
+        !is_kernel_thread(pid))
         fail_msg("%d is not seen: %s", (int)pid, text);
 }
 

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from support.run import Started
+
 LEAF = "metron-"
 
 
@@ -16,27 +18,14 @@ def memberships(text):
     return {line.split(":", 2)[1]: line.split(":", 2)[2] for line in text.strip().splitlines()}
 
 
-def is_somebody_elses(folder):
-    """Whether a metron that this test has not started is alive and has it."""
-    pid = int(re.match(rf"{LEAF}(\d+)", folder.name)[1])
-    ours = os.getpid()
-    try:
-        while pid > 1 and pid != ours:
-            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
-    except OSError:
-        return False
-    return pid != ours
-
-
 def leaf_folders():
-    """Every group that a metron of ours has made, wherever it is mounted."""
+    """Every group that a metron of this worker has made, wherever it is mounted."""
     mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
               if " - cgroup" in line]
     # os.walk, because it bears that others remove their groups meanwhile.
     found = {pathlib.Path(folder) / name for mount in mounts for folder, names, _ in os.walk(mount)
              for name in names if re.match(rf"{LEAF}\d", name)}
-    # Of a metron that has ended meanwhile the group is gone as well, before it.
-    return {path for path in found if not is_somebody_elses(path) and path.is_dir()}
+    return {path for path in found if int(re.match(rf"{LEAF}(\d+)", path.name)[1]) in Started.pids and path.is_dir()}
 
 
 @pytest.fixture

@@ -88,7 +88,10 @@ class Run:
 class Started:
     """A run under way."""
 
+    pids = set()  # of all that this worker has started
+
     def __init__(self, process, cwd, prefix):
+        Started.pids.add(process.pid)
         self.process = process
         self.pid = process.pid
         self.cwd = pathlib.Path(cwd)

@@ -7,7 +7,10 @@
 #include "daemon/socket/client.h"
 
 /* The command waits so long for a daemon that is busy, and no longer. */
-#define TIMEOUT_MS 200
+#define BEGIN_TIMEOUT_MS 200
+/* At the end nobody waits but metron: the daemon reads the run's group for the last time, and then it is
+ * removed. */
+#define END_TIMEOUT_MS CLIENT_TIMEOUT_MS
 
 void registration_begin(struct registration *registration, const struct settings *settings, bool own_cgroup)
 {
@@ -19,8 +22,8 @@ void registration_begin(struct registration *registration, const struct settings
                                           .sheet = settings_integer(settings, SETTING_SHEET)};
     if (!registration->job)
         return;
-    int code =
-        client_connect(settings_text(settings, SETTING_SOCKET), TIMEOUT_MS, &registration->client, &error);
+    int code = client_connect(settings_text(settings, SETTING_SOCKET), BEGIN_TIMEOUT_MS,
+                              &registration->client, &error);
     if (code < 0 && !client_is_absent(code))
         log_warning("the daemon is not told of this run: %s", error.message);
 }
@@ -97,24 +100,33 @@ void registration_started(void *context, pid_t pid)
     registration->client = NULL;
 }
 
-void registration_end(struct registration *registration, int exit_code)
+static int finish_job(struct registration *registration, int exit_code, struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT;
-    struct metron_error error;
     struct json json;
+
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", registration->job);
+    json_key_string(&json, "outcome", exit_code == 0 ? "completed" : "failed");
+    json_object_end(&json);
+    return call(registration, "job.finish", &params, error);
+}
+
+void registration_end(struct registration *registration, int exit_code)
+{
+    struct metron_error error;
+    int code = 0;
 
     if (!registration->client)
         return;
+    client_set_timeout(registration->client, END_TIMEOUT_MS);
     if (registration->has_sheet)
-        (void)tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, &error);
-    if (registration->began_job) {
-        json_init(&json, &params, 0);
-        json_object_begin(&json);
-        json_key_string(&json, "job_id", registration->job);
-        json_key_string(&json, "outcome", exit_code == 0 ? "completed" : "failed");
-        json_object_end(&json);
-        (void)call(registration, "job.finish", &params, &error);
-    }
+        code = tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, &error);
+    if (code == 0 && registration->began_job)
+        code = finish_job(registration, exit_code, &error);
+    if (code < 0)
+        log_warning("the daemon is not told that this run has ended: %s", error.message);
     client_free(registration->client);
     registration->client = NULL;
 }

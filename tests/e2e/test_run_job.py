@@ -82,6 +82,33 @@ def test_a_daemon_that_does_not_answer_holds_up_nobody_for_long(run_metron, daem
         os.kill(daemon.pid, signal.SIGCONT)
 
 
+def test_a_daemon_that_is_busy_when_the_run_ends_is_waited_for(run_metron, daemon):
+    started = start_waiting(run_metron, daemon, f"--job {JOB}", "true")
+    os.kill(daemon.pid, signal.SIGSTOP)
+    started.process.stdin.write(b"\n")
+    started.process.stdin.flush()
+    time.sleep(0.8)
+    os.kill(daemon.pid, signal.SIGCONT)
+    run = started.finish()
+    job = daemon.call("job.status", job_id=JOB)
+    assert job["status"] == "completed"
+    if run.info["provenance"]["cgroup_scope"] == "own":
+        assert job["usage"]["cpu_seconds"] == run.summary["cgroup_cpu_seconds"], "its group was still there to be read"
+
+
+def test_a_daemon_that_is_not_told_of_the_end_is_said(run_metron, daemon):
+    started = start_waiting(run_metron, daemon, f"--job {JOB}", "true")
+    os.kill(daemon.pid, signal.SIGSTOP)
+    try:
+        before = time.monotonic()
+        run = started.finish(data=b"\n")
+        assert run.returncode == 0
+        assert time.monotonic() - before < 10
+        assert b"the daemon is not told that this run has ended" in run.stderr
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+
+
 def test_its_processes_are_the_jobs_while_it_runs(run_metron, daemon):
     started = run_metron.start(f"-q --socket {daemon.socket} --job {JOB} --sheet 1", ["sh", "-c", "sleep 30 & wait"])
     try:

@@ -136,6 +136,11 @@ void client_free(struct client *client)
     free(client);
 }
 
+void client_set_timeout(struct client *client, int timeout_ms)
+{
+    client->timeout_ms = timeout_ms;
+}
+
 /* -- Messages -- */
 
 static int lost(const struct client *client, int code, struct metron_error *error)

@@ -115,7 +115,7 @@ static int stop(const struct settings *settings)
     struct client *client = NULL;
     struct metron_error error = {0};
 
-    int code = client_connect(settings_text(settings, SETTING_SOCKET), 0, &client, &error);
+    int code = client_connect(settings_text(settings, SETTING_SOCKET), STOP_WAIT_MS, &client, &error);
     pid_t pid = code == 0 ? client_daemon_pid(client) : 0;
     if (code == 0)
         code = client_call(client, "daemon.shutdown", NULL, NULL, &error);

@@ -10,7 +10,7 @@
 #define BEGIN_TIMEOUT_MS 200
 /* At the end nobody waits but metron: the daemon reads the run's group for the last time, and then it is
  * removed. */
-#define END_TIMEOUT_MS CLIENT_TIMEOUT_MS
+#define END_TIMEOUT_MS 2000
 
 void registration_begin(struct registration *registration, const struct settings *settings, bool own_cgroup)
 {

@@ -71,15 +71,17 @@ static void what_the_connector_had_no_room_for_is_counted(void **state)
     assert_int_equal(lifecycle_lost(narrow), 0);
     all = seen = 0;
     assert_int_equal(setsockopt(lifecycle_fd(narrow), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
-    for (int i = 0; i < STORM; i++)
+    for (int i = 0; i < STORM; i++) {
         have_child();
+        assert_int_equal(lifecycle_read(roomy, count_visit, &all), 0);
+    }
     assert_int_equal(lifecycle_read(narrow, count_visit, &seen), -ENOBUFS);
     assert_int_equal(setsockopt(lifecycle_fd(narrow), SOL_SOCKET, SO_RCVBUF, &much, sizeof(much)), 0);
     have_child_on_every_cpu();
     assert_int_equal(lifecycle_read(roomy, count_visit, &all), 0);
     (void)lifecycle_read(narrow, count_visit, &seen);
     assert_int_equal(lifecycle_lost(roomy), 0);
-    assert_in_range(all, 2 * STORM, 20 * STORM);
+    assert_true(all >= 2 * STORM);
     /* Exactly, but for events of no interest on a machine that others use too. */
     assert_in_range(seen + lifecycle_lost(narrow), all, all + all / 10);
     lifecycle_free(narrow);

@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 
-#define CLIENT_TIMEOUT_MS 2000
+#define CLIENT_TIMEOUT_MS 5000
 
 struct client;
 

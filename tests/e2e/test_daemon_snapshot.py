@@ -76,11 +76,13 @@ def test_a_machine_without_a_gpu_tells_of_none(daemon):
 def test_a_known_child_is_told_as_the_kernel_tells_it(either):
     """Memory to 0.5 MiB (the kernel itself counts it in batches), age to 0.25 s, everything else exactly."""
     child = dc.start_known_child(either.runner)
-    snapshot = either.top_when(lambda snapshot: "open_fds" in process_in(snapshot, child.pid))
+    # It sleeps for good once its threads have all begun.
+    snapshot = either.top_when(lambda snapshot: "open_fds" in (told := process_in(snapshot, child.pid))
+                               and told["state"] == "S", what="a snapshot in which the child sleeps")
     told = process_in(snapshot, child.pid)
     check_fields(told, dc.PROCESS_FIELDS, dc.PROCESS_OPTIONAL, "the child")
     assert told["ppid"] == os.getpid()
-    assert told["state"] == processes.state(child.pid) == "S"
+    assert told["state"] == processes.state(child.pid)
     assert told["threads"] == int(dc.status_of(child.pid)["Threads"]) == 4
     assert told["open_fds"] == dc.open_fds(child.pid) >= 10
     assert told["rss_mb"] == pytest.approx(dc.rss_mb(child.pid), abs=0.5)

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -99,8 +98,10 @@ def test_by_default_a_short_command_starts_at_once_and_loads_nothing(with_bpf):
 
 
 def test_by_default_kernel_events_come_into_force_behind_the_command(with_bpf):
-    started = with_bpf.start("-q", ["sh", "-c", "sleep 2.4; sleep 60 & sleep 0.2; kill -9 $!; wait $!; exit 3"])
-    run = started.finish()
+    started = with_bpf.start("-q", ["sh", "-c", "read line; sleep 60 & sleep 0.2; kill -9 $!; wait $!; exit 3"],
+                             stdin=subprocess.PIPE)
+    kernel_events.await_all_open(started.pid)
+    run = started.finish(data=b"\n")
     assert run.returncode == 3 and run.message.replace("Killed\n", "") == ""
     provenance = run.info["provenance"]
     assert provenance["tier"] == "kernel events" and provenance["processes_seen_by"] == "bpf"
@@ -121,7 +122,7 @@ def test_nobody_is_lost_or_told_twice_across_the_take_over(with_bpf, how):
     if not how:
         with_bpf.need_events("connector")
     path = with_bpf.cwd / "count"
-    run = with_bpf(f"-q --wait tree {how}", [with_bpf.workload("forkbomb"), "4", str(path), "0"])
+    run = with_bpf(f"-q --wait tree {how}", [with_bpf.workload("forkbomb"), "6", str(path), "0"])
     assert run.returncode == 0 and run.message == "", run
     provenance = run.info["provenance"]
     assert provenance["processes_seen_by"] == "bpf"
@@ -155,8 +156,7 @@ def test_the_loader_is_no_part_of_the_target_and_does_not_stay(with_bpf):
 
     wait_until(loads, what="the loader")
     wait_until(lambda: not loads(), what="its end")
-    wait_until(lambda: kernel_events.held_objects(started.pid), what="what it loaded")
-    time.sleep(0.5)
+    kernel_events.await_all_open(started.pid)
     run = started.finish()
     assert run.info["provenance"]["tier"] == "kernel events"
     assert run.summary["proc_spawned"] == 1
@@ -170,19 +170,7 @@ def test_the_loader_is_no_part_of_the_target_and_does_not_stay(with_bpf):
                          ids=["bpf", "auto", "connector", "syscalls"])
 def test_privilege_is_dropped_once_everything_is_open(with_bpf, args):
     started = with_bpf.start(f"-q {args}", ["sh", "-c", f"{CAPABILITIES}; read line"], stdin=subprocess.PIPE)
-
-    def holders():
-        """Threads that could still open what takes a privilege; None while it begins."""
-        threads = list(pathlib.Path(f"/proc/{started.pid}/task").iterdir())
-        texts = [(thread / "status").read_text() for thread in threads]
-        held = [[int(line.split()[1], 16) for line in text.splitlines() if line.startswith(("CapEff", "CapPrm"))]
-                for text in texts]
-        if len(held) < 2:
-            return None
-        assert min(map(len, held)) == 2, "those that take the output as well"
-        return [bits for each in held for bits in each if any(bits & (1 << number) for number in kernel_events.OPENING)]
-
-    wait_until(lambda: holders() == [], what="the end of its privilege")
+    kernel_events.await_all_open(started.pid)
     run = started.finish(data=b"\n")
     assert cap_lines(run.stdout)["CapEff"] == f"{kernel_events.capabilities(os.getpid()):016x}", "the caller's"
     assert cap_lines(run.stdout)["CapPrm"] == f"{kernel_events.capabilities(os.getpid(), 'Prm'):016x}"

@@ -156,7 +156,7 @@ def test_children_of_before_are_not_the_targets(run_metron, events):
     """A shell that execs metron leaves it its own children: tee, for one."""
     started = time.monotonic()
     run = shell_with_metron(run_metron, "sleep 15 > /dev/null 2>&1 & exec METRON > >(cat)",
-                            f"--wait tree --events {events} --sample-interval 0.05", "sleep 0.4")
+                            f"--wait tree --events {events} --sample-interval 0.05", "sleep 1")
     assert run.returncode == 0 and time.monotonic() - started < 10, "they are not waited for"
     assert len(per_pid(run.usage, "proc_rss")) == 1 and run.summary["proc_spawned"] == 1
     assert "survivors" not in run.info

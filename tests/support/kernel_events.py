@@ -40,6 +40,21 @@ def need_program(name):
     return path
 
 
+def await_all_open(pid):
+    """Waits until a metron has opened all that it listens to: then none of its threads can open more."""
+    def held():
+        threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
+        texts = [(thread / "status").read_text(encoding="utf-8") for thread in threads]
+        held = [[int(line.split()[1], 16) for line in text.splitlines() if line.startswith(("CapEff", "CapPrm"))]
+                for text in texts]
+        if len(held) < 2:
+            return None  # it begins: those that take the output are not there yet
+        assert min(map(len, held)) == 2
+        return [bits for each in held for bits in each if any(bits & (1 << number) for number in OPENING)]
+
+    wait_until(lambda: held() == [], what="the end of its privilege")
+
+
 def held_objects(pid):
     """{("prog" | "link" | "map", id)} of all BPF objects that a process has open."""
     found = set()

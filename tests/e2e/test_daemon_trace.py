@@ -1,5 +1,6 @@
 """trace.start and trace.stop: every call in the file, nobody harmed, nothing left behind."""
 
+import contextlib
 import grp
 import os
 import pathlib
@@ -7,6 +8,7 @@ import re
 import signal
 import stat
 import subprocess
+import time
 
 import pytest
 
@@ -257,3 +259,56 @@ def test_the_daemon_answers_while_it_attaches_and_while_a_trace_is_busy(daemon):
         wait_until(lambda: other.call("daemon.status")["ticks"] > before + 5, what="ticks")
         assert client.call("trace.stop", pid=busy)["bytes"] > 100000
     assert daemon.call("daemon.status")["longest_tick_seconds"] < 0.5
+
+
+# ---- clients that leave ----
+
+@contextlib.contextmanager
+def stopped(daemon):
+    """What is sent meanwhile is all there when it goes on, and whoever sent it has left."""
+    os.kill(daemon.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+
+
+def request_of(method, number=1, **params):
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+@pytest.mark.parametrize("in_batch", [False, True], ids=["alone", "batch"])
+def test_who_asks_for_the_end_of_a_trace_that_has_ended_may_leave(daemon, in_batch):
+    for _ in range(4):
+        shell = Shell(daemon.runner)
+        daemon.call("trace.start", pid=shell.pid)
+        tracer = tracer_of(shell.pid)
+        shell.end()
+        wait_until(lambda: not os.path.exists(f"/proc/{tracer}"), what="strace to be waited for")
+        time.sleep(0.05)  # the daemon is told
+        stop = request_of("trace.stop", pid=shell.pid)
+        with stopped(daemon), daemon.client() as client:
+            client.request("daemon.health")  # its answer cannot be sent either
+            client.send([stop, *[request_of("daemon.health", n) for n in range(2, 40)], stop] if in_batch else stop)
+        assert daemon.call("daemon.health")
+        with daemon.client() as client:
+            expect_error(client, INVALID_PARAMS, "trace.stop", pid=shell.pid)
+
+
+def test_who_waits_for_a_trace_and_ends_the_daemon_may_leave(daemon):
+    shell = Shell(daemon.runner)
+    with stopped(daemon), daemon.client() as client:
+        client.request("trace.start", pid=shell.pid)
+        client.request("daemon.shutdown")
+        client.request("daemon.health")
+    assert daemon.wait() == 0
+    wait_until(lambda: tracer_of(shell.pid) == 0, what="no tracer")
+
+
+def test_a_trace_that_cannot_begin_answers_who_would_end_it_too(daemon):
+    with daemon.client() as client:
+        for _ in range(10):
+            asked = [client.request("trace.start", pid=4194304), client.request("trace.stop", pid=4194304)]
+            refused = [client.receive() for _ in asked]
+            assert sorted(each["id"] for each in refused) == asked
+            assert {each["error"]["code"] for each in refused} == {INVALID_PARAMS}

@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import os
 import random
+import signal
 import socket
 import threading
 import time
@@ -287,3 +289,27 @@ def test_a_client_that_left_before_its_deferred_answer_is_forgotten(server, path
                          for n in range(3)])
     with contextlib.closing(Client(path)) as client:
         until(lambda: client.call("counts")["resumed"] == 60 and client.call("counts")["clients"] == 1)
+
+
+AT_ONCE = {"jsonrpc": "2.0", "id": 7, "method": "at_once"}
+
+
+def test_a_method_may_resume_its_own_call(client):
+    assert client.ask(AT_ONCE) == {"jsonrpc": "2.0", "id": 7, "result": True}
+    answer = client.ask([AT_ONCE, HEALTH, AT_ONCE, {"jsonrpc": "2.0", "method": "at_once"}, AT_ONCE])
+    assert sorted(item["id"] for item in answer) == [1, 7, 7, 7]
+    assert all(item["result"] in (True, {"alive": True}) for item in answer)
+
+
+@pytest.mark.parametrize("sent", [[AT_ONCE], [HEALTH, [AT_ONCE, *[HEALTH] * 50, AT_ONCE]],
+                                  [AT_ONCE, HEALTH, AT_ONCE, HEALTH]], ids=["alone", "batch", "lines"])
+def test_a_method_may_resume_the_call_of_one_that_has_left(server, path, sent):
+    for _ in range(20):
+        os.kill(server.pid, signal.SIGSTOP)
+        with contextlib.closing(Client(path)) as client:
+            for line in sent:
+                client.send(line)
+        os.kill(server.pid, signal.SIGCONT)
+        still_alive(path)
+    with contextlib.closing(Client(path)) as client:
+        until(lambda: client.call("counts")["clients"] == 1)

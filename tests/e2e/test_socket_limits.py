@@ -137,6 +137,11 @@ def test_an_answer_may_be_large_but_not_without_end(client):
     error_of(client.ask({"jsonrpc": "2.0", "id": 1, "method": "big", "params": {"bytes": 17 << 20}}), -32001)
 
 
+def test_a_method_is_told_when_nobody_would_read_more(client):
+    error = error_of(client.ask({"jsonrpc": "2.0", "id": 1, "method": "endless"}), -32001)
+    assert "16 MiB" in error["message"]
+
+
 def test_those_that_stand_still_make_room(server, path):
     """A hundred that ask for a megabyte each and never read cannot keep others from asking."""
     deaf = [Client(path) for _ in range(100)]

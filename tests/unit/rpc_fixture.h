@@ -207,6 +207,29 @@ static inline int rpc_later(struct call *call, struct json *result)
     return CALL_LATER;
 }
 
+/* Deferred, and resumed before the method has returned. */
+static inline int rpc_at_once(struct call *call, struct json *result)
+{
+    struct call *later = call_defer(call);
+
+    (void)result;
+    if (!later)
+        return -ENOMEM;
+    json_boolean(call_result(later), true);
+    call_resume(later);
+    return CALL_LATER;
+}
+
+/* Writes until nobody would read it. */
+static inline int rpc_endless(struct call *call, struct json *result)
+{
+    json_array_begin(result);
+    while (!call_is_too_long(call))
+        json_string(result, "and so on");
+    json_array_end(result);
+    return 0;
+}
+
 static inline int rpc_stream(struct call *call, struct json *result)
 {
     struct rpc_service *service = call_context(call);
@@ -322,10 +345,11 @@ static inline void rpc_on_stop(uv_async_t *async)
 }
 
 static const struct call_method rpc_methods[] = {
-    {"health", rpc_health}, {"nothing", rpc_nothing}, {"note", rpc_note},         {"echo", rpc_echo},
-    {"kinds", rpc_kinds},   {"job", rpc_job},         {"broken", rpc_broken},     {"big", rpc_big},
-    {"busy", rpc_busy},     {"later", rpc_later},     {"stream", rpc_stream},     {"publish", rpc_publish},
-    {"peer", rpc_peer},     {"counts", rpc_counts},   {"shutdown", rpc_shutdown},
+    {"health", rpc_health},   {"nothing", rpc_nothing}, {"note", rpc_note},         {"echo", rpc_echo},
+    {"kinds", rpc_kinds},     {"job", rpc_job},         {"broken", rpc_broken},     {"big", rpc_big},
+    {"busy", rpc_busy},       {"later", rpc_later},     {"stream", rpc_stream},     {"publish", rpc_publish},
+    {"peer", rpc_peer},       {"counts", rpc_counts},   {"shutdown", rpc_shutdown}, {"at_once", rpc_at_once},
+    {"endless", rpc_endless},
 };
 
 static inline int rpc_begin(struct rpc_service *service, const char *path, const char *group,

@@ -165,6 +165,23 @@ static void a_late_answer_is_not_taken_for_the_next(void **state)
     assert_string_equal(result.data, "1");
 }
 
+static void a_late_answer_can_be_waited_for(void **state)
+{
+    (void)state;
+    connect_client(50);
+    assert_int_equal(client_call(client, "later", "{\"text\":\"late\",\"ms\":300}", &result, &error),
+                     -ETIMEDOUT);
+    assert_int_equal(client_late_answer(client, "later", &result, &error), -ETIMEDOUT);
+    client_set_timeout(client, 10000);
+    assert_int_equal(client_late_answer(client, "later", &result, &error), 0);
+    assert_string_equal(result.data, "\"late\"");
+    client_set_timeout(client, 50);
+    assert_int_equal(client_call(client, "later", "{\"ms\":200}", &result, &error), -ETIMEDOUT);
+    client_set_timeout(client, 10000);
+    assert_int_equal(client_late_answer(client, "later", &result, &error), -ESRCH);
+    assert_string_equal(error.message, "the daemon refused later: the work came to nothing; send a text");
+}
+
 /* -- Streams -- */
 
 static void notifications_are_waited_for_and_kept(void **state)
@@ -384,6 +401,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_large_answer_is_read_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(deferred_answers_come_from_worker_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_answer_is_not_taken_for_the_next, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_late_answer_can_be_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(notifications_are_waited_for_and_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(a_daemon_that_dies_is_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_daemon_it_is_known_at_once, make_folder, teardown),

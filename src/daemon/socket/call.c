@@ -208,6 +208,11 @@ int call_wrong(struct call *call, const char *name, const char *expected)
                      is_there ? "\"%s\" is not %s" : "\"%s\" is missing: %s", name, expected);
 }
 
+bool call_is_too_long(const struct call *call)
+{
+    return call->result->failed || call->result->length > ANSWER_MAX;
+}
+
 /* -- Later -- */
 
 struct call *call_defer(struct call *call)

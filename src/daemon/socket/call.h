@@ -28,7 +28,8 @@
  *
  * The worker may read params of `later`, write to call_result(later), and call call_fail on it; nothing else.
  * Back in the loop's thread, call_resume(later) sends the answer and frees it. That is owed in every case, be
- * it that the client has gone or the server was closed meanwhile.
+ * it that the client has gone or the server was closed meanwhile. It may be done at any time, also inside a
+ * method, the very one that deferred the call.
  */
 #ifndef METRON_DAEMON_SOCKET_CALL_H
 #define METRON_DAEMON_SOCKET_CALL_H
@@ -83,6 +84,9 @@ enum param call_raw(struct call *call, const char *name, struct json_text *out);
 
 /* -- Answering -- */
 
+/* Whether more is written than can be sent (16 MiB) or than there is memory for: the client is refused, and
+ * what would follow is not needed any more. */
+bool call_is_too_long(const struct call *call);
 /* Refuses: `advice` says what to do about it. Returns a negative code, for `return`. */
 int call_fail(struct call *call, int code, const char *advice, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -266,12 +266,32 @@ static uint64_t after_ms(int ms)
     return clock_monotonic_ns() + (unsigned)ms * (NS_PER_SECOND / 1000);
 }
 
+/* Reads until the answer to the last call has come. `sent`: what sending it gave. */
+static int wait_for_answer(struct client *client, const char *method, int sent, uint64_t end_ns,
+                           struct strbuf *result, struct metron_error *error)
+{
+    struct json_text line;
+    int code = 0;
+
+    while (code == 0) {
+        /* Who is turned away is told so before the connection is closed: it is there to be read although
+         * nothing can be sent any more. */
+        code = line_pipe_next(&client->pipe, end_ns, &line);
+        if (code == -EINTR)
+            code = 0;
+        else if (code < 0)
+            return lost(client, sent < 0 ? sent : code, error);
+        else
+            code = take_answer(client, &line, method, result, error);
+    }
+    return code < 0 ? code : 0;
+}
+
 int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
                 struct metron_error *error)
 {
     uint64_t end_ns = after_ms(client->timeout_ms);
     const struct json_text text = {params, params ? strlen(params) : 0};
-    struct json_text line;
 
     client->rpc_code = 0;
     if (result)
@@ -286,20 +306,15 @@ int client_call(struct client *client, const char *method, const char *params, s
 
     if (sent == -ETIMEDOUT)
         return lost(client, sent, error);
-    for (int code = 0; code == 0;) {
-        /* Who is turned away is told so before the connection is closed: it is there to be read although
-         * nothing can be sent any more. */
-        code = line_pipe_next(&client->pipe, end_ns, &line);
-        if (code == -EINTR)
-            code = 0;
-        else if (code < 0)
-            return lost(client, sent < 0 ? sent : code, error);
-        else
-            code = take_answer(client, &line, method, result, error);
-        if (code != 0)
-            return code < 0 ? code : 0;
-    }
-    return 0;
+    return wait_for_answer(client, method, sent, end_ns, result, error);
+}
+
+int client_late_answer(struct client *client, const char *method, struct strbuf *result,
+                       struct metron_error *error)
+{
+    if (result)
+        strbuf_reset(result);
+    return wait_for_answer(client, method, 0, after_ms(client->timeout_ms), result, error);
 }
 
 int client_rpc_code(const struct client *client)

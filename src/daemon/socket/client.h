@@ -40,9 +40,14 @@ bool client_is_absent(int code);
 /* Sends a request and waits for its answer. `params`: an object as JSON; NULL: none. `result` gets the JSON
  * of the result (what it held before is dropped); NULL: it is not wanted. An error of the daemon is a
  * negative code (rpc_errno, protocol.h) and its message and advice in one line. -ETIMEDOUT: no answer in
- * time; what comes late is thrown away. -ECONNRESET: the daemon has gone. */
+ * time; the daemon may yet do what it was asked for, and its answer is thrown away by the next call.
+ * -ECONNRESET: the daemon has gone. */
 int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
                 struct metron_error *error);
+/* Waits once more for the answer to the last call, which was of this method and ended with -ETIMEDOUT. All
+ * else as client_call. */
+int client_late_answer(struct client *client, const char *method, struct strbuf *result,
+                       struct metron_error *error);
 /* The code of JSON-RPC that the last call failed with; 0: it did not, or for another reason. */
 int client_rpc_code(const struct client *client);
 

@@ -4,6 +4,10 @@
  * Whatever happens to a connection (it can be read, it can be written, its turn has come, a deferred answer
  * is there) changes its state and ends in connection_settle, which alone decides what follows from the state.
  * So nobody above has to know whether it is still there, but for who called.
+ *
+ * While a connection is served its requests are in use, and so is the connection itself: nothing closes it
+ * then. A method may resume any deferred call, one of the same client too; what follows from that is decided
+ * when the turn is over.
  */
 #include <errno.h>
 #include <poll.h>
@@ -259,6 +263,7 @@ void connection_serve(struct connection *connection)
     uint64_t start_ns = clock_monotonic_ns(), spent_ns = 0;
     int count = 0;
 
+    connection->is_served = true;
     for (; count < REQUESTS_A_TURN && spent_ns < TURN_NS; count++) {
         find_line(connection);
         if (!connection->has_line || !may_be_served(connection))
@@ -275,6 +280,7 @@ void connection_serve(struct connection *connection)
         connection->taken = 0;
         server_hold(connection->server, connection);
     }
+    connection->is_served = false;
     connection_settle(connection);
 }
 
@@ -311,6 +317,8 @@ void connection_settle(struct connection *connection)
 {
     bool more;
 
+    if (connection->is_served)
+        return; /* connection_serve does it, once nothing of it is in use */
     find_line(connection);
     more = fill_from_stream(connection);
     flush(connection);

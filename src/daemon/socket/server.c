@@ -87,7 +87,7 @@ static struct connection *find_idler(const struct server *server, const struct c
     struct connection *found = NULL;
 
     for (struct connection *connection = server->connections; connection; connection = connection->next) {
-        if (connection != except && connection->held > HELD_SMALL &&
+        if (connection != except && !connection->is_served && connection->held > HELD_SMALL &&
             now_ns - connection->progress_ns > STANDS_STILL && (!found || connection->held > found->held))
             found = connection;
     }

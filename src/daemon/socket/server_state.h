@@ -77,6 +77,7 @@ struct connection {
     uint64_t progress_ns; /* when it last took or sent something, or began to owe it */
     size_t batch_bytes;   /* answers of batches that are not complete */
     size_t held;          /* bytes booked with the server */
+    bool is_served;       /* one of its requests is being answered: it is not closed now */
     bool is_greedy;       /* used up what it may in its last turn, or much time */
     bool lingers;         /* refused: what it sends is thrown away until it closes */
     bool output_shut;
@@ -123,9 +124,10 @@ struct server {
 int connection_new(struct server *server, int fd, struct call_peer peer);
 void connection_serve(struct connection *connection); /* its turn */
 /* Brings everything in line after something changed: sends, fills up from its stream, takes its place in a
- * queue, says what to poll for, closes it if it is over. It may be gone afterwards. */
+ * queue, says what to poll for, closes it if it is over. It may be gone afterwards. Nothing while it is
+ * served: its turn ends with this. */
 void connection_settle(struct connection *connection);
-void connection_close(struct connection *connection);
+void connection_close(struct connection *connection); /* not while it is served */
 size_t connection_unsent(const struct connection *connection);
 /* Queues one message and its line end. */
 void connection_send(struct connection *connection, const char *message, size_t length);

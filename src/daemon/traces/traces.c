@@ -113,6 +113,14 @@ static void answer_stop(struct slot *slot)
     slot_clear(slot);
 }
 
+static void refuse_waiting(struct call *call, const struct metron_error *error)
+{
+    if (!call)
+        return;
+    (void)refuse(call, error);
+    call_resume(call);
+}
+
 static void slot_look(struct traces *traces, struct slot *slot)
 {
     enum file_trace_state state = slot->trace ? file_trace_state(slot->trace) : TRACE_BEGINS;
@@ -120,10 +128,8 @@ static void slot_look(struct traces *traces, struct slot *slot)
     if (state == TRACE_BEGINS)
         return;
     if (state == TRACE_FAILED) {
-        if (slot->starting) {
-            (void)refuse(slot->starting, file_trace_error(slot->trace));
-            call_resume(slot->starting);
-        }
+        refuse_waiting(slot->starting, file_trace_error(slot->trace));
+        refuse_waiting(slot->stopping, file_trace_error(slot->trace));
         slot_clear(slot);
         return;
     }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/json.h"
+#include "base/json_reader.h"
 #include "base/log.h"
 #include "daemon/socket/client.h"
 
@@ -28,11 +29,17 @@ void registration_begin(struct registration *registration, const struct settings
         log_warning("the daemon is not told of this run: %s", error.message);
 }
 
+static void let_go(struct registration *registration)
+{
+    client_free(registration->client);
+    registration->client = NULL;
+}
+
 static int call(struct registration *registration, const char *method, struct strbuf *params,
-                struct metron_error *error)
+                struct strbuf *result, struct metron_error *error)
 {
     int code = params->failed ? error_set(error, -ENOMEM, "no memory")
-                              : client_call(registration->client, method, strbuf_text(params), NULL, error);
+                              : client_call(registration->client, method, strbuf_text(params), result, error);
     strbuf_fini(params);
     return code;
 }
@@ -55,7 +62,7 @@ static int start_job(struct registration *registration, pid_t pid, struct metron
     if (!registration->has_sheet)
         key_process(&json, registration, pid);
     json_object_end(&json);
-    return call(registration, "job.start", &params, error);
+    return call(registration, "job.start", &params, NULL, error);
 }
 
 static int tell_sheet(struct registration *registration, const char *event, pid_t pid,
@@ -75,7 +82,48 @@ static int tell_sheet(struct registration *registration, const char *event, pid_
         key_process(&json, registration, pid);
     json_object_end(&json);
     json_object_end(&json);
-    return call(registration, "event.publish", &params, error);
+    return call(registration, "event.publish", &params, NULL, error);
+}
+
+static bool says_running(const struct strbuf *job)
+{
+    struct json_reader reader;
+    struct json_text key, status;
+    bool running = false;
+
+    json_reader_init(&reader, strbuf_text(job), job->length);
+    if (json_enter_object(&reader))
+        while (json_next_key(&reader, &key)) {
+            if (json_text_is(&key, "status") && json_read_text(&reader, &status))
+                running = json_text_is(&status, "running");
+            else
+                (void)json_skip(&reader);
+        }
+    json_reader_fini(&reader);
+    return running;
+}
+
+static bool job_runs(struct registration *registration)
+{
+    struct strbuf params = STRBUF_INIT, job = STRBUF_INIT;
+    struct json json;
+
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", registration->job);
+    json_object_end(&json);
+    bool running = call(registration, "job.status", &params, &job, NULL) == 0 && says_running(&job);
+    strbuf_fini(&job);
+    return running;
+}
+
+/* What job.start came to, with its code: 0 if the job runs. One that ran already has begun elsewhere, and
+ * ends there; the command's processes are known by the variable that they inherit. */
+static int take_start(struct registration *registration, int code)
+{
+    registration->start_is_unanswered = code == -ETIMEDOUT;
+    registration->began_job = code == 0;
+    return code == -EINVAL && job_runs(registration) ? 0 : code;
 }
 
 void registration_started(void *context, pid_t pid)
@@ -85,19 +133,16 @@ void registration_started(void *context, pid_t pid)
 
     if (!registration->client)
         return;
-    /* A job that runs already has begun elsewhere, and ends there; the command's processes are known by the
-     * variable that they inherit. */
-    int code = start_job(registration, pid, &error);
-    registration->began_job = code == 0;
-    if (code == -EINVAL)
-        code = 0;
-    if (code == 0 && registration->has_sheet)
+    int code = take_start(registration, start_job(registration, pid, &error));
+    if (code == 0 && registration->has_sheet) {
         code = tell_sheet(registration, "sheet.started", pid, &error);
-    if (code == 0)
-        return;
-    log_warning("the daemon is not told of this run: %s", error.message);
-    client_free(registration->client);
-    registration->client = NULL;
+        registration->told_sheet = code == 0 || code == -ETIMEDOUT;
+    }
+    if (code < 0)
+        log_warning("the daemon is not told of this run%s: %s", code == -ETIMEDOUT ? " in time" : "",
+                    error.message);
+    if (!registration->start_is_unanswered && !registration->began_job && !registration->told_sheet)
+        let_go(registration); /* there is nothing to end */
 }
 
 static int finish_job(struct registration *registration, int exit_code, struct metron_error *error)
@@ -110,23 +155,24 @@ static int finish_job(struct registration *registration, int exit_code, struct m
     json_key_string(&json, "job_id", registration->job);
     json_key_string(&json, "outcome", exit_code == 0 ? "completed" : "failed");
     json_object_end(&json);
-    return call(registration, "job.finish", &params, error);
+    return call(registration, "job.finish", &params, NULL, error);
 }
 
 void registration_end(struct registration *registration, int exit_code)
 {
-    struct metron_error error;
+    struct metron_error error = {0};
     int code = 0;
 
     if (!registration->client)
         return;
     client_set_timeout(registration->client, END_TIMEOUT_MS);
-    if (registration->has_sheet)
+    if (registration->start_is_unanswered)
+        code = take_start(registration, client_late_answer(registration->client, "job.start", NULL, &error));
+    if (code == 0 && registration->told_sheet)
         code = tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, &error);
     if (code == 0 && registration->began_job)
         code = finish_job(registration, exit_code, &error);
     if (code < 0)
         log_warning("the daemon is not told that this run has ended: %s", error.message);
-    client_free(registration->client);
-    registration->client = NULL;
+    let_go(registration);
 }

@@ -14,8 +14,11 @@
 struct registration {
     struct client *client; /* NULL: there is no daemon, or no job */
     const char *job;
-    bool has_sheet, began_job;
-    bool own_cgroup; /* the command is in a control group of its own */
+    bool has_sheet;
+    bool start_is_unanswered; /* job.start: the daemon may yet begin the job */
+    bool began_job;           /* and so ends it */
+    bool told_sheet;          /* likewise */
+    bool own_cgroup;          /* the command is in a control group of its own */
     long long sheet;
 };
 

@@ -1,5 +1,6 @@
 """metron report JOB: what names no run may be a job that the daemon knows."""
 
+import re
 import subprocess
 
 from support import daemon_client as dc
@@ -36,6 +37,19 @@ def test_the_report_of_a_job_is_that_of_the_socket(either):
     assert "night" in done.stdout.decode() and "failed" in done.stdout.decode()
     told = strict_json(report(either, "night", "--json").stdout)
     assert told["job_id"] == "night" and told["status"] == "failed"
+
+
+def test_a_second_run_of_a_name_has_nothing_of_the_first(daemon):
+    dc.need_exit_codes(daemon)
+    finished_job(daemon, "night")
+    assert re.search(r"killed +1 ", daemon.call("job.report", job_id="night")["report"])
+    child = dc.start_child(daemon.runner, "sleep", "600")
+    daemon.call("job.start", job_id="night", pid=child.pid)
+    for _ in range(2):  # before it is stored, and after
+        assert re.search(r"killed +0 ", daemon.call("job.report", job_id="night")["report"])
+        daemon.tops(3)
+    child.kill()
+    child.wait()
 
 
 def test_files_come_first_unless_the_job_is_asked_for(either):

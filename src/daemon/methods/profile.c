@@ -70,6 +70,12 @@ static int count_event(void *context, const struct history_event *event)
     return 0;
 }
 
+/* Whether both are the same run of a name that may have been used before. */
+static bool is_same_run(const struct job *a, const struct job *b)
+{
+    return a->started.tv_sec == b->started.tv_sec && a->started.tv_nsec == b->started.tv_nsec;
+}
+
 static void write_answer(const struct question *question, struct json *json, const struct job *job,
                          const struct history_profile *stored, const struct job_happenings *happenings)
 {
@@ -105,16 +111,17 @@ static void look_up(void *context, struct call *call)
         code = history_reader_open(question->database, &reader, &error);
     if (code == 0)
         code = history_read_profile(reader, question->job_id, &question->arena, &stored, &error);
-    bool has_events = code == 0 && history_read_events(reader, 0, question->job_id, EVENTS_MAX, count_event,
-                                                       &happenings, &error) >= 0;
-    history_reader_close(reader);
     const struct job *job = question->known ? question->known : code == 0 ? &stored.job : NULL;
+    bool has_events = code == 0 && history_read_events(reader, unix_seconds(job->started), question->job_id,
+                                                       EVENTS_MAX, count_event, &happenings, &error) >= 0;
+    history_reader_close(reader);
     if (!job && code != -ENOENT)
         (void)call_fail(call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
     else if (!job)
         (void)call_no_such_job(call, question->job_id);
     else
-        write_answer(question, call_result(call), job, code == 0 ? &stored : NULL,
+        write_answer(question, call_result(call), job,
+                     code == 0 && is_same_run(job, &stored.job) ? &stored : NULL,
                      has_events ? &happenings : NULL);
 }
 

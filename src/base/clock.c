@@ -22,6 +22,11 @@ uint64_t clock_monotonic_ns(void)
     return read_clock_ns(CLOCK_MONOTONIC);
 }
 
+int64_t clock_elapsed_ns(uint64_t from_ns, uint64_t to_ns)
+{
+    return (int64_t)(to_ns - from_ns);
+}
+
 uint64_t clock_thread_cpu_ns(void)
 {
     return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);

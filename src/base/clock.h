@@ -13,6 +13,9 @@
 #define NS_PER_SECOND 1000000000ULL
 
 uint64_t clock_monotonic_ns(void);
+/* From one monotonic time to another; negative: the other is earlier. Who began before the machine was
+ * suspended for long was born before the monotonic clock began, which is below 0: never compare with < . */
+int64_t clock_elapsed_ns(uint64_t from_ns, uint64_t to_ns);
 /* CPU time of this thread: what it cost, however busy the machine was. */
 uint64_t clock_thread_cpu_ns(void);
 struct timespec clock_wall(void);

@@ -201,9 +201,9 @@ static const struct process *find_member(const struct ps_state *ps, const struct
         return NULL;
     const struct process *process = ps->members[found - ps->pids];
     uint64_t born_ns = process->subject.born_ns;
-    uint64_t age_ns = born_ns && born_ns < ps->begin_ns ? ps->begin_ns - born_ns : 0;
+    int64_t age_ns = born_ns ? clock_elapsed_ns(born_ns, ps->begin_ns) : 0;
 
-    if (told->has_elapsed && (told->elapsed_seconds + 2) * NS_PER_SECOND < age_ns)
+    if (told->has_elapsed && age_ns > 0 && (told->elapsed_seconds + 2) * NS_PER_SECOND < (uint64_t)age_ns)
         return NULL;
     return process;
 }

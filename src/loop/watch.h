@@ -35,7 +35,7 @@ struct watch_options {
     void (*on_tick)(void *owner, struct snapshot *snapshot);
     /* A pass was made, and no snapshot of it yet: time for those that no group has. May be NULL. */
     void (*on_sampled)(void *owner);
-    /* A process was first seen, and no group has it: time to say whose it is. May be NULL. */
+    /* A process was first seen, and no sheet has it: time to say whose it is. May be NULL. */
     void (*on_found)(void *owner, struct process *process);
     /* It leaves the tree; its group is still known. May be NULL. */
     void (*on_end)(void *owner, const struct process *process);

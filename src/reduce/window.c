@@ -117,7 +117,8 @@ static struct derived derive_rate(const struct window *window, const struct pass
         derived.mean_only = too_short;
         derived.number = derived.has ? increment / seconds : 0;
         derived.seconds = seconds;
-    } else if (row != &pass->single && row->subject.born_ns && row->subject.born_ns > pass_before_ns) {
+    } else if (row != &pass->single && row->subject.born_ns &&
+               clock_elapsed_ns(pass_before_ns, row->subject.born_ns) > 0) {
         double age = seconds_between(row->subject.born_ns, row->stamp_ns);
         derived.has = true;
         derived.number = number / (age > tick ? age : tick);
@@ -136,7 +137,8 @@ static struct derived derive_increment(const struct window *window, const struct
         derived.fell = number < previous->number;
         derived.has = !derived.fell;
         derived.number = number - previous->number;
-    } else if (row != &pass->single && row->subject.born_ns >= window->options.start_ns) {
+    } else if (row != &pass->single &&
+               clock_elapsed_ns(window->options.start_ns, row->subject.born_ns) >= 0) {
         derived.has = true; /* born while we watch: all it has done, it did here */
         derived.number = number;
     }

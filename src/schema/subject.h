@@ -12,7 +12,7 @@ struct subject {
     uint64_t serial;      /* unique in a run, never reused; from 1 */
     int32_t id;           /* pid or device index */
     uint32_t incarnation; /* 1 for the first process of this pid in the run, then 2, … */
-    uint64_t born_ns;     /* monotonic start; 0 if unknown or before the target was followed */
+    uint64_t born_ns;     /* monotonic start, may be below 0 (clock_elapsed_ns); 0 if it is not known */
 };
 
 #define SUBJECT_NAME_SIZE 24

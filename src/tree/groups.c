@@ -113,7 +113,7 @@ static bool is_born_since(const struct process *process, uint64_t since_ns)
 {
     const uint64_t tick_ns = NS_PER_SECOND / (uint64_t)clock_ticks_per_second();
 
-    return process->subject.born_ns + tick_ns >= since_ns;
+    return clock_elapsed_ns(since_ns, process->subject.born_ns + tick_ns) >= 0;
 }
 
 static void join(struct tree *tree, struct group *group, struct process *process, enum membership membership,

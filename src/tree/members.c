@@ -12,13 +12,15 @@
 #include "tree/groups.h"
 
 #define FREE_MAX 1024
+/* The clocks are read one after the other, and a busy machine may come between: less is no step. */
+#define STEP_SECONDS 0.5
 
 struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns)
 {
     /* The monotonic clock stands still while the machine is suspended, the wall clock does not. */
     int64_t offset_ns =
-        (int64_t)(stamp_ns - tree->monotonic_at_start_ns) + tree->suspended_ns - tree->suspended_at_start_ns;
-    int64_t total_ns = (int64_t)tree->wall_at_start.tv_nsec + offset_ns;
+        clock_elapsed_ns(tree->anchor_ns, stamp_ns) + tree->suspended_ns - tree->anchor_suspended_ns;
+    int64_t total_ns = (int64_t)tree->anchor_wall.tv_nsec + offset_ns;
     int64_t second = (int64_t)NS_PER_SECOND;
     int64_t seconds = total_ns / second;
     int64_t rest = total_ns % second;
@@ -26,7 +28,23 @@ struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns)
         rest += second;
         seconds--;
     }
-    return (struct timespec){tree->wall_at_start.tv_sec + (time_t)seconds, (long)rest};
+    return (struct timespec){tree->anchor_wall.tv_sec + (time_t)seconds, (long)rest};
+}
+
+void tree_anchor_wall(struct tree *tree)
+{
+    tree->anchor_wall = clock_wall();
+    tree->anchor_ns = clock_monotonic_ns();
+    tree->anchor_suspended_ns = tree->suspended_ns;
+}
+
+void tree_follow_wall(struct tree *tree)
+{
+    struct timespec told = tree_wall(tree, clock_monotonic_ns()), now = clock_wall();
+    double apart = (double)(now.tv_sec - told.tv_sec) + (double)(now.tv_nsec - told.tv_nsec) / 1e9;
+
+    if (apart > STEP_SECONDS || apart < -STEP_SECONDS)
+        tree_anchor_wall(tree);
 }
 
 struct process *members_find(const struct tree *tree, pid_t pid)
@@ -272,7 +290,7 @@ static void set_start(const struct tree *tree, struct process *process, uint64_t
 
     process->start_ticks = start_ticks;
     /* stat cuts the start down to a tick: who was not there before is not older than the run. */
-    if (!process->was_there && start_ns <= tree->options.start_ns)
+    if (!process->was_there && clock_elapsed_ns(tree->options.start_ns, start_ns) <= 0)
         start_ns = tree->options.start_ns + 1;
     members_set_birth(tree, process, start_ns);
 }
@@ -512,7 +530,8 @@ int member_read(struct tree *tree, struct process *process)
     relate(tree, process);
     if (process->passes == 1)
         group_inherit(tree, process, members_find(tree, process->stat.ppid), false);
-    if (!process->group && tree->options.on_found && (process->passes == 1 || process->image != image))
+    bool has_sheet = process->group && process->group->has_sheet;
+    if (!has_sheet && tree->options.on_found && (process->passes == 1 || process->image != image))
         tree->options.on_found(tree->options.context, process);
     announce_spawn(tree, process, process->stat.ppid, SEEN_SAMPLED, process->subject.born_ns);
     return 0;

@@ -69,9 +69,9 @@ struct tree {
     unsigned children_io_threads; /* of ours, at that time */
     uint64_t spawned, exited, killed;
     unsigned living, zombies;
-    struct timespec wall_at_start; /* these two name the same instant */
-    uint64_t monotonic_at_start_ns;
-    int64_t suspended_ns, suspended_at_start_ns;
+    struct timespec anchor_wall; /* these two name the same instant */
+    uint64_t anchor_ns;
+    int64_t suspended_ns, anchor_suspended_ns;
     struct strbuf line; /* scratch */
 };
 
@@ -155,7 +155,12 @@ bool member_has_ended(struct tree *tree, struct process *process);
 /* Its I/O counters; the file stays open, if it may. */
 void member_read_io(struct tree *tree, struct process *process);
 
-/* Wall time of a monotonic stamp, immune to steps of the wall clock since the start. */
+/* Wall time of a monotonic stamp, whatever steps the wall clock has made since it was looked at. */
 struct timespec tree_wall(const struct tree *tree, uint64_t stamp_ns);
+/* Looks at the wall clock: as it is now, times are told from now on. */
+void tree_anchor_wall(struct tree *tree);
+/* The same, if that clock was set meanwhile (a step of NTP's, a virtual machine that was resumed): a daemon
+ * lives for months, beside others that tell times by it. A start time that was told stays as it is. */
+void tree_follow_wall(struct tree *tree);
 
 #endif

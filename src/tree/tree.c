@@ -53,9 +53,8 @@ struct tree *tree_new(const struct tree_options *options, struct metron_error *e
     tree->options = *options;
     tree->self = getpid();
     tree->pid_max = PID_LIMIT;
-    tree->wall_at_start = clock_wall();
-    tree->monotonic_at_start_ns = clock_monotonic_ns();
-    tree->suspended_ns = tree->suspended_at_start_ns = clock_suspended_ns();
+    tree->suspended_ns = clock_suspended_ns();
+    tree_anchor_wall(tree);
     tree->incarnations = mmap(NULL, PID_LIMIT * sizeof(*tree->incarnations), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (tree->incarnations == MAP_FAILED)
@@ -196,6 +195,8 @@ static void refresh_member(struct tree *tree, struct process *process)
 void tree_refresh(struct tree *tree)
 {
     tree->suspended_ns = clock_suspended_ns();
+    if (tree->options.scope == TREE_OF_MACHINE)
+        tree_follow_wall(tree);
     tree_read_events(tree);
     bool list = tree->method == TREE_LISTINGS;
     bool scan = tree->method == TREE_SCAN || tree->scan_once || discover_is_due(tree);

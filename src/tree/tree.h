@@ -191,7 +191,7 @@ struct tree_options {
     void (*on_event)(void *context, const struct event *event); /* may be NULL */
     void (*on_end)(void *context,
                    const struct process *process); /* a member leaves, its group still known; may be NULL */
-    /* It was read for the first time, or has another program since, and is in no group: may be NULL. */
+    /* It was read for the first time, or has another program since, and is in no sheet: may be NULL. */
     void (*on_found)(void *context, struct process *process);
     void *context;
 };

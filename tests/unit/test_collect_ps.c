@@ -240,6 +240,9 @@ static void strangers_and_reused_pids_are_left_out(void **state)
     who(root)->subject.born_ns -= 10 * NS_PER_SECOND; /* ten seconds old, and ps sees one that just began */
     assert_int_equal(look(), 0);
     assert_int_equal(with.pass.count, 0);
+    who(root)->subject.born_ns = (uint64_t)-1; /* before the machine was suspended for longer than it ran */
+    assert_int_equal(look(), 0);
+    assert_int_equal(with.pass.count, 0);
 }
 
 static void a_failing_ps_fails_the_pass_and_no_more(void **state)

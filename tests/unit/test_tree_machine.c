@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include "machine_fixture.h"
+#include "tree/members.h"
 
 enum { NOBODY = 65534 };
 
@@ -347,6 +348,39 @@ static void one_that_came_and_went_is_told_of_all_the_same(void **state)
         assert_int_equal(WEXITSTATUS(told_of(EVENT_EXIT, pid)->wait_status), 7);
 }
 
+/* How far the time that the tree tells is from the wall clock's, in seconds. */
+static double apart(void)
+{
+    struct timespec told = tree_wall(watch.tree, clock_monotonic_ns()), now = clock_wall();
+
+    return (double)(told.tv_sec - now.tv_sec) + (double)(told.tv_nsec - now.tv_nsec) / 1e9;
+}
+
+static void a_step_of_the_wall_clock_is_followed(void **state)
+{
+    watch_machine(state);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        watch.tree->anchor_wall.tv_sec += sign * 3600; /* as if the clock had been set since */
+        assert_near(apart(), sign * 3600.0, 1);
+        tree_refresh(watch.tree);
+        assert_near(apart(), 0, 0.4);
+    }
+    watch.tree->anchor_wall.tv_sec += 3600;
+    watch.tree->anchor_suspended_ns -= (int64_t)(3600 * NS_PER_SECOND); /* an hour asleep, and no step */
+    watch.tree->anchor_ns += 7200 * NS_PER_SECOND;
+    const uint64_t anchor_ns = watch.tree->anchor_ns;
+    tree_refresh(watch.tree);
+    assert_int_equal(watch.tree->anchor_ns, anchor_ns);
+}
+
+static void a_run_keeps_the_wall_clock_that_it_began_with(void **state)
+{
+    watch_begin(state);
+    watch.tree->anchor_wall.tv_sec -= 3600;
+    tree_refresh(watch.tree);
+    assert_near(apart(), -3600, 1);
+}
+
 static void nonsense_is_not_taken_in(void **state)
 {
     watch_machine(state);
@@ -368,6 +402,8 @@ int main(void)
         MACHINE_WAYS(one_born_a_moment_ago_is_taken_in),
         MACHINE_WAYS(one_that_is_gone_is_not_taken_in_and_its_end_is_told_once),
         MACHINE_WAYS(one_that_came_and_went_is_told_of_all_the_same),
+        ONE_WAY(a_step_of_the_wall_clock_is_followed, by_scan),
+        ONE_WAY(a_run_keeps_the_wall_clock_that_it_began_with, by_scan),
         MACHINE_WAYS(nonsense_is_not_taken_in),
     };
 

@@ -209,6 +209,25 @@ static void a_pid_used_again_is_not_in_the_group(void **state)
     assert_int_equal(group->living, 0);
 }
 
+/* So long that everybody was born before the monotonic clock began. */
+static void one_from_before_a_long_suspend_is_older_than_all(void **state)
+{
+    watch_machine(state);
+    struct group *group = group_new(watch.tree, "a", NULL);
+    pid_t pid = start(body_that_waits);
+
+    await_said(1);
+    watch.tree->suspended_ns += (int64_t)(clock_monotonic_ns() + NS_PER_SECOND);
+    struct process *process = tree_take_in(watch.tree, pid);
+    assert_non_null(process);
+    if (!is_told(state)) /* who was not there before is not older than the tree */
+        assert_int_equal(process->subject.born_ns, watch.tree->options.start_ns + 1);
+    process->subject.born_ns = 0 - 10 * NS_PER_SECOND;
+    group_join(watch.tree, group, process, MEMBER_BY_DESCENT);
+    assert_int_equal(group->joined, 1);
+    assert_int_equal(group->spawned, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +237,7 @@ int main(void)
         MACHINE_WAYS(a_closed_group_goes_with_its_last_member),
         MACHINE_WAYS(a_closed_group_goes_when_its_last_member_moves),
         MACHINE_WAYS(a_pid_used_again_is_not_in_the_group),
+        MACHINE_WAYS(one_from_before_a_long_suspend_is_older_than_all),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

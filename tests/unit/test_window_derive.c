@@ -235,6 +235,32 @@ static void a_process_born_while_we_watch_did_everything_here(void **state)
     is_of("t_ops", "103", 3);
 }
 
+static void one_from_before_a_long_suspend_did_nothing_here_yet(void **state)
+{
+    /* Born before the monotonic clock began. */
+    const struct subject old = {.serial = 1, .id = 101, .incarnation = 1, .born_ns = (uint64_t)-5000000000};
+
+    (void)state;
+    (void)begin(SOURCE_T, PASS_SAMPLE, 1);
+    struct row *row = pass_row(&bench.pass[SOURCE_T], &old);
+    assert_non_null(row);
+    row_number(row, CORES, 100);
+    row_number(row, OPS, 1000);
+    fold(SOURCE_T);
+    report();
+    absent("t_cores");
+    absent("t_ops");
+    (void)begin(SOURCE_T, PASS_SAMPLE, 2);
+    row = pass_row(&bench.pass[SOURCE_T], &old);
+    assert_non_null(row);
+    row_number(row, CORES, 100.5);
+    row_number(row, OPS, 1003);
+    fold(SOURCE_T);
+    report();
+    is_of("t_cores", "101", 0.5);
+    is_of("t_ops", "101", 3);
+}
+
 static void a_rate_reaches_across_windows(void **state)
 {
     (void)state;
@@ -350,6 +376,7 @@ int main(void)
         RULE(a_total_of_counters_of_which_one_fell_gives_no_value),
         RULE(a_reused_pid_is_another_process),
         RULE(a_process_born_while_we_watch_did_everything_here),
+        RULE(one_from_before_a_long_suspend_did_nothing_here_yet),
         RULE(a_rate_reaches_across_windows),
         RULE(too_short_an_interval_is_carried),
         RULE(a_last_interval_too_short_for_a_rate_still_counts_in_the_mean),

@@ -1,5 +1,6 @@
 #include "probe/syscall_names.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static const struct {
 
 static const char other[] = "syscall_other", other_compat[] = "compat_other";
 
-/* Filled as they are asked for. */
+/* Filled as they are asked for; under the lock, as is `kept`. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *names[NUMBERS], *compat_names[NUMBERS_COMPAT];
 static const char *kept[KEPT];
 static size_t kept_count;
@@ -51,7 +53,7 @@ static const char *numbered(const char **place, const char *prefix, uint32_t num
     return *place;
 }
 
-const char *syscall_name(uint32_t number)
+static const char *name_of(uint32_t number)
 {
     index_known();
     if (number < NUMBERS)
@@ -64,11 +66,16 @@ const char *syscall_name(uint32_t number)
     return other_compat;
 }
 
-const char *syscall_name_keep(const char *text)
+const char *syscall_name(uint32_t number)
 {
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(known[i].name, text) == 0)
-            return known[i].name;
+    (void)pthread_mutex_lock(&lock);
+    const char *name = name_of(number);
+    (void)pthread_mutex_unlock(&lock);
+    return name;
+}
+
+static const char *keep(const char *text)
+{
     for (size_t i = 0; i < kept_count; i++)
         if (strcmp(kept[i], text) == 0)
             return kept[i];
@@ -76,4 +83,15 @@ const char *syscall_name_keep(const char *text)
     if (!copy)
         return other;
     return kept[kept_count++] = copy;
+}
+
+const char *syscall_name_keep(const char *text)
+{
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(known[i].name, text) == 0)
+            return known[i].name;
+    (void)pthread_mutex_lock(&lock);
+    const char *name = keep(text);
+    (void)pthread_mutex_unlock(&lock);
+    return name;
 }

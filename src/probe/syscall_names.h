@@ -2,7 +2,7 @@
  * What system calls are called, on the architecture that metron was built for.
  *
  * Names live forever. However wild the numbers that a process tries, the names stay bounded in number: what
- * is far beyond any kernel's table shares one. For one thread only.
+ * is far beyond any kernel's table shares one. For any thread.
  */
 #ifndef METRON_PROBE_SYSCALL_NAMES_H
 #define METRON_PROBE_SYSCALL_NAMES_H

@@ -1,12 +1,15 @@
 """A disk that does not answer: the writer's thread stands still, sampling goes on, and once it is back the store has
-every event, as far as there was room for them; the others are counted."""
+every event, as far as there was room for them; the others are counted. And a kernel that does not."""
 
 import signal
 import subprocess
 
+import pytest
+
 from support import daemon_client as dc
 from support.processes import wait_until
-from support.stopped_thread import stopped
+from support.run import SANITIZED
+from support.stopped_thread import has_ended, seize, stopped, thread_named
 
 FAST = {"METRON_TEST_INTERVAL": "0.01", "METRON_EVENTS": "off"}
 WRITER = "metron-writer"
@@ -79,3 +82,32 @@ def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
     text = daemon.runner.metron(["daemon", "status", "--socket", str(daemon.socket)]).stdout.decode()
     assert "events" in text and "dropped" in text, text
     assert daemon.stop() == 0
+
+
+def catch_thread(daemon, name):
+    """Stops a thread that is there for moments only; its number."""
+    def look():
+        try:
+            tid = thread_named(daemon.pid, name)
+            seize(tid)
+        except (AssertionError, OSError):
+            return None  # not there, or not any more
+        return tid
+    return wait_until(look, 60, f"a thread {name} that is at work")
+
+
+@pytest.mark.skipif(SANITIZED, reason="the search for leaks would trace the thread that is traced here")
+def test_a_daemon_ends_though_the_memory_of_a_process_cannot_be_read(start_daemon):
+    """The kernel may keep a reader of smaps_rollup waiting for as long as somebody holds the process's memory."""
+    daemon = start_daemon(log_file="off")
+    crowd = subprocess.Popen([daemon.runner.workload("manyprocs"), "400", "600"], stdout=subprocess.PIPE)
+    assert crowd.stdout.readline() == b"ready\n"
+    daemon.call("job.start", job_id="many", pid=crowd.pid)
+    tid = catch_thread(daemon, "metron-pss")
+    assert daemon.call("daemon.top")["timestamp"] > 0
+    daemon.process.send_signal(signal.SIGTERM)
+    # Whoever traces a thread is told of its end before the parent of the process is.
+    wait_until(lambda: has_ended(tid) and daemon.process.poll() is not None, 10, "its end")
+    assert daemon.process.returncode == 0, daemon.said()
+    crowd.kill()
+    crowd.wait()

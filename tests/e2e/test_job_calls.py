@@ -55,10 +55,11 @@ def tracer_of(pid):
 
 
 def begin_sheet(daemon, client, job_id, sheet_num, pid):
-    """The sheet has begun, and whoever counts does so."""
+    """The sheet has begun, and whoever counts does so; the strace of the sheet before may still be about to leave."""
+    before = tracer_of(pid)
     told = publish(client, "sheet.started", job_id, sheet_num, pid=pid)
     if daemon.call("daemon.status")["syscalls_counted_by"] == "strace":
-        wait_until(lambda: tracer_of(pid), what="strace")
+        wait_until(lambda: tracer_of(pid) not in (0, before), what="strace")
     return told
 
 
@@ -229,6 +230,18 @@ def test_the_calls_of_a_sheet_outlive_the_daemon(any_method):
     assert any_method.stop() == 0
     any_method.start()
     assert any_method.call("job.profile", job_id="kept")["sheets"] == before, "of one that has ended"
+
+
+def test_a_second_job_of_a_name_has_no_calls_of_the_first(counting):
+    shell = Shell(counting.runner)
+    with counting.client() as client:
+        client.call("job.start", job_id="again", pid=shell.pid)
+        shell.run(f"{counting.runner.workload('getppids')} 500")
+        client.call("job.finish", job_id="again", outcome="completed")
+        assert counts(client.call("job.profile", job_id="again"))["getppid"] == 500
+        counting.tops(3)  # it is stored
+        client.call("job.start", job_id="again")
+        assert counts(client.call("job.profile", job_id="again")) == {}
 
 
 # ---- who is not counted ----

@@ -29,16 +29,32 @@ def _ptrace(request, tid):
         raise OSError(number, os.strerror(number))
 
 
-@contextlib.contextmanager
-def stopped(pid, name):
-    """The thread stands still within the block. Skips where we may not trace it."""
-    tid = thread_named(pid, name)
+def seize(tid):
+    """The thread stands still from now on. Skips where we may not trace it; OSError: it has ended."""
     try:
         _ptrace(PTRACE_SEIZE, tid)
     except PermissionError:
         pytest.skip("no process may be traced here")
-    _ptrace(PTRACE_INTERRUPT, tid)
-    os.waitpid(tid, WALL)
+    with contextlib.suppress(ProcessLookupError):
+        _ptrace(PTRACE_INTERRUPT, tid)
+    _, status = os.waitpid(tid, WALL)  # of one that has ended as well: its process does not end before
+    if not os.WIFSTOPPED(status):
+        raise ProcessLookupError(f"thread {tid} has ended")
+
+
+def has_ended(tid):
+    """Whether a thread that was seized has been ended meanwhile."""
+    try:
+        return os.waitpid(tid, WALL | os.WNOHANG)[0] == tid
+    except ChildProcessError:
+        return True
+
+
+@contextlib.contextmanager
+def stopped(pid, name):
+    """The thread stands still within the block. Skips where we may not trace it."""
+    tid = thread_named(pid, name)
+    seize(tid)
     try:
         yield
     finally:

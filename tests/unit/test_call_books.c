@@ -117,6 +117,21 @@ static void a_job_is_forgotten_with_all_its_sheets_and_no_other(void **state)
     }
 }
 
+static void what_comes_after_the_job_finds_no_books_and_makes_none(void **state)
+{
+    const struct call_book_key key = key_of(1, true, 7);
+    const struct snapshot_call *calls = NULL;
+    size_t count = 0;
+
+    (void)state;
+    assert_null(call_books_find(books, key));
+    add(key, "read", 1, 1);
+    assert_ptr_equal(call_books_find(books, key), call_books_open(books, key));
+    call_books_forget(books, 1);
+    assert_null(call_books_find(books, key));
+    assert_false(call_books_view(books, key, &calls, &count));
+}
+
 static void nothing_counted_is_no_view(void **state)
 {
     const struct snapshot_call *calls = NULL;
@@ -153,6 +168,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_view_stays_as_it_is_until_the_next, setup, teardown),
         cmocka_unit_test_setup_teardown(jobs_and_sheets_have_books_of_their_own, setup, teardown),
         cmocka_unit_test_setup_teardown(a_job_is_forgotten_with_all_its_sheets_and_no_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_comes_after_the_job_finds_no_books_and_makes_none, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(nothing_counted_is_no_view, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_are_of_their_own, setup, teardown),
     };

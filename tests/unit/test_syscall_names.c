@@ -2,6 +2,7 @@
 #include "probe/syscall_names.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -94,6 +95,45 @@ static void a_name_that_was_read_lasts(void **state)
     assert_ptr_equal(syscall_name_keep("read"), syscall_name(SYS_read));
 }
 
+enum { THREADS = 8, TOGETHER = 100 };
+
+static pthread_barrier_t together;
+static const char *seen[THREADS][TOGETHER];
+
+static void *keep_names(void *context)
+{
+    const char **mine = context;
+    char text[32];
+
+    (void)pthread_barrier_wait(&together);
+    for (int i = 0; i < TOGETHER; i++) {
+        (void)snprintf(text, sizeof(text), "at_once_%d", i);
+        mine[i] = syscall_name_keep(text);
+        (void)syscall_name(5000 + (unsigned)i);
+    }
+    return NULL;
+}
+
+static void threads_that_read_the_same_names_at_once_share_them(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    char text[32];
+
+    assert_int_equal(pthread_barrier_init(&together, NULL, THREADS), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, keep_names, seen[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    (void)pthread_barrier_destroy(&together);
+    for (int i = 0; i < TOGETHER; i++) {
+        (void)snprintf(text, sizeof(text), "at_once_%d", i);
+        assert_string_equal(syscall_name_keep(text), text);
+        for (int thread = 0; thread < THREADS; thread++)
+            assert_ptr_equal(seen[thread][i], syscall_name_keep(text));
+    }
+}
+
 static void names_that_were_read_are_bounded_in_number(void **state)
 {
     (void)state;
@@ -117,6 +157,7 @@ int main(void)
         cmocka_unit_test(a_32_bit_call_is_of_another_table),
         cmocka_unit_test(wild_numbers_share_a_name),
         cmocka_unit_test(a_name_that_was_read_lasts),
+        cmocka_unit_test(threads_that_read_the_same_names_at_once_share_them),
         cmocka_unit_test(names_that_were_read_are_bounded_in_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

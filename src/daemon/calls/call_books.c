@@ -52,6 +52,13 @@ static struct book *book_find(const struct call_books *books, const struct call_
     return book;
 }
 
+struct syscall_table *call_books_find(const struct call_books *books, struct call_book_key key)
+{
+    struct book *book = book_find(books, &key);
+
+    return book ? &book->table : NULL;
+}
+
 struct syscall_table *call_books_open(struct call_books *books, struct call_book_key key)
 {
     struct book *book = book_find(books, &key);

@@ -29,6 +29,8 @@ void call_books_free(struct call_books *books);
 
 /* The counts themselves, to be added to; made if they are not there yet. NULL for want of memory. */
 struct syscall_table *call_books_open(struct call_books *books, struct call_book_key key);
+/* The same, for what comes late: NULL if they are not there, or not any more. */
+struct syscall_table *call_books_find(const struct call_books *books, struct call_book_key key);
 /* As they are now, most time first; false: nothing was counted. They stay as they are until the same book is
  * viewed again or forgotten. */
 bool call_books_view(struct call_books *books, struct call_book_key key, const struct snapshot_call **calls,

@@ -158,8 +158,6 @@ void counting_end(struct counting *counting, const struct process *process)
 
 void counting_tick(struct counting *counting, struct snapshot *snapshot)
 {
-    if (counting && counting->straces)
-        sheet_straces_look(counting->straces);
     if (!counting || !counting->members)
         return;
     member_calls_take(counting->members);

@@ -101,6 +101,15 @@ static struct counted *counted_of(struct member_calls *members, uint32_t id)
     return counted;
 }
 
+/* While the job is known: what is told later, of one that has ended, goes to books that are still there. */
+static void open_books(struct member_calls *members, const struct counted *counted)
+{
+    if (counted->in_job)
+        (void)call_books_open(members->books, (struct call_book_key){.job = counted->in.job});
+    if (counted->in_sheet)
+        (void)call_books_open(members->books, counted->in);
+}
+
 /* Where a process is now. NULL: in no job, or for want of memory. */
 static struct counted *place(struct member_calls *members, const struct process *process)
 {
@@ -112,13 +121,16 @@ static struct counted *place(struct member_calls *members, const struct process 
         return NULL;
     while (top->above)
         top = top->above;
-    if (counted->group != group->serial)
-        syscall_table_clear(&counted->since);
+    bool has_moved = counted->group != group->serial;
     counted->group = group->serial;
     counted->pid = (pid_t)process->subject.id;
     counted->in_job = !top->closed;
     counted->in_sheet = group->has_sheet && !group->closed;
     counted->in = (struct call_book_key){top->serial, group->has_sheet, group->sheet_num};
+    if (has_moved) {
+        syscall_table_clear(&counted->since);
+        open_books(members, counted);
+    }
     return counted;
 }
 
@@ -159,7 +171,7 @@ static bool take_difference(struct counted *counted, uint32_t number, const stru
 static void add_to_book(struct member_calls *members, struct call_book_key key, uint32_t number,
                         const struct syscall_totals *more)
 {
-    struct syscall_table *table = call_books_open(members->books, key);
+    struct syscall_table *table = call_books_find(members->books, key);
 
     if (table)
         (void)syscall_table_add(table, number, more);

@@ -1,34 +1,37 @@
 #include "daemon/calls/sheet_straces.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/thread.h"
+#include "daemon/wake_watch.h"
 #include "probe/strace/program.h"
 #include "probe/strace/target.h"
 
 #define ATTACH_LIMIT_MS 5000
 #define TRACER_STEP_NS  20000000
 #define TRACER_STEPS    100
+#define LOOK_MS         500 /* how soon it is seen that all of a sheet's processes have ended */
 /* strace reads its processes from one argument, and each of them costs a stop: beyond these a sheet is too
  * large to be slowed down like that. */
 #define PROCESSES_MAX 1024
-/* At once; each is a process and some descriptors. */
+/* At once; each is a process, a thread and some descriptors. */
 #define STRACES_MAX 64
-
-enum state { ATTACHING, ATTACHED, DETACHING };
 
 struct sheet_strace {
     struct sheet_straces *straces;
     struct call_book_key key;
-    enum state state;
-    bool is_over; /* the sheet has ended while strace attached */
+    bool is_over; /* the sheet has ended, or the daemon is about to */
     pid_t *pids;
     size_t count;
-    uv_work_t work;
-    /* While a thread is at it, the thread's: */
+    pthread_t thread;
+    int stop_fd;           /* poked: it is to detach */
+    atomic_bool has_ended; /* the thread; until then these are its own: */
     struct strace_run *run;
     struct metron_error error;
     struct syscall_table table;
@@ -37,23 +40,18 @@ struct sheet_strace {
 
 struct sheet_straces {
     struct sheet_straces_options options;
+    int ended_fd; /* poked: a thread has ended */
+    struct wake_watch *watch;
     struct sheet_strace *first;
     size_t count;
     bool told_why, stopped;
 };
 
-struct sheet_straces *sheet_straces_new(const struct sheet_straces_options *options)
-{
-    struct sheet_straces *straces = calloc(1, sizeof(*straces));
-
-    if (straces)
-        straces->options = *options;
-    return straces;
-}
-
 static void strace_dispose(struct sheet_strace *strace)
 {
     syscall_table_fini(&strace->table);
+    if (strace->stop_fd >= 0)
+        (void)close(strace->stop_fd);
     free(strace->pids);
     free(strace);
 }
@@ -79,7 +77,7 @@ static void tell_once(struct sheet_straces *straces, const struct metron_error *
     straces->told_why = true;
 }
 
-/* ---- in a thread ---- */
+/* ---- in a thread of its own ---- */
 
 /* The strace of the sheet before may be about to leave the same process. */
 static int await_tracer(pid_t pid, struct metron_error *error)
@@ -94,9 +92,8 @@ static int await_tracer(pid_t pid, struct metron_error *error)
     return code;
 }
 
-static void work_attach(uv_work_t *work)
+static int attach(struct sheet_strace *strace)
 {
-    struct sheet_strace *strace = work->data;
     struct metron_error *error = &strace->error;
     int code = await_tracer(strace->pids[0], error);
 
@@ -106,11 +103,7 @@ static void work_attach(uv_work_t *work)
         code = strace_release(strace->run, strace->pids, strace->count, error);
     if (code == 0)
         code = strace_wait_attached(strace->run, ATTACH_LIMIT_MS, error);
-    error->code = code < 0 ? code : 0;
-    if (code < 0) {
-        strace_free(strace->run);
-        strace->run = NULL;
-    }
+    return code;
 }
 
 static void visit_line(void *context, const struct strace_call *call)
@@ -121,68 +114,81 @@ static void visit_line(void *context, const struct strace_call *call)
     (void)syscall_table_add_named(&strace->table, call->name, &totals);
 }
 
-static void work_detach(uv_work_t *work)
+/* One thread from the beginning to the end: the kernel kills strace with the thread that started it. */
+static void *trace(void *context)
 {
-    struct sheet_strace *strace = work->data;
-    int code = strace_stop(strace->run, visit_line, strace, &strace->error);
+    struct sheet_strace *strace = context;
+    int code = attach(strace);
+    bool is_over = code < 0;
 
+    while (!is_over && !strace_has_ended(strace->run))
+        is_over = wake_wait(strace->stop_fd, LOOK_MS);
+    if (code == 0)
+        code = strace_stop(strace->run, visit_line, strace, &strace->error);
     strace->error.code = code < 0 ? code : 0;
     strace_free(strace->run);
     strace->run = NULL;
+    atomic_store(&strace->has_ended, true);
+    wake_poke(strace->straces->ended_fd);
+    return NULL;
 }
 
 /* ---- in the loop's thread ---- */
 
+/* A job that was forgotten meanwhile has no books any more. */
 static void take_counts(struct sheet_strace *strace)
 {
     const struct sheet_straces_options *options = &strace->straces->options;
     const struct call_book_key of_job = {strace->key.job, false, 0};
-    struct syscall_table *sheet = call_books_open(options->books, strace->key);
-    struct syscall_table *job = call_books_open(options->books, of_job);
+    struct syscall_table *sheet = call_books_find(options->books, strace->key);
+    struct syscall_table *job = call_books_find(options->books, of_job);
 
-    if (sheet)
-        (void)syscall_table_merge(sheet, &strace->table);
-    if (job)
-        (void)syscall_table_merge(job, &strace->table);
+    if (!sheet || !job)
+        return;
+    (void)syscall_table_merge(sheet, &strace->table);
+    (void)syscall_table_merge(job, &strace->table);
     options->on_counted(options->owner, strace->key);
 }
 
-static void after_detach(uv_work_t *work, int status)
+static void strace_finish(struct sheet_strace *strace)
 {
-    struct sheet_strace *strace = work->data;
+    const struct metron_error *error = &strace->error;
 
-    (void)status;
-    if (strace->error.code)
-        tell_once(strace->straces, &strace->error);
-    else if (!strace->straces->stopped)
+    (void)pthread_join(strace->thread, NULL);
+    /* A process that has ended is nobody's trouble. */
+    if (error->code && error->code != -ESRCH)
+        tell_once(strace->straces, error);
+    else if (!error->code && !strace->straces->stopped)
         take_counts(strace);
     strace_forget(strace);
 }
 
-static void detach(struct sheet_strace *strace)
+static void on_ended(void *context)
 {
-    if (strace->state != ATTACHED)
-        return;
-    strace->state = DETACHING;
-    if (uv_queue_work(strace->straces->options.loop, &strace->work, work_detach, after_detach) < 0)
-        strace->state = ATTACHED; /* at the next look */
+    struct sheet_straces *straces = context;
+
+    for (struct sheet_strace *strace = straces->first, *next; strace; strace = next) {
+        next = strace->next;
+        if (atomic_load(&strace->has_ended))
+            strace_finish(strace);
+    }
 }
 
-static void after_attach(uv_work_t *work, int status)
+struct sheet_straces *sheet_straces_new(const struct sheet_straces_options *options)
 {
-    struct sheet_strace *strace = work->data;
+    struct sheet_straces *straces = calloc(1, sizeof(*straces));
 
-    (void)status;
-    if (strace->error.code) {
-        /* One that has ended is nobody's trouble. */
-        if (strace->error.code != -ESRCH)
-            tell_once(strace->straces, &strace->error);
-        strace_forget(strace);
-        return;
+    if (!straces)
+        return NULL;
+    straces->options = *options;
+    straces->ended_fd = wake_open();
+    straces->watch =
+        straces->ended_fd < 0 ? NULL : wake_watch_new(options->loop, straces->ended_fd, on_ended, straces);
+    if (!straces->watch) {
+        sheet_straces_free(straces);
+        return NULL;
     }
-    strace->state = ATTACHED;
-    if (strace->is_over)
-        detach(strace);
+    return straces;
 }
 
 static bool is_traced(const struct sheet_straces *straces, struct call_book_key key)
@@ -191,6 +197,31 @@ static bool is_traced(const struct sheet_straces *straces, struct call_book_key 
         if (!strace->is_over && memcmp(&strace->key, &key, sizeof(key)) == 0)
             return true;
     return false;
+}
+
+static struct sheet_strace *strace_new(struct sheet_straces *straces, struct call_book_key key,
+                                       const pid_t *pids, size_t count)
+{
+    struct sheet_strace *strace = calloc(1, sizeof(*strace));
+
+    if (!strace)
+        return NULL;
+    *strace = (struct sheet_strace){.straces = straces, .key = key, .count = count, .stop_fd = wake_open()};
+    strace->pids = calloc(count, sizeof(*pids));
+    if (strace->stop_fd < 0 || !strace->pids) {
+        strace_dispose(strace);
+        return NULL;
+    }
+    (void)memcpy(strace->pids, pids, count * sizeof(*pids));
+    return strace;
+}
+
+/* As long as the job is known: later they are only found. */
+static bool books_open(struct call_books *books, struct call_book_key key)
+{
+    const struct call_book_key of_job = {key.job, false, 0};
+
+    return call_books_open(books, of_job) && call_books_open(books, key);
 }
 
 void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key, const pid_t *pids,
@@ -208,60 +239,46 @@ void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key
         tell_once(straces, &error);
         return;
     }
-    struct sheet_strace *strace = calloc(1, sizeof(*strace));
-    pid_t *copy = calloc(count, sizeof(*copy));
-    if (!strace || !copy) {
-        free(strace);
-        free(copy);
+    struct sheet_strace *strace = strace_new(straces, key, pids, count);
+    if (!strace)
         return;
-    }
-    (void)memcpy(copy, pids, count * sizeof(*copy));
-    strace->straces = straces;
-    strace->key = key;
-    strace->pids = copy;
-    strace->count = count;
-    strace->work.data = strace;
     strace->next = straces->first;
     straces->first = strace;
     straces->count++;
-    if (uv_queue_work(straces->options.loop, &strace->work, work_attach, after_attach) < 0)
+    if (!books_open(straces->options.books, key) ||
+        thread_start(&strace->thread, "metron-strace", trace, strace) < 0)
         strace_forget(strace);
+}
+
+static void detach(struct sheet_strace *strace)
+{
+    strace->is_over = true;
+    wake_poke(strace->stop_fd);
 }
 
 void sheet_straces_end(struct sheet_straces *straces, struct call_book_key key)
 {
-    for (struct sheet_strace *strace = straces->first; strace; strace = strace->next) {
-        if (strace->key.job != key.job || (key.has_sheet && strace->key.sheet_num != key.sheet_num))
-            continue;
-        strace->is_over = true;
-        detach(strace);
-    }
-}
-
-void sheet_straces_look(struct sheet_straces *straces)
-{
     for (struct sheet_strace *strace = straces->first; strace; strace = strace->next)
-        if (strace->state == ATTACHED && (strace->is_over || strace_has_ended(strace->run)))
+        if (strace->key.job == key.job && (!key.has_sheet || strace->key.sheet_num == key.sheet_num))
             detach(strace);
 }
 
 void sheet_straces_stop(struct sheet_straces *straces)
 {
     straces->stopped = true;
-    for (struct sheet_strace *strace = straces->first; strace; strace = strace->next) {
-        strace->is_over = true;
+    for (struct sheet_strace *strace = straces->first; strace; strace = strace->next)
         detach(strace);
-    }
 }
 
 void sheet_straces_free(struct sheet_straces *straces)
 {
     if (!straces)
         return;
-    for (struct sheet_strace *strace = straces->first, *next; strace; strace = next) {
-        next = strace->next;
-        strace_free(strace->run);
-        strace_dispose(strace);
-    }
+    sheet_straces_stop(straces); /* all at once, then they are waited for */
+    while (straces->first)
+        strace_finish(straces->first);
+    wake_watch_free(straces->watch);
+    if (straces->ended_fd >= 0)
+        (void)close(straces->ended_fd);
     free(straces);
 }

@@ -3,8 +3,9 @@
  *
  * When a sheet has begun, strace is attached to the process that was announced with it and to those of the
  * sheet that live by then; when it has ended, strace is told to detach, and what it counted goes to the
- * books. strace tells once, at its end, and does not tell processes apart. Attaching and detaching are waited
- * for in threads of the pool: the loop's thread never waits. Nothing of this harms a process but its speed.
+ * books. strace tells once, at its end, and does not tell processes apart. Each has a thread of its own,
+ * which waits for it to attach and to detach: neither the loop nor a client does. Nothing of this harms a
+ * process but its speed.
  */
 #ifndef METRON_DAEMON_CALLS_SHEET_STRACES_H
 #define METRON_DAEMON_CALLS_SHEET_STRACES_H
@@ -25,16 +26,14 @@ struct sheet_straces_options {
 };
 
 struct sheet_straces *sheet_straces_new(const struct sheet_straces_options *options);
-/* `pids`: the announced process, then others of the sheet; copied. */
+/* `pids`: the announced process, then others of the sheet; copied. The job is known: its books are opened. */
 void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key, const pid_t *pids,
                          size_t count);
 /* The sheet has ended; without a sheet in the key: the job, and all its sheets with it. */
 void sheet_straces_end(struct sheet_straces *straces, struct call_book_key key);
-/* Now and then: takes the counts of those whose processes have all ended. */
-void sheet_straces_look(struct sheet_straces *straces);
 /* The loop is about to end: all detach. After that nothing is counted any more. */
 void sheet_straces_stop(struct sheet_straces *straces);
-/* After the loop has ended. NULL is allowed. */
+/* After the loop has ended; waits until all have detached. NULL is allowed. */
 void sheet_straces_free(struct sheet_straces *straces);
 
 #endif

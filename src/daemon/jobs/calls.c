@@ -47,19 +47,25 @@ void jobs_take_calls(struct jobs *jobs, const char *job_id)
         entry_take_calls(jobs, entry, true);
 }
 
+static void entry_calls_counted(struct jobs *jobs, struct entry *entry, struct call_book_key key)
+{
+    if (entry->group_serial != key.job)
+        return;
+    entry_take_calls(jobs, entry, true);
+    entry->part.changed = true;
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        if (key.has_sheet && entry->job.sheets[i].number == key.sheet_num)
+            entry->sheets[i].changed = true;
+}
+
 void jobs_calls_counted(struct jobs *jobs, struct call_book_key key)
 {
     struct entry *entry, *next;
 
-    HASH_ITER (hh, jobs->by_id, entry, next) {
-        if (entry->group_serial != key.job)
-            continue;
-        entry_take_calls(jobs, entry, true);
-        entry->part.changed = true;
-        for (size_t i = 0; i < entry->job.sheet_count; i++)
-            if (key.has_sheet && entry->job.sheets[i].number == key.sheet_num)
-                entry->sheets[i].changed = true;
-    }
+    HASH_ITER (hh, jobs->by_id, entry, next)
+        entry_calls_counted(jobs, entry, key);
+    for (entry = jobs->replaced; entry; entry = entry->next_replaced)
+        entry_calls_counted(jobs, entry, key);
 }
 
 static void book_restore(struct jobs *jobs, struct call_book_key key, const struct snapshot_call *calls,

@@ -1,12 +1,16 @@
 #include "daemon/jobs/pss.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "daemon/jobs/inner.h"
+#include "daemon/wake_watch.h"
 #include "probe/smaps.h"
 
 #define PERIOD_NS    (10 * NS_PER_SECOND)
@@ -16,6 +20,7 @@
 /* By how much the members of a job may change during a pass. */
 #define TOLERANCE 0.02
 #define FEW_BYTES (1024.0 * 1024)
+#define END_MS    300 /* for the process that is being read */
 
 struct pss_member {
     pid_t pid, ppid;
@@ -26,11 +31,13 @@ struct pss_member {
     struct smaps held;
 };
 
-/* One pass over one job. Between uv_queue_work and on_read all but `loop` and `jobs` is the thread's. */
+/* One pass over one job. While a thread is at it, the members are the thread's. */
 struct jobs_pss {
-    uv_loop_t *loop;
     struct jobs *jobs;
-    uv_work_t work;
+    pthread_t thread;
+    int ended_fd; /* it pokes this */
+    struct wake_watch *watch;
+    atomic_bool stop;
     bool busy;  /* the thread reads */
     bool ready; /* it has read, and the tick that follows decides */
     struct pss_member *members;
@@ -42,39 +49,21 @@ struct jobs_pss {
     uint64_t not_before_ns;
 };
 
-struct jobs_pss *jobs_pss_new(uv_loop_t *loop, struct jobs *jobs)
-{
-    struct jobs_pss *pss = calloc(1, sizeof(*pss));
-
-    if (pss) {
-        pss->loop = loop;
-        pss->jobs = jobs;
-        pss->work.data = pss;
-    }
-    return pss;
-}
-
-void jobs_pss_free(struct jobs_pss *pss)
-{
-    if (!pss)
-        return;
-    free(pss->members);
-    free(pss);
-}
-
 /* ---- in the thread ---- */
 
-static void read_members(uv_work_t *work)
+static void *read_members(void *context)
 {
-    struct jobs_pss *pss = work->data;
+    struct jobs_pss *pss = context;
     uint64_t begin_ns = clock_thread_cpu_ns();
 
-    for (size_t i = 0; i < pss->count; i++) {
+    for (size_t i = 0; i < pss->count && !atomic_load(&pss->stop); i++) {
         struct pss_member *member = &pss->members[i];
         member->is_shared = smaps_is_shared(member->pid, member->ppid);
         member->code = member->is_shared ? 0 : smaps_read(member->pid, &member->held);
     }
     pss->cpu_ns = clock_thread_cpu_ns() - begin_ns;
+    wake_poke(pss->ended_fd);
+    return NULL;
 }
 
 /* ---- in the loop ---- */
@@ -147,14 +136,15 @@ static void settle(struct jobs_pss *pss)
             take_sum(pss, entry->sheets[i].group->serial, false, &entry->job.sheets[i].usage);
 }
 
-static void on_read(uv_work_t *work, int status)
+static void on_read(void *context)
 {
-    struct jobs_pss *pss = work->data;
+    struct jobs_pss *pss = context;
 
+    (void)pthread_join(pss->thread, NULL);
     pss->busy = false;
-    pss->ready = status == 0;
+    pss->ready = true;
     pss->not_before_ns = clock_monotonic_ns() + PAUSE_FACTOR * pss->cpu_ns;
-    if (!pss->ready || !tree_counts_all(pss->jobs->tree))
+    if (!tree_counts_all(pss->jobs->tree))
         return; /* who was born meanwhile is known after the next pass over the tree */
     tree_read_events(pss->jobs->tree);
     settle(pss);
@@ -226,5 +216,42 @@ void jobs_pss_tick(struct jobs_pss *pss)
     pss->job_id[sizeof(pss->job_id) - 1] = '\0';
     pss->group_serial = entry->group_serial;
     pss->joined = entry->part.group->joined;
-    pss->busy = uv_queue_work(pss->loop, &pss->work, read_members, on_read) == 0;
+    pss->busy = thread_start(&pss->thread, "metron-pss", read_members, pss) == 0;
+}
+
+/* ---- begin and end ---- */
+
+struct jobs_pss *jobs_pss_new(uv_loop_t *loop, struct jobs *jobs)
+{
+    struct jobs_pss *pss = calloc(1, sizeof(*pss));
+
+    if (!pss)
+        return NULL;
+    pss->jobs = jobs;
+    pss->ended_fd = wake_open();
+    pss->watch = pss->ended_fd < 0 ? NULL : wake_watch_new(loop, pss->ended_fd, on_read, pss);
+    if (!pss->watch) {
+        jobs_pss_free(pss);
+        return NULL;
+    }
+    return pss;
+}
+
+void jobs_pss_free(struct jobs_pss *pss)
+{
+    if (!pss)
+        return;
+    atomic_store(&pss->stop, true);
+    wake_watch_free(pss->watch);
+    /* One that is stuck in the kernel cannot be ended: it is left behind with all that it uses. */
+    if (pss->busy && !wake_wait(pss->ended_fd, END_MS)) {
+        (void)pthread_detach(pss->thread);
+        return;
+    }
+    if (pss->busy)
+        (void)pthread_join(pss->thread, NULL);
+    if (pss->ended_fd >= 0)
+        (void)close(pss->ended_fd);
+    free(pss->members);
+    free(pss);
 }

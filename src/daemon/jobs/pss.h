@@ -22,7 +22,7 @@ struct jobs_pss;
 struct jobs_pss *jobs_pss_new(uv_loop_t *loop, struct jobs *jobs);
 /* After jobs_observe: the next pass begins, if it is time. */
 void jobs_pss_tick(struct jobs_pss *pss);
-/* Once the loop has run out: a pass that is under way keeps it running. */
+/* Once the loop has run out. A pass that is under way is waited for, but not for ever. */
 void jobs_pss_free(struct jobs_pss *pss); /* NULL is nothing */
 
 #endif

@@ -27,8 +27,9 @@
  *
  * Threads. Different objects may be used by different threads at the same time, and any number of runs may be
  * under way. One object is used by one thread at a time; options may be shared by many while nobody changes
- * them. metron_run_stop alone may be called by any thread at any time. Callbacks come from inside the
- * function that waits, in the thread that called it.
+ * them. metron_run_stop alone may be called by any thread while another uses the run; only not while another
+ * is inside metron_run_finish, which frees it. Callbacks come from inside the function that waits, in the
+ * thread that called it.
  *
  * Errors. Functions return 0 (or what they say) and a negative errno value on failure; why is in `error`, a
  * line for people. `error` may always be NULL. It is set only by a failure.
@@ -155,12 +156,15 @@ METRON_API int metron_run_step(struct metron_run *run, int timeout_ms);
 METRON_API pid_t metron_run_pid(const struct metron_run *run);
 
 /* Asks the run to end, and returns at once. A command and all its processes get SIGTERM, and SIGKILL after
- * the setting "kill-after"; attached processes go on. Any thread may call it, any number of times, also while
- * another is inside metron_run_finish, which frees the run when it returns; and so may a callback. */
+ * the setting "kill-after"; attached processes go on. A callback may call it, and so may any thread, any
+ * number of times, also while another is inside metron_run_step. All other threads must be done with it
+ * before metron_run_finish is called: that frees the run, which may end at any moment by itself. So who
+ * wants to be stopped by another thread waits with metron_run_step until it returns 0, sees to it that
+ * nobody calls metron_run_stop any more (joins the thread, or takes a lock), and then finishes. */
 METRON_API void metron_run_stop(struct metron_run *run);
 
-/* Waits for the end, calling back as before, and frees `run`, whatever it returns. NULL is nothing. Errors as
- * of metron_run and metron_attach. */
+/* Waits for the end, calling back as before, and frees `run`, whatever it returns: no other thread uses it
+ * from the moment of the call. NULL is nothing. Errors as of metron_run and metron_attach. */
 METRON_API int metron_run_finish(struct metron_run *run, struct metron_result **result,
                                  struct metron_error *error);
 
@@ -196,7 +200,7 @@ METRON_API unsigned long long metron_result_dropped(const struct metron_result *
 struct metron_client;
 
 /* `path`: the socket; NULL: where this user's daemon listens, then where root's does. Who listens must be
- * this user or root. No call waits longer than two seconds. -ENOENT or -ECONNREFUSED: no daemon runs;
+ * this user or root. No call waits longer than five seconds. -ENOENT or -ECONNREFUSED: no daemon runs;
  * -EACCES: it is another user's. */
 METRON_API int metron_client_connect(const char *path, struct metron_client **client,
                                      struct metron_error *error);

@@ -11,6 +11,9 @@
 
 /* Upkeep of the history: so much at once, that a snapshot never waits long for it. */
 #define UPKEEP_SECONDS 0.05
+/* What it did not take while its file was locked, or its disk full. */
+#define HISTORY_BACKLOG_BYTES ((size_t)4 * 1024 * 1024)
+#define HISTORY               "history"
 /* How long clients have to read their last answers. */
 #define LINGER_MS 1000
 
@@ -22,10 +25,10 @@ static int store_history(void *context, const struct snapshot *snapshot, struct 
     return history_write(daemon->history, snapshot, error);
 }
 
-static void keep_history_up(void *context)
+static int keep_history_up(void *context, struct metron_error *error)
 {
     struct daemon *daemon = context;
-    (void)history_maintain(daemon->history, clock_wall_seconds(), UPKEEP_SECONDS, NULL);
+    return history_maintain(daemon->history, clock_wall_seconds(), UPKEEP_SECONDS, error);
 }
 
 static int open_store(struct daemon *daemon, struct metron_error *error)
@@ -46,13 +49,14 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
         if (history_set_aside(daemon->history))
             log_warning("the history was damaged; it is kept as '%s', a new one is begun",
                         history_set_aside(daemon->history));
-        sinks[count++] = (struct writer_sink){"history", store_history, keep_history_up, daemon};
+        sinks[count++] =
+            (struct writer_sink){HISTORY, store_history, keep_history_up, daemon, HISTORY_BACKLOG_BYTES};
     }
     if (options->log_file) {
         daemon->log = snapshot_log_new(options->log_file, options->log_limit_bytes);
         if (!daemon->log)
             return error_set(error, -ENOMEM, "no memory for the log");
-        sinks[count++] = (struct writer_sink){"log", snapshot_log_write, NULL, daemon->log};
+        sinks[count++] = (struct writer_sink){"log", snapshot_log_write, NULL, daemon->log, 0};
     }
     return count ? writer_new(sinks, count, NULL, &daemon->writer, error) : 0;
 }
@@ -62,11 +66,18 @@ static void tell_news(struct daemon *daemon)
     struct writer_news news;
 
     while (daemon->writer && writer_next_news(daemon->writer, &news)) {
-        if (news.recovered)
+        if (news.remark)
+            log_warning("%s: %s", news.sink, news.error.message);
+        else if (news.recovered && news.lost == 0)
+            log_info("%s: works again after %.0f s; nothing is missing in it", news.sink,
+                     news.failed_seconds);
+        else if (news.recovered)
             log_info("%s: works again after %.0f s; %llu snapshot%s missing in it", news.sink,
                      news.failed_seconds, (unsigned long long)news.lost, news.lost == 1 ? " is" : "s are");
         else
             log_warning("%s: %s; sampling goes on", news.sink, news.error.message);
+        if (strcmp(news.sink, HISTORY) == 0 && (news.remark || news.lost > 0))
+            jobs_tell_all(daemon->jobs);
     }
 }
 
@@ -161,14 +172,14 @@ static void tell_lost(void *context, const struct job *job)
 
 static void store(struct daemon *daemon, struct snapshot *snapshot)
 {
-    if (!daemon->writer)
-        return;
-    if (daemon->stopping) {
+    if (daemon->writer && daemon->stopping) {
         writer_submit_last(daemon->writer, snapshot);
-    } else if (!writer_submit(daemon->writer, snapshot)) {
+    } else if (daemon->writer && !writer_submit(daemon->writer, snapshot)) {
         jobs_tell_again(daemon->jobs, snapshot);
         watch_carry_events(daemon->watch);
+        return;
     }
+    jobs_told(daemon->jobs);
 }
 
 static void on_tick(void *owner, struct snapshot *snapshot)
@@ -218,8 +229,9 @@ static int restore_job(void *context, const struct job *job)
 {
     struct daemon *daemon = context;
 
-    if (jobs_restore(daemon->jobs, job) < 0)
-        log_warning("job '%s' of before cannot go on: no memory", job->id);
+    int code = jobs_restore(daemon->jobs, job);
+    if (code < 0)
+        log_warning("job '%s' of before cannot go on: %s", job->id, strerror(-code));
     return 0;
 }
 
@@ -346,7 +358,7 @@ void daemon_stop(struct daemon *daemon)
     if (daemon->stopping)
         return;
     daemon->stopping = true;
-    jobs_tell_all(daemon->jobs); /* the next daemon goes on from here */
+    jobs_tell_running(daemon->jobs); /* the next daemon goes on from here */
     watch_look(daemon->watch);
     watch_stop(daemon->watch);
     counting_stop(daemon->counting);

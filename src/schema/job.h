@@ -79,6 +79,7 @@ struct job {
     pid_t pid; /* announced with it; 0: none */
     uint64_t pid_start_ticks;
     enum own_cgroup own_cgroup;
+    uid_t owner; /* who began it */
     struct timespec started, ended;
     struct job_usage usage;            /* of all its processes, sheets or not */
     const struct snapshot_call *calls; /* likewise, most time first; NULL: not counted */

@@ -21,11 +21,19 @@
 #define IDLE_MS       1000
 #define STUCK_SECONDS 1.0 /* after the time limit, for the write that is under way */
 #define WELL_AFTER    3   /* snapshots in a row */
+/* Upkeep that fails so often in a row, once a second at least, does not come right by itself. */
+#define UPKEEP_PATIENCE 30
 
 struct queued {
     struct snapshot *snapshot;
     size_t bytes;
     uint64_t submitted_ns;
+};
+
+/* What a sink did not take, the oldest first. Of the writer's thread alone. */
+struct backlog {
+    struct queued *first;
+    size_t count, bytes;
 };
 
 /* From a failure until it is well again a sink is ailing. A failure that is over before it was told of is
@@ -36,8 +44,11 @@ struct sink_state {
     bool untold;                   /* that it is ailing */
     bool told;                     /* that it is ailing, and not yet that it is well again */
     unsigned well;                 /* writes in a row that succeeded since the last failure */
-    uint64_t lost;                 /* snapshots since it began to fail */
+    uint64_t lost;                 /* snapshots since it began to fail, those in the backlog not among them */
     uint64_t failed_ns, mended_ns; /* when it began to fail, and the first success after the last failure */
+    struct metron_error remark;    /* to be told */
+    bool has_remark;
+    unsigned upkeep_failed; /* so many times in a row; of the writer's thread alone */
 };
 
 struct writer {
@@ -49,13 +60,14 @@ struct writer {
 
     struct queued *ring;                                 /* queue_count of them */
     size_t head, tail, bytes;                            /* atomic; head and tail only grow */
-    uint64_t written, longest_delay_ns;                  /* atomic */
+    uint64_t offered, longest_delay_ns;                  /* atomic */
     uint64_t dropped, dropped_processes, dropped_events; /* atomic */
     uint64_t stop_at_ns;                                 /* atomic; 0: not to stop */
     bool left; /* atomic: one of the two threads has no use for it any more; the other one frees it */
 
     pthread_mutex_t lock; /* of states */
     struct sink_state states[WRITER_SINKS_MAX];
+    struct backlog backlogs[WRITER_SINKS_MAX];
 };
 
 #define LOAD(field)       __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
@@ -69,6 +81,8 @@ static void writer_free(struct writer *writer)
     if (writer->ended_fd >= 0)
         (void)close(writer->ended_fd);
     pthread_mutex_destroy(&writer->lock);
+    for (size_t i = 0; i < writer->sink_count; i++)
+        free(writer->backlogs[i].first);
     free(writer->ring);
     free(writer);
 }
@@ -101,12 +115,72 @@ static void note_failure(struct sink_state *state, uint64_t now_ns, const struct
     }
     state->ailing = true;
     state->untold = !state->told;
-    state->lost++;
 }
 
-static void write_to(struct writer *writer, size_t index, const struct snapshot *snapshot)
+static void note_remark(struct sink_state *state, const struct metron_error *error)
+{
+    state->remark = *error;
+    state->has_remark = true;
+}
+
+static void count_dropped(struct writer *writer, const struct snapshot *snapshot)
+{
+    ADD(writer->dropped, 1);
+    ADD(writer->dropped_processes, snapshot->process_count);
+}
+
+/* There is no next one that could have its events. */
+static void give_up(struct writer *writer, const struct snapshot *snapshot)
+{
+    count_dropped(writer, snapshot);
+    ADD(writer->dropped_events, snapshot->event_count);
+}
+
+/* ---- what a sink did not take ---- */
+
+static void backlog_pop(struct backlog *backlog)
+{
+    snapshot_release(backlog->first->snapshot);
+    backlog->bytes -= backlog->first->bytes;
+    backlog->count--;
+    (void)memmove(backlog->first, backlog->first + 1, backlog->count * sizeof(*backlog->first));
+}
+
+/* The sink will never have it. */
+static void lose(struct writer *writer, size_t index, const struct snapshot *snapshot)
+{
+    if (writer->sinks[index].backlog_bytes > 0)
+        ADD(writer->dropped_events, snapshot->event_count);
+    pthread_mutex_lock(&writer->lock);
+    writer->states[index].lost++;
+    pthread_mutex_unlock(&writer->lock);
+}
+
+static void keep_for_later(struct writer *writer, size_t index, const struct queued *one)
+{
+    struct backlog *backlog = &writer->backlogs[index];
+    size_t most = writer->sinks[index].backlog_bytes;
+    struct queued *grown =
+        one->bytes <= most ? realloc(backlog->first, (backlog->count + 1) * sizeof(*grown)) : NULL;
+
+    if (!grown) {
+        lose(writer, index, one->snapshot);
+        return;
+    }
+    backlog->first = grown;
+    grown[backlog->count++] = *one;
+    (void)snapshot_hold(one->snapshot);
+    backlog->bytes += one->bytes;
+    while (backlog->bytes > most) {
+        lose(writer, index, backlog->first->snapshot);
+        backlog_pop(backlog);
+    }
+}
+
+static int try_write(struct writer *writer, size_t index, const struct snapshot *snapshot)
 {
     const struct writer_sink *sink = &writer->sinks[index];
+    struct sink_state *state = &writer->states[index];
     struct metron_error error = {0};
     int code = sink->write(sink->context, snapshot, &error);
     uint64_t now_ns = clock_monotonic_ns();
@@ -115,10 +189,26 @@ static void write_to(struct writer *writer, size_t index, const struct snapshot 
         error_set(&error, code, "%s: %s", sink->name, strerror(-code));
     pthread_mutex_lock(&writer->lock);
     if (code < 0)
-        note_failure(&writer->states[index], now_ns, &error);
+        note_failure(state, now_ns, &error);
     else
-        note_success(&writer->states[index], now_ns);
+        note_success(state, now_ns);
+    if (code > 0)
+        note_remark(state, &error);
     pthread_mutex_unlock(&writer->lock);
+    return code;
+}
+
+static void write_to(struct writer *writer, size_t index, const struct queued *one)
+{
+    struct backlog *backlog = &writer->backlogs[index];
+    int code = 0;
+
+    while (backlog->count > 0 && (code = try_write(writer, index, backlog->first->snapshot)) >= 0)
+        backlog_pop(backlog);
+    if (code >= 0)
+        code = try_write(writer, index, one->snapshot);
+    if (code < 0)
+        keep_for_later(writer, index, one);
 }
 
 /* One more than the queue may hold: the last one finds room in any case. */
@@ -140,37 +230,49 @@ static bool queue_take(struct writer *writer, struct queued *out)
     return true;
 }
 
-static void count_dropped(struct writer *writer, const struct snapshot *snapshot)
-{
-    ADD(writer->dropped, 1);
-    ADD(writer->dropped_processes, snapshot->process_count);
-}
-
-/* There is no next one that could have its events. */
-static void give_up(struct writer *writer, const struct snapshot *snapshot)
-{
-    count_dropped(writer, snapshot);
-    ADD(writer->dropped_events, snapshot->event_count);
-}
-
 static void write_one(struct writer *writer, const struct queued *one)
 {
     for (size_t i = 0; i < writer->sink_count; i++)
-        write_to(writer, i, one->snapshot);
+        write_to(writer, i, one);
 
     uint64_t delay_ns = clock_monotonic_ns() - one->submitted_ns;
 
     if (delay_ns > LOAD(writer->longest_delay_ns))
         STORE(writer->longest_delay_ns, delay_ns);
-    ADD(writer->written, 1);
+    ADD(writer->offered, 1);
 }
 
-static void upkeep(const struct writer *writer)
+/* That it fails is told once, if it does not pass by itself, until it succeeds again. */
+static void upkeep_of(struct writer *writer, size_t index)
 {
-    for (size_t i = 0; i < writer->sink_count; i++) {
-        if (writer->sinks[i].idle)
-            writer->sinks[i].idle(writer->sinks[i].context);
+    const struct writer_sink *sink = &writer->sinks[index];
+    struct sink_state *state = &writer->states[index];
+    struct metron_error error = {0};
+
+    if (sink->idle(sink->context, &error) >= 0) {
+        state->upkeep_failed = 0;
+        return;
     }
+    if (state->upkeep_failed > UPKEEP_PATIENCE || state->upkeep_failed++ < UPKEEP_PATIENCE)
+        return;
+    pthread_mutex_lock(&writer->lock);
+    note_remark(state, &error);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+static void upkeep(struct writer *writer)
+{
+    for (size_t i = 0; i < writer->sink_count; i++)
+        if (writer->sinks[i].idle)
+            upkeep_of(writer, i);
+}
+
+/* There is no next one before which it could be offered again. */
+static void give_up_backlogs(struct writer *writer)
+{
+    for (size_t i = 0; i < writer->sink_count; i++)
+        for (struct backlog *backlog = &writer->backlogs[i]; backlog->count > 0; backlog_pop(backlog))
+            lose(writer, i, backlog->first->snapshot);
 }
 
 static void *run(void *given)
@@ -199,6 +301,7 @@ static void *run(void *given)
         if (stop_at_ns == 0)
             upkeep(writer);
     }
+    give_up_backlogs(writer);
     if (__atomic_exchange_n(&writer->left, true, __ATOMIC_ACQ_REL))
         writer_free(writer);
     else
@@ -247,12 +350,25 @@ void writer_submit_last(struct writer *writer, struct snapshot *snapshot)
         give_up(writer, snapshot);
 }
 
+static uint64_t written_by_all(struct writer *writer)
+{
+    uint64_t least = UINT64_MAX;
+
+    pthread_mutex_lock(&writer->lock);
+    for (size_t i = 0; i < writer->sink_count; i++)
+        if (writer->states[i].figures.written < least)
+            least = writer->states[i].figures.written;
+    pthread_mutex_unlock(&writer->lock);
+    return writer->sink_count > 0 ? least : 0;
+}
+
 void writer_figures(struct writer *writer, struct writer_figures *out)
 {
     size_t head = LOAD(writer->head); /* first: it never passes the tail */
 
     *out = (struct writer_figures){
-        .written = LOAD(writer->written),
+        .offered = LOAD(writer->offered),
+        .written = written_by_all(writer),
         .dropped = LOAD(writer->dropped),
         .dropped_processes = LOAD(writer->dropped_processes),
         .dropped_events = LOAD(writer->dropped_events),
@@ -275,6 +391,12 @@ bool writer_sink_figures(struct writer *writer, size_t index, struct writer_sink
 static bool news_of(struct sink_state *state, struct writer_news *out)
 {
     *out = (struct writer_news){.sink = state->figures.name, .error = state->figures.last};
+    if (state->has_remark) {
+        state->has_remark = false;
+        out->remark = true;
+        out->error = state->remark;
+        return true;
+    }
     if (state->untold) {
         state->untold = false;
         state->told = true;

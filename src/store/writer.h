@@ -2,8 +2,8 @@
  * The thread that stores snapshots, so that a slow disk never delays a sample.
  *
  * The loop's thread hands it snapshots through a bounded queue and goes on at once; the writer's thread hands
- * each one to every sink, in order. One sink that fails does not keep the others from theirs. If the queue is
- * full, the newest snapshot is not taken, and counted.
+ * each one to every sink, in order. One sink that fails does not keep the others from theirs; it may be
+ * offered again what it did not take. If the queue is full, the newest snapshot is not taken, and counted.
  *
  * The thread logs nothing: what befell a sink is asked for from the loop's thread, with writer_next_news.
  *
@@ -26,14 +26,16 @@
 #define WRITER_SINKS_MAX    8
 #define WRITER_STOP_SECONDS 5.0
 
-/* All called in the writer's thread. `write`: 0, or a negative errno and the reason. `idle`: after each
- * snapshot and at least every second, for upkeep; what takes longer than a tick is done in parts. May be
- * NULL. */
+/* All called in the writer's thread. `write`: 0; 1: taken, and `error` has something to tell of; a negative
+ * errno: not taken, and why. `idle`: after each snapshot and at least every second, for upkeep; what takes
+ * longer than a tick is done in parts; negative: it failed, and why. May be NULL. */
 struct writer_sink {
     const char *name; /* borrowed, for as long as the writer lives */
     int (*write)(void *context, const struct snapshot *snapshot, struct metron_error *error);
-    void (*idle)(void *context);
+    int (*idle)(void *context, struct metron_error *error);
     void *context;
+    size_t backlog_bytes; /* what it did not take is kept, the newest of it, up to so much, and offered again
+                           * before the next snapshot; 0: nothing is */
 };
 
 struct writer_options {
@@ -42,9 +44,10 @@ struct writer_options {
 };
 
 struct writer_figures {
-    uint64_t written; /* snapshots that every sink has been given, whether it took them or not */
-    uint64_t dropped, dropped_processes; /* snapshots, and what was in them */
-    uint64_t dropped_events;             /* of those taken and not written when it was stopped */
+    uint64_t offered;                    /* snapshots that every sink was offered */
+    uint64_t written;                    /* and that every sink has taken */
+    uint64_t dropped, dropped_processes; /* snapshots that none was given, and what was in them */
+    uint64_t dropped_events;             /* of those that no sink, or one with a backlog, has in the end */
     size_t queue_length, queue_bytes;    /* now, without the one being written */
     double longest_delay_seconds;        /* from writer_submit until all sinks were through */
 };
@@ -57,13 +60,13 @@ struct writer_sink_figures {
     struct metron_error last; /* code 0: it never failed */
 };
 
-/* A sink failed, or is well again. */
+/* A sink failed, or is well again, or has something to tell of. */
 struct writer_news {
     const char *sink;
-    bool recovered;
+    bool recovered, remark;
     double failed_seconds;     /* recovered: for how long it had failed */
     uint64_t lost;             /* recovered: snapshots that it missed */
-    struct metron_error error; /* why; recovered: why it last failed */
+    struct metron_error error; /* why; recovered: why it last failed; remark: what it is */
 };
 
 struct writer;

@@ -25,6 +25,7 @@ from support.run import SANITIZED
 
 pytestmark = pytest.mark.threads
 
+JOB = f"bad-times-{os.getpid()}"
 KILLS = int(os.environ.get("METRON_KILLS", "100"))
 HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_clients.py"
 # Its names for the methods of the socket's own test, and what is most like them here.
@@ -213,14 +214,52 @@ def test_a_locked_database_is_told_once_and_sampling_goes_on(daemon):
     daemon.start(interval=0.1)
     daemon.wait_for_stored(daemon.tops(2)[-1]["timestamp"])
     with contextlib.closing(sqlite3.connect(daemon.database, isolation_level=None)) as other:
+        daemon.call("job.start", job_id=JOB)
+        daemon.call("event.publish", event="sheet.started", job_id=JOB, sheet_num=1, data={})
         other.execute("BEGIN IMMEDIATE")
+        daemon.call("event.publish", event="sheet.completed", job_id=JOB, sheet_num=1, data={})
         wait_until(lambda: counted(daemon, "sampling goes on"), 30, "a word on the database")
-        goes_on_sampling(daemon, 10)
+        daemon.call("job.finish", job_id=JOB, outcome="completed")
+        told = {round(top["timestamp"], 3) for top in daemon.tops(10)}
         other.execute("ROLLBACK")
     wait_until(lambda: counted(daemon, "works again"), 30, "a word on its recovery")
     assert counted(daemon, "sampling goes on") == 1, daemon.said()
+    assert counted(daemon, "nothing is missing in it") == 1, daemon.said()
     assert daemon.call("daemon.status")["missed_ticks"] <= 2
     daemon.wait_for_stored(daemon.top_when()["timestamp"])
+    stored = {round(row["timestamp"], 3) for row in daemon.rows("SELECT timestamp FROM snapshots")}
+    assert told <= stored, "what was not taken at once was offered again"
+    assert job_and_sheets(daemon) == [("completed", 1, "completed")]
+
+
+def job_and_sheets(daemon):
+    rows = daemon.rows("SELECT j.status AS job, s.number AS number, s.status AS sheet FROM jobs AS j"
+                       " JOIN sheets AS s ON s.job = j.id WHERE j.name = ? ORDER BY s.number", JOB)
+    return [(row["job"], row["number"], row["sheet"]) for row in rows]
+
+
+def test_a_history_that_is_damaged_meanwhile_is_told_and_the_new_one_knows_the_jobs(daemon):
+    daemon.start(interval=0.1)
+    daemon.call("job.start", job_id=JOB)
+    for number in (1, 2):
+        daemon.call("event.publish", event="sheet.started", job_id=JOB, sheet_num=number, data={})
+    daemon.call("event.publish", event="sheet.completed", job_id=JOB, sheet_num=1, data={})
+    daemon.wait_for_stored(daemon.tops(3)[-1]["timestamp"])
+    os.kill(daemon.pid, signal.SIGSTOP)
+    with contextlib.closing(sqlite3.connect(daemon.database)) as other:
+        # Somebody else's write: the daemon has to read its pages again.
+        other.execute("CREATE TABLE others(x)")
+        other.commit()
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with open(daemon.database, "r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (daemon.database.stat().st_size - 4096))
+    os.kill(daemon.pid, signal.SIGCONT)
+    wait_until(lambda: counted(daemon, "it was damaged; it is kept as"), 30, "a word on it")
+    assert len(list(daemon.database.parent.glob(f"{daemon.database.name}.damaged-*"))) >= 1
+    wait_until(lambda: job_and_sheets(daemon) == [("running", 1, "completed"), ("running", 2, "running")], 10,
+               "the job, as it was told to the other file")
+    assert daemon.stop() == 0
 
 
 # ---- settings read again ----

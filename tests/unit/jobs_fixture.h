@@ -10,6 +10,7 @@ static struct jobs *jobs;
 static struct snapshot_pool *pool;
 static struct snapshot *snapshot; /* the latest */
 static struct metron_error why;
+static bool refused;               /* the store does not take what it is told of */
 static double found_after_seconds; /* whoever is found keeps the look waiting so long */
 
 static inline void on_found(void *context, struct process *process)
@@ -43,6 +44,7 @@ static inline int jobs_teardown(void **state)
     snapshot = NULL;
     pool = NULL;
     found_after_seconds = 0;
+    refused = false;
     return watch_teardown(state);
 }
 
@@ -64,11 +66,15 @@ static inline void tick(void)
     tree_refresh(watch.tree);
     read_memory();
     assert_int_equal(jobs_observe(jobs, snapshot), 0);
+    if (refused)
+        jobs_tell_again(jobs, snapshot);
+    else
+        jobs_told(jobs);
 }
 
 static inline int start_job(const char *name, pid_t pid)
 {
-    const struct job_start start_options = {.job_id = name, .pid = pid};
+    const struct job_start start_options = {.job_id = name, .pid = pid, .owner = getuid()};
 
     why = (struct metron_error){0};
     return jobs_start(jobs, &start_options, &why);

@@ -55,6 +55,84 @@ static struct job job = {
     .sheet_count = 2,
 };
 
+/* One has ended, and its name is used again before the next snapshot. */
+static void two_of_one_name_keep_their_calls_apart(void **state)
+{
+    (void)state;
+    static const struct snapshot_call old_calls[] = {{"read", 1, 0.5}}, new_calls[] = {{"write", 2, 0.25}};
+    struct job both[] = {
+        {.id = "night",
+         .status = JOB_COMPLETED,
+         .started = {1763190000, 1},
+         .calls = old_calls,
+         .call_count = 1},
+        {.id = "night",
+         .status = JOB_RUNNING,
+         .started = {1763190001, 2},
+         .calls = new_calls,
+         .call_count = 1},
+    };
+    struct snapshot *snapshot = make(0, 0);
+
+    snapshot->changed_jobs = both;
+    snapshot->changed_job_count = 2;
+    put(snapshot);
+    assert_int_equal(
+        ask("SELECT count(*) FROM jobs WHERE status = 'completed' AND hotspots LIKE '{\"read\"%'"), 1);
+    assert_int_equal(
+        ask("SELECT count(*) FROM jobs WHERE status = 'running' AND hotspots LIKE '{\"write\"%'"), 1);
+}
+
+/* How the first one ended was never stored. */
+static void of_one_name_only_the_last_one_runs_on(void **state)
+{
+    (void)state;
+    struct strbuf found = STRBUF_INIT;
+    struct job old = {.id = "night", .started = {1763190000, 1}},
+               next = {.id = "night", .started = {1763190009, 2}};
+    struct job other = {.id = "day", .started = {1763190003, 0}};
+
+    for (int i = 0; i < 3; i++) {
+        struct snapshot *snapshot = make(0, (unsigned)i);
+        snapshot->changed_jobs = i == 0 ? &old : i == 1 ? &other : &next;
+        snapshot->changed_job_count = 1;
+        put(snapshot);
+    }
+    reopen();
+    struct history_reader *reader = open_reader();
+    assert_int_equal(history_read_running_jobs(reader, take_job, &found, NULL), 0);
+    assert_null(strstr(strbuf_text(&found), "\"started\":1763190000."));
+    assert_non_null(strstr(strbuf_text(&found), "\"started\":1763190009"));
+    assert_non_null(strstr(strbuf_text(&found), "\"job_id\":\"day\""));
+    assert_int_equal(
+        ask("SELECT count(*) FROM jobs WHERE status = 'lost' AND ended_ns = 1763190009000000002"), 1);
+    history_reader_close(reader);
+    strbuf_fini(&found);
+}
+
+static int take_owner(void *context, const struct job *found)
+{
+    *(uid_t *)context = found->owner;
+    return 0;
+}
+
+static void whose_a_job_is_is_kept(void **state)
+{
+    (void)state;
+    struct job of_user = {.id = "night", .started = {1763190000, 1}, .owner = 4711};
+    struct snapshot *snapshot = make(0, 0);
+    uid_t owner = 0;
+
+    snapshot->changed_jobs = &of_user;
+    snapshot->changed_job_count = 1;
+    put(snapshot);
+    reopen();
+    struct history_reader *reader = open_reader();
+    assert_int_equal(history_read_running_jobs(reader, take_owner, &owner, NULL), 0);
+    assert_int_equal(owner, 4711);
+    history_reader_close(reader);
+}
+
 static void put_job(const struct job *changed, size_t count, unsigned tick)
 {
     struct snapshot *snapshot = make(count, tick);
@@ -149,6 +227,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HISTORY_TEST(running_jobs_come_back_whole_after_a_restart),
+        HISTORY_TEST(two_of_one_name_keep_their_calls_apart),
+        HISTORY_TEST(of_one_name_only_the_last_one_runs_on),
+        HISTORY_TEST(whose_a_job_is_is_kept),
         HISTORY_TEST(calls_of_a_sheet_stay_where_they_are_not_counted_any_more),
         HISTORY_TEST(profile_has_the_calls_of_all_processes_of_the_last_job),
     };

@@ -78,6 +78,9 @@ static void there_is_an_end_to_jobs_and_sheets(void **state)
     assert_non_null(strstr(why.message, "-5"));
     assert_int_equal(sheet("j1", 77, SHEET_EVENT_STARTED, 0), 0); /* it is there */
     assert_int_equal(found("j1")->sheet_count, 100000);
+    for (int i = 0; i < 100000; i++)
+        assert_int_equal(sheet("j2", i, SHEET_EVENT_RETRYING, 0), 0);
+    assert_int_equal(sheet("j3", 1, SHEET_EVENT_STARTED, 0), -ENOSPC); /* of all together */
     for (size_t i = 0; i < 100000; i++)
         assert_int_equal(found("j1")->sheets[i].number, i);
 }
@@ -219,6 +222,85 @@ static void changed_jobs_are_told_once_with_their_changed_sheets(void **state)
     assert_int_equal(snapshot->job_count, 1);
 }
 
+static void long_texts_are_refused(void **state)
+{
+    char text[4098];
+    struct job_start options = {.job_id = "a", .owner = getuid()};
+
+    begin(state);
+    memset(text, 'x', sizeof(text));
+    text[4097] = '\0';
+    options.workspace = text;
+    assert_int_equal(jobs_start(jobs, &options, &why), -EINVAL);
+    assert_non_null(strstr(why.message, "workspace"));
+    options.workspace = text + 1;
+    options.config_hash = text + 4097 - 256;
+    assert_int_equal(jobs_start(jobs, &options, &why), -EINVAL);
+    assert_non_null(strstr(why.message, "config_hash"));
+    options.config_hash++;
+    assert_int_equal(jobs_start(jobs, &options, &why), 0);
+}
+
+static void all_names_used_again_fit_into_a_snapshot(void **state)
+{
+    const char *const names[] = {"a", "b", "c"};
+
+    begin(state);
+    for (int i = 0; i < 3; i++)
+        assert_true(start_job(names[i], 0) == 0 && finish(names[i]) == 0);
+    tick();
+    jobs_tell_again(jobs, snapshot); /* that they have ended is to be told once more, */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(start_job(names[i], 0), 0); /* and their names are used again */
+    tick();
+    assert_int_equal(snapshot->changed_job_count, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_string_equal(snapshot->changed_jobs[i].id, names[i % 3]);
+        assert_int_equal(snapshot->changed_jobs[i].status, i < 3 ? JOB_COMPLETED : JOB_RUNNING);
+    }
+}
+
+static void a_name_used_again_is_told_until_the_store_takes_it(void **state)
+{
+    begin(state);
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, 0), 0);
+    assert_int_equal(finish("a"), 0);
+    assert_int_equal(start_job("a", 0), 0);
+    refused = true;
+    for (int i = 0; i < 3; i++) {
+        refused = i < 2;
+        tick();
+        assert_int_equal(snapshot->changed_job_count, 2);
+        assert_int_equal(snapshot->changed_jobs[0].status, JOB_COMPLETED);
+        assert_int_equal(snapshot->changed_jobs[0].sheet_count, 1);
+        assert_int_equal(snapshot->changed_jobs[1].status, JOB_RUNNING);
+    }
+    tick();
+    assert_int_equal(snapshot->changed_job_count, 0);
+}
+
+static void a_store_that_begins_anew_is_told_all(void **state)
+{
+    begin(state);
+    assert_int_equal(start_job("a", 0), 0);
+    for (int i = 1; i <= 2; i++)
+        assert_int_equal(sheet("a", i, SHEET_EVENT_STARTED, 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0);
+    assert_int_equal(start_job("b", 0), 0);
+    assert_int_equal(finish("b"), 0);
+    tick();
+    assert_int_equal(snapshot->job_count, 2);
+    tick();
+    assert_int_equal(snapshot->changed_job_count, 0);
+    jobs_tell_all(jobs);
+    tick();
+    assert_int_equal(snapshot->changed_job_count, 2);
+    assert_int_equal(changed("a")->sheet_count, 2);
+    assert_int_equal(changed("b")->status, JOB_COMPLETED);
+    assert_int_equal(snapshot->job_count, 1); /* it has ended before */
+}
+
 static unsigned visited;
 
 static void count_visit(void *context, const struct job *job)
@@ -251,6 +333,10 @@ int main(void)
         ONE_JOB(sheets_go_from_state_to_state, by_scan),
         ONE_JOB(names_of_events_are_exact, by_scan),
         ONE_JOB(changed_jobs_are_told_once_with_their_changed_sheets, by_scan),
+        ONE_JOB(long_texts_are_refused, by_scan),
+        ONE_JOB(all_names_used_again_fit_into_a_snapshot, by_scan),
+        ONE_JOB(a_name_used_again_is_told_until_the_store_takes_it, by_scan),
+        ONE_JOB(a_store_that_begins_anew_is_told_all, by_scan),
         ONE_JOB(all_jobs_are_visited, by_scan),
     };
 

@@ -97,6 +97,38 @@ static void a_sheet_that_lives_keeps_its_job(void **state)
     let_go(1);
 }
 
+/* Nobody saw who was born while the daemon was away; who goes on is not another one. */
+static void what_was_missed_meanwhile_is_told(void **state)
+{
+    begin(state);
+    pid_t pid = start(body_that_waits);
+    await_said(1);
+    tree_refresh(watch.tree);
+    uint64_t ticks = process_of(pid)->start_ticks;
+    struct job_sheet sheet_of_job = {.number = 1,
+                                     .status = SHEET_RUNNING,
+                                     .pid = pid,
+                                     .pid_start_ticks = ticks,
+                                     .tries = 1,
+                                     .usage = {.spawned_is_exact = true, .unique_processes = 3}};
+    struct job job = job_of("a", pid, ticks);
+    job.usage.spawned_is_exact = true;
+    job.usage.unique_processes = 7;
+    job.sheets = &sheet_of_job;
+    job.sheet_count = 1;
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    first_tick();
+    assert_int_equal(found("a")->usage.unique_processes, 7);
+    assert_int_equal(found("a")->sheets[0].usage.unique_processes, 3);
+    assert_false(found("a")->usage.spawned_is_exact);
+    assert_false(found("a")->sheets[0].usage.spawned_is_exact);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0); /* another try of it */
+    tick();
+    assert_false(found("a")->sheets[0].usage.spawned_is_exact);
+    let_go(1);
+}
+
 static void a_job_without_a_process_stays(void **state)
 {
     begin(state);
@@ -146,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOB_WAYS(a_job_whose_process_is_gone_is_lost),
         JOB_WAYS(a_sheet_that_lives_keeps_its_job),
+        JOB_WAYS(what_was_missed_meanwhile_is_told),
         JOB_WAYS(a_job_without_a_process_stays),
         JOB_WAYS(whoever_announced_a_lost_job_may_tell_how_it_ended),
         JOB_WAYS(a_job_that_ends_later_is_not_lost),

@@ -26,6 +26,8 @@ struct sink {
     bool blocked;         /* atomic: stays in its write */
     unsigned writes;      /* atomic */
     unsigned idles;       /* atomic */
+    bool idle_fails;      /* atomic */
+    bool remarks;         /* atomic */
     uint64_t ticks[4096]; /* of the snapshots it got */
     unsigned got;         /* atomic */
     struct sink *before;  /* must have had each snapshot before this one */
@@ -39,6 +41,7 @@ static struct snapshot_pool *pool;
 static struct writer *writer;
 static struct sink *one, *other; /* on the heap: a writer that is left behind keeps its sinks */
 static uint64_t tick;
+static size_t backlog_bytes; /* of the first one */
 
 static int sink_write(void *context, const struct snapshot *snapshot, struct metron_error *error)
 {
@@ -59,12 +62,18 @@ static int sink_write(void *context, const struct snapshot *snapshot, struct met
     unsigned got = sink->got;
     sink->ticks[got % 4096] = snapshot->tick;
     SET(sink->got, got + 1);
-    return 0;
+    if (!GET(sink->remarks))
+        return 0;
+    (void)error_set(error, -EBADMSG, "begun anew with %u", (unsigned)snapshot->tick);
+    return 1;
 }
 
-static void sink_idle(void *context)
+static int sink_idle(void *context, struct metron_error *error)
 {
-    __atomic_add_fetch(&((struct sink *)context)->idles, 1, __ATOMIC_RELEASE);
+    struct sink *sink = context;
+
+    __atomic_add_fetch(&sink->idles, 1, __ATOMIC_RELEASE);
+    return GET(sink->idle_fails) ? error_set(error, -EIO, "cannot be cleaned up") : 0;
 }
 
 static int setup(void **state)
@@ -74,6 +83,7 @@ static int setup(void **state)
     one = calloc(1, sizeof(*one));
     other = calloc(1, sizeof(*other));
     tick = 0;
+    backlog_bytes = 0;
     writer = NULL;
     return pool && one && other ? 0 : -1;
 }
@@ -92,8 +102,8 @@ static int teardown(void **state)
 static void start(struct writer_options options)
 {
     const struct writer_sink sinks[] = {
-        {"history", sink_write, sink_idle, one},
-        {"log", sink_write, NULL, other},
+        {"history", sink_write, sink_idle, one, backlog_bytes},
+        {"log", sink_write, NULL, other, 0},
     };
     struct metron_error error = {0};
 
@@ -129,12 +139,12 @@ static struct writer_figures figures(void)
     return out;
 }
 
-/* Until so many are written; a busy machine has ten seconds for it. */
-static void await_written(uint64_t count)
+/* Until the sinks were offered so many; a busy machine has ten seconds for it. */
+static void await_offered(uint64_t count)
 {
-    for (int i = 0; i < 10000 && figures().written < count; i++)
+    for (int i = 0; i < 10000 && figures().offered < count; i++)
         (void)usleep(1000);
-    assert_int_equal(figures().written, count);
+    assert_int_equal(figures().offered, count);
 }
 
 static int stop(double seconds, struct writer_figures *last)
@@ -227,9 +237,9 @@ static void an_overflow_drops_the_newest_and_counts_it(void **state)
     assert_int_equal(figures().dropped_processes, 11);
     assert_int_equal(figures().dropped_events, 0); /* they are still the caller's */
     SET(one->blocked, false);
-    await_written(4);
+    await_offered(4);
     assert_true(submit(1));
-    await_written(5);
+    await_offered(5);
     assert_int_equal(one->ticks[3], 4);
     assert_int_equal(one->ticks[4], 7);
     assert_int_equal(figures().dropped, 2);
@@ -249,7 +259,7 @@ static void the_last_one_is_taken_in_any_case(void **state)
     snapshot_release(last);
     assert_int_equal(figures().dropped_events, 2);
     SET(one->blocked, false);
-    await_written(4);
+    await_offered(4);
     assert_int_equal(one->ticks[3], 5);
     assert_int_equal(figures().queue_bytes, 0);
 }
@@ -263,7 +273,7 @@ static void the_queue_is_bounded_in_bytes(void **state)
     assert_int_equal(figures().queue_length, 4);
     assert_true(figures().queue_bytes <= 300000);
     SET(one->blocked, false);
-    await_written(5);
+    await_offered(5);
     assert_int_equal(figures().queue_bytes, 0);
 }
 
@@ -275,7 +285,7 @@ static void one_always_fits_into_an_empty_queue(void **state)
     assert_true(figures().queue_bytes > 300000);
     assert_false(submit(1));
     SET(one->blocked, false);
-    await_written(2);
+    await_offered(2);
 }
 
 /* Tells all news, as "history failed: why; " and "history recovered; ". */
@@ -287,7 +297,10 @@ static const char *all_news(void)
 
     text[0] = '\0';
     while (writer_next_news(writer, &news)) {
-        if (news.recovered)
+        if (news.remark)
+            length += (size_t)snprintf(text + length, sizeof(text) - length, "%s: %s; ", news.sink,
+                                       news.error.message);
+        else if (news.recovered)
             length += (size_t)snprintf(text + length, sizeof(text) - length, "%s recovered, %u lost; ",
                                        news.sink, (unsigned)news.lost);
         else
@@ -301,8 +314,93 @@ static void submit_and_wait(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         assert_true(submit(1));
-        await_written(tick);
+        await_offered(tick);
     }
+}
+
+static void what_a_sink_did_not_take_is_offered_again(void **state)
+{
+    (void)state;
+    struct writer_sink_figures of_sink;
+
+    backlog_bytes = 1 << 20;
+    start((struct writer_options){0});
+    submit_and_wait(1);
+    SET(one->fails_with, -ENOSPC);
+    submit_and_wait(5);
+    assert_int_equal(GET(one->got), 1);
+    assert_int_equal(GET(other->got), 6);
+    assert_int_equal(figures().written, 1);
+    SET(one->fails_with, 0);
+    submit_and_wait(1);
+    assert_int_equal(GET(one->got), 7);
+    assert_int_equal(figures().written, 7);
+    for (unsigned i = 0; i < 7; i++)
+        assert_int_equal(one->ticks[i], i + 1);
+    assert_string_equal(all_news(), "history failed: the disk of 2 is full; history recovered, 0 lost; ");
+    assert_int_equal(figures().dropped_events, 0);
+    assert_true(writer_sink_figures(writer, 0, &of_sink));
+    assert_false(of_sink.failing);
+    assert_int_equal(of_sink.written, 7);
+}
+
+static void of_too_much_of_it_the_oldest_is_lost_and_counted(void **state)
+{
+    (void)state;
+
+    backlog_bytes = 300000; /* four of 64 KiB */
+    start((struct writer_options){0});
+    SET(one->fails_with, -ENOSPC);
+    submit_and_wait(10);
+    assert_int_equal(figures().dropped_events, 6 * 2);
+    SET(one->fails_with, 0);
+    submit_and_wait(3);
+    assert_int_equal(GET(one->got), 4 + 3);
+    assert_int_equal(one->ticks[0], 7);
+    assert_string_equal(all_news(), "history failed: the disk of 6 is full; history recovered, 6 lost; ");
+}
+
+static void what_is_left_of_it_at_the_end_is_counted(void **state)
+{
+    (void)state;
+    struct writer_figures last;
+
+    backlog_bytes = 1 << 20;
+    start((struct writer_options){0});
+    SET(one->fails_with, -ENOSPC);
+    submit_and_wait(3);
+    assert_int_equal(figures().dropped_events, 0);
+    assert_int_equal(stop(-1, &last), 0);
+    assert_int_equal(last.dropped_events, 3 * 2);
+    assert_int_equal(last.written, 0);
+}
+
+static void what_a_sink_has_to_tell_is_told_once(void **state)
+{
+    (void)state;
+
+    start((struct writer_options){0});
+    SET(one->remarks, true);
+    submit_and_wait(1);
+    SET(one->remarks, false);
+    assert_string_equal(all_news(), "history: begun anew with 1; ");
+    submit_and_wait(2);
+    assert_string_equal(all_news(), "");
+    assert_int_equal(figures().written, 3);
+}
+
+static void upkeep_that_keeps_failing_is_told_once(void **state)
+{
+    (void)state;
+
+    start((struct writer_options){0});
+    SET(one->idle_fails, true);
+    submit_and_wait(10);
+    assert_string_equal(all_news(), ""); /* it may come right by itself */
+    submit_and_wait(40);
+    assert_string_equal(all_news(), "history: cannot be cleaned up; ");
+    submit_and_wait(40);
+    assert_string_equal(all_news(), "");
 }
 
 static void a_failing_sink_is_told_once_and_the_others_go_on(void **state)
@@ -512,6 +610,11 @@ int main(void)
         TEST(the_queue_is_bounded_in_bytes),
         TEST(one_always_fits_into_an_empty_queue),
         TEST(a_failing_sink_is_told_once_and_the_others_go_on),
+        TEST(what_a_sink_did_not_take_is_offered_again),
+        TEST(of_too_much_of_it_the_oldest_is_lost_and_counted),
+        TEST(what_is_left_of_it_at_the_end_is_counted),
+        TEST(what_a_sink_has_to_tell_is_told_once),
+        TEST(upkeep_that_keeps_failing_is_told_once),
         TEST(a_failure_without_a_word_gets_one),
         TEST(a_sink_that_comes_and_goes_is_not_told_every_time),
         TEST(a_failure_that_nobody_asked_about_is_still_told),

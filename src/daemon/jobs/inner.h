@@ -1,6 +1,6 @@
 /*
- * Inside daemon/: what jobs are made of. jobs.c begins and ends them, jobs_join.c finds
- * their processes, jobs_cgroup.c has their control groups, jobs_use.c looks at what they use.
+ * Inside daemon/jobs/: what jobs are made of. jobs.c begins and ends them, join.c finds their processes,
+ * cgroup.c has their control groups, use.c looks at what they use.
  */
 #ifndef METRON_DAEMON_JOBS_INNER_H
 #define METRON_DAEMON_JOBS_INNER_H
@@ -19,6 +19,7 @@ struct part {
     struct group *group;       /* NULL: it has ended */
     struct job_cgroup *cgroup; /* its own; NULL: none */
     bool unannounced;   /* a sheet that began by itself, with a process that had inherited its number */
+    bool has_gap;       /* nobody watched it for a while: who was born then is not in `spawned` */
     bool changed;       /* to be told to the store */
     uint64_t rss_bytes; /* of this tick: the sum over its members, */
     bool has_rss;       /* if any was read */
@@ -46,8 +47,11 @@ struct jobs {
     struct entry *by_id;
     uint64_t finished;
     unsigned running, remembered, active_sheets;
-    unsigned untold;            /* finished since the last tick */
-    struct entry *replaced;     /* of these, those whose names are used again */
+    size_t sheet_count;     /* of all of them */
+    uint64_t finished_told; /* of those that are finished, the last one that a snapshot has */
+    unsigned untold;        /* finished since the last tick */
+    struct entry *replaced; /* those whose names are used again, until the store has taken them */
+    unsigned replaced_count;
     uint64_t look_again_ns;     /* monotonic: not before */
     struct job_cgroup *cgroups; /* of all parts */
     unsigned cgroup_count;
@@ -57,8 +61,9 @@ struct jobs {
 /* What it has used until now. */
 void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage);
 /* The process with this pid and its descendants join. False: there is no such process, or it has ended.
- * `start_ticks`: which process it is; 0: it was not seen. */
-bool part_adopt(struct jobs *jobs, struct part *part, pid_t pid, uint64_t *start_ticks);
+ * `start_ticks`: which process it is; 0: it was not seen. Whoever is found by that may join another sheet,
+ * and that one may begin by it: parts and sheets of jobs lie elsewhere afterwards. */
+bool jobs_take_in(struct jobs *jobs, struct group *group, pid_t pid, uint64_t *start_ticks);
 /* The control group of `pid` becomes the part's, if it is its alone; else why not is logged. `is_first`: what
  * it has counted is all the part's; else it goes on from `usage`. */
 enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,
@@ -66,6 +71,8 @@ enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pi
 /* It has none, or none any more. */
 enum own_cgroup part_do_without_cgroup(struct jobs *jobs, struct part *part, struct job_usage *usage);
 void part_release_cgroup(struct jobs *jobs, struct part *part);
+/* After the first pass under another daemon: who goes on was counted before. */
+void part_go_on(struct part *part);
 /* Those that inherited a job's name and ran before it was announced. */
 void jobs_claim_all(struct jobs *jobs);
 
@@ -75,14 +82,12 @@ struct entry *entry_new(struct jobs *jobs, const struct job_start *start);
 void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status);
 int job_check_name(const char *job_id, struct metron_error *error);
 /* The sheet of this number, made if it is not there yet; one more try of it. 0 or a negative errno. */
-int sheet_find(struct entry *entry, int64_t number, size_t *place);
+int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *place);
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid, bool own_cgroup);
 /* What its processes have called; of sheets that have ended too, if that may have changed (calls.c). */
 void entry_take_calls(struct jobs *jobs, struct entry *entry, bool of_ended);
 void sheet_take_calls(struct jobs *jobs, struct entry *entry, size_t place);
 void entry_restore_calls(struct jobs *jobs, struct entry *entry, const struct job *job);
 void entry_forget_calls(struct jobs *jobs, const struct entry *entry);
-/* The store was told of those whose names are used again. */
-void jobs_forget_replaced(struct jobs *jobs);
 
 #endif

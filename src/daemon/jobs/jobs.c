@@ -11,7 +11,10 @@
 /* Jobs that run at once, and finished ones that are remembered. */
 #define RUNNING_MAX    4096
 #define REMEMBERED_MAX 256
-#define SHEETS_MAX     100000
+#define SHEETS_MAX     100000 /* of one job */
+#define ALL_SHEETS_MAX 200000 /* of all that are known */
+#define WORKSPACE_MAX  4096
+#define HASH_MAX       255
 /* Those that ended and that the store has yet to be told of. */
 #define UNTOLD_MAX 4096
 /* A pass that took less may follow another at once. */
@@ -39,6 +42,7 @@ static void entry_free(struct jobs *jobs, struct entry *entry)
     free((char *)entry->job.id);
     free((char *)entry->job.workspace);
     free((char *)entry->job.config_hash);
+    jobs->sheet_count -= entry->job.sheet_count;
     free(entry->job.sheets);
     free(entry->sheets);
     free(entry);
@@ -54,7 +58,7 @@ void jobs_free(struct jobs *jobs)
         HASH_DEL(jobs->by_id, entry);
         entry_free(jobs, entry);
     }
-    jobs_forget_replaced(jobs);
+    jobs_told(jobs);
     strbuf_fini(&jobs->scratch);
     free(jobs);
 }
@@ -91,13 +95,14 @@ int job_check_name(const char *job_id, struct metron_error *error)
     return 0;
 }
 
-void jobs_forget_replaced(struct jobs *jobs)
+void jobs_told(struct jobs *jobs)
 {
     for (struct entry *entry = jobs->replaced, *next; entry; entry = next) {
         next = entry->next_replaced;
         entry_free(jobs, entry);
     }
     jobs->replaced = NULL;
+    jobs->replaced_count = 0;
 }
 
 /* Those that were finished long ago make room, if the store knows of them. */
@@ -129,6 +134,7 @@ struct entry *entry_new(struct jobs *jobs, const struct job_start *start)
     entry->job = (struct job){.has_total = start->has_total,
                               .total_sheets = start->total_sheets,
                               .pid = start->pid,
+                              .owner = start->owner,
                               .started = clock_wall()};
     if (!(entry->job.id = strdup(start->job_id)) || !copy_text(&entry->job.workspace, start->workspace) ||
         !copy_text(&entry->job.config_hash, start->config_hash) ||
@@ -157,6 +163,17 @@ static void replace(struct jobs *jobs, struct entry *entry)
     while (*end)
         end = &(*end)->next_replaced;
     *end = entry;
+    jobs->replaced_count++;
+}
+
+/* They are kept as long as the job is, and told to whoever asks. */
+static int check_texts(const struct job_start *start, struct metron_error *error)
+{
+    if (start->workspace && strlen(start->workspace) > WORKSPACE_MAX)
+        return error_set(error, -EINVAL, "workspace has at most %d bytes", WORKSPACE_MAX);
+    if (start->config_hash && strlen(start->config_hash) > HASH_MAX)
+        return error_set(error, -EINVAL, "config_hash has at most %d bytes", HASH_MAX);
+    return job_check_name(start->job_id, error);
 }
 
 static int no_process(pid_t pid, struct metron_error *error)
@@ -169,7 +186,7 @@ static int no_process(pid_t pid, struct metron_error *error)
 
 int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error)
 {
-    int code = job_check_name(start->job_id, error);
+    int code = check_texts(start, error);
     struct entry *entry = code < 0 ? NULL : entry_find(jobs, start->job_id);
 
     if (code < 0)
@@ -180,7 +197,7 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
         return error_set(error, -EEXIST, "job '%s' runs already; job.finish ends it", start->job_id);
     if (jobs->running >= RUNNING_MAX)
         return error_set(error, -ENOSPC, "%d jobs run already; job.finish ends one", RUNNING_MAX);
-    if (jobs->untold >= UNTOLD_MAX)
+    if (jobs->untold >= UNTOLD_MAX || jobs->replaced_count >= UNTOLD_MAX)
         return error_set(error, -ENOSPC, "%d jobs have ended since the last tick; wait for the next",
                          UNTOLD_MAX);
     if (start->pid && !tree_take_in(jobs->tree, start->pid))
@@ -191,7 +208,7 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
         return error_set(error, -ENOMEM, "no memory for a job");
     entry->part.changed = true;
     jobs->running++;
-    if (start->pid && part_adopt(jobs, &entry->part, start->pid, &entry->job.pid_start_ticks) &&
+    if (start->pid && jobs_take_in(jobs, entry->part.group, start->pid, &entry->job.pid_start_ticks) &&
         start->own_cgroup)
         entry->job.own_cgroup = part_claim_cgroup(jobs, &entry->part, start->pid, true, &entry->job.usage);
     jobs_claim_all(jobs);
@@ -212,11 +229,11 @@ static size_t sheet_place(const struct entry *entry, int64_t number)
     return low;
 }
 
-static int sheet_insert(struct entry *entry, size_t place, int64_t number)
+static int sheet_insert(struct jobs *jobs, struct entry *entry, size_t place, int64_t number)
 {
     struct job *job = &entry->job;
 
-    if (job->sheet_count >= SHEETS_MAX)
+    if (job->sheet_count >= SHEETS_MAX || jobs->sheet_count >= ALL_SHEETS_MAX)
         return -ENOSPC;
     if (job->sheet_count == entry->sheet_capacity) {
         size_t capacity = entry->sheet_capacity ? entry->sheet_capacity * 2 : 8;
@@ -231,6 +248,7 @@ static int sheet_insert(struct entry *entry, size_t place, int64_t number)
         entry->sheet_capacity = capacity;
     }
     size_t after = job->sheet_count++ - place;
+    jobs->sheet_count++;
     (void)memmove(&job->sheets[place + 1], &job->sheets[place], after * sizeof(*job->sheets));
     (void)memmove(&entry->sheets[place + 1], &entry->sheets[place], after * sizeof(*entry->sheets));
     job->sheets[place] = (struct job_sheet){.number = number, .started = clock_wall()};
@@ -239,25 +257,28 @@ static int sheet_insert(struct entry *entry, size_t place, int64_t number)
 }
 
 /* The sheet of this number, made if it is not there yet. */
-int sheet_find(struct entry *entry, int64_t number, size_t *place)
+int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *place)
 {
     *place = sheet_place(entry, number);
     if (*place < entry->job.sheet_count && entry->job.sheets[*place].number == number)
         return 0;
-    return sheet_insert(entry, *place, number);
+    return sheet_insert(jobs, entry, *place, number);
 }
 
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid, bool own_cgroup)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
     struct part *part = &entry->sheets[place];
-    bool is_new = !part->group;
+    const int64_t number = sheet->number;
+    bool is_new = !part->group, is_there = false;
+    uint64_t start_ticks = 0;
 
     if (is_new) {
         part->group = group_new_sheet(jobs->tree, entry->part.group, sheet->number);
         if (!part->group)
             return -ENOMEM;
         part->before = sheet->usage; /* of another try */
+        part->has_gap = sheet->tries > 0 && !sheet->usage.spawned_is_exact;
         jobs->active_sheets++;
     }
     part->changed = true;
@@ -268,9 +289,16 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid,
     /* One that had begun by itself is told of now: it is the same try. */
     sheet->tries += !part->unannounced;
     part->unannounced = false;
-    if (pid)
+    if (pid) {
         sheet->pid = pid;
-    if (pid && part_adopt(jobs, part, pid, &sheet->pid_start_ticks) && own_cgroup)
+        is_there = jobs_take_in(jobs, part->group, pid, &start_ticks);
+        /* Of whoever was found by that a sheet may have begun, before this one. */
+        place = sheet_place(entry, number);
+        sheet = &entry->job.sheets[place];
+        part = &entry->sheets[place];
+        sheet->pid_start_ticks = start_ticks;
+    }
+    if (is_there && own_cgroup)
         sheet->own_cgroup = part_claim_cgroup(jobs, part, pid, sheet->tries == 1, &sheet->usage);
     else if (pid || is_new)
         sheet->own_cgroup = part_do_without_cgroup(jobs, part, &sheet->usage);
@@ -336,7 +364,7 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
         return -ENOENT;
     if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
         look_again(jobs);
-    int code = sheet_find(entry, sheet_num, &place);
+    int code = sheet_find(jobs, entry, sheet_num, &place);
     if (code == 0 && event == SHEET_EVENT_STARTED)
         code = sheet_begin(jobs, entry, place, pid, own_cgroup);
     if (code < 0)

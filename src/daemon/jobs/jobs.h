@@ -33,6 +33,7 @@ struct job_start {
     int64_t total_sheets;
     pid_t pid;       /* this process and all its descendants are the job's; 0: none is told */
     bool own_cgroup; /* and so is all of the control group that it is in */
+    uid_t owner;     /* whose it is: only this user's processes join it by a variable */
 };
 
 enum sheet_event { SHEET_EVENT_STARTED, SHEET_EVENT_COMPLETED, SHEET_EVENT_FAILED, SHEET_EVENT_RETRYING };
@@ -55,7 +56,8 @@ int jobs_restore(struct jobs *jobs, const struct job *job);
 void jobs_settle_restored(struct jobs *jobs, struct timespec last_heard,
                           void (*lost)(void *context, const struct job *job), void *context);
 
-/* A process that no group has was first seen: it is of the job whose name it inherited, if that runs. */
+/* A process that no sheet has was first seen, or is another program: it is of the job whose name it
+ * inherited, if that runs and is its user's; and of the sheet. */
 void jobs_claim(struct jobs *jobs, struct process *process);
 
 /* After a pass, before anybody looks: whoever is in a job's own control group and in no job yet is the job's.
@@ -83,9 +85,13 @@ void jobs_calls_counted(struct jobs *jobs, struct call_book_key key);
 
 /* After a pass: what they have used, into the snapshot. -ENOMEM: the snapshot lacks some. */
 int jobs_observe(struct jobs *jobs, struct snapshot *snapshot);
-/* The snapshot was lost on its way to the store: its jobs go with the next one. */
+/* The store has taken the snapshot, or there is none: what was kept for it is let go. */
+void jobs_told(struct jobs *jobs);
+/* It has not: its jobs go with the next one. */
 void jobs_tell_again(struct jobs *jobs, const struct snapshot *snapshot);
 /* The next snapshot has all that run, whatever they had told before. */
+void jobs_tell_running(struct jobs *jobs);
+/* The store has lost some of what it took, or begun anew: the next snapshot has all that are known. */
 void jobs_tell_all(struct jobs *jobs);
 
 #endif

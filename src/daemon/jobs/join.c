@@ -6,28 +6,38 @@
 #include <stdlib.h>
 
 #include "daemon/jobs/inner.h"
+#include "probe/pid/dir.h"
 #include "probe/pid/environ.h"
+#include "probe/pid/files.h"
 
-bool part_adopt(struct jobs *jobs, struct part *part, pid_t pid, uint64_t *start_ticks)
+#define STATUS_SIZE 2048 /* its first lines are enough */
+
+bool jobs_take_in(struct jobs *jobs, struct group *group, pid_t pid, uint64_t *start_ticks)
 {
     const struct process *process = tree_take_in(jobs->tree, pid);
 
     *start_ticks = 0;
-    if (!process || group_adopt(jobs->tree, part->group, pid, MEMBER_BY_DESCENT) < 0)
+    if (!process || group_adopt(jobs->tree, group, pid, MEMBER_BY_DESCENT) < 0)
         return false;
     *start_ticks = process->start_ticks;
     return true;
 }
 
-/* The process is still the one that it was; and if a group had counted for it, it is in that group. */
-static enum own_cgroup part_restore(struct jobs *jobs, struct part *part, pid_t pid, uint64_t start_ticks,
-                                    bool is_first, struct job_usage *usage)
+/* False: the process is not there any more, or another one has its number. */
+static bool take_in_again(struct jobs *jobs, struct group *group, pid_t pid, uint64_t start_ticks)
 {
     const struct process *process = pid && start_ticks ? tree_take_in(jobs->tree, pid) : NULL;
 
     if (!process || process->start_ticks != start_ticks)
-        return OWN_CGROUP_NOT_TOLD;
-    (void)group_adopt(jobs->tree, part->group, pid, MEMBER_BY_DESCENT);
+        return false;
+    (void)group_adopt(jobs->tree, group, pid, MEMBER_BY_DESCENT);
+    return true;
+}
+
+/* If a group had counted for it, its process is in that group. */
+static enum own_cgroup claim_again(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,
+                                   struct job_usage *usage)
+{
     if (!(usage->has & (USAGE_HAS_CGROUP_CPU | USAGE_HAS_CGROUP_MEMORY)))
         return OWN_CGROUP_NOT_TOLD;
     return part_claim_cgroup(jobs, part, pid, is_first, usage);
@@ -36,7 +46,7 @@ static enum own_cgroup part_restore(struct jobs *jobs, struct part *part, pid_t 
 static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct job_sheet *sheet)
 {
     size_t place;
-    int code = sheet_find(entry, sheet->number, &place);
+    int code = sheet_find(jobs, entry, sheet->number, &place);
 
     if (code < 0)
         return code;
@@ -44,16 +54,23 @@ static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct jo
     *kept = *sheet;
     kept->calls = NULL; /* the books have them */
     kept->call_count = 0;
-    if (sheet->status != SHEET_RUNNING)
+    kept->own_cgroup = OWN_CGROUP_NOT_TOLD;
+    if (sheet->status != SHEET_RUNNING) {
+        kept->own_cgroup = sheet->own_cgroup;
         return 0;
+    }
     struct part *part = &entry->sheets[place];
     part->group = group_new_sheet(jobs->tree, entry->part.group, sheet->number);
     if (!part->group)
         return -ENOMEM;
     jobs->active_sheets++;
     part->before = sheet->usage;
-    kept->own_cgroup =
-        part_restore(jobs, part, kept->pid, kept->pid_start_ticks, kept->tries == 1, &kept->usage);
+    part->has_gap = true;
+    if (!take_in_again(jobs, part->group, sheet->pid, sheet->pid_start_ticks))
+        return 0;
+    (void)sheet_find(jobs, entry, sheet->number, &place); /* it may lie elsewhere by now */
+    kept = &entry->job.sheets[place];
+    kept->own_cgroup = claim_again(jobs, &entry->sheets[place], kept->pid, kept->tries == 1, &kept->usage);
     return 0;
 }
 
@@ -64,11 +81,14 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
                                     .config_hash = job->config_hash,
                                     .has_total = job->has_total,
                                     .total_sheets = job->total_sheets,
-                                    .pid = job->pid};
+                                    .pid = job->pid,
+                                    .owner = job->owner};
     int code = 0;
 
-    if (job_check_name(job->id, NULL) < 0 || entry_find(jobs, job->id))
+    if (job_check_name(job->id, NULL) < 0)
         return -EINVAL;
+    if (entry_find(jobs, job->id))
+        return -EEXIST;
     struct entry *entry = entry_new(jobs, &start);
     if (!entry)
         return -ENOMEM;
@@ -77,8 +97,9 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
     entry->job.started = job->started;
     entry->job.pid_start_ticks = job->pid_start_ticks;
     entry->job.usage = entry->part.before = job->usage;
-    entry->job.own_cgroup =
-        part_restore(jobs, &entry->part, job->pid, job->pid_start_ticks, true, &entry->job.usage);
+    entry->part.has_gap = true;
+    if (take_in_again(jobs, entry->part.group, job->pid, job->pid_start_ticks))
+        entry->job.own_cgroup = claim_again(jobs, &entry->part, job->pid, true, &entry->job.usage);
     for (size_t i = 0; i < job->sheet_count && code == 0; i++)
         code = restore_sheet(jobs, entry, &job->sheets[i]);
     entry_restore_calls(jobs, entry, job);
@@ -100,13 +121,27 @@ static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t
 {
     size_t place;
 
-    if (sheet_find(entry, number, &place) < 0)
+    if (sheet_find(jobs, entry, number, &place) < 0)
         return entry->part.group;
     enum sheet_status status = entry->job.sheets[place].status;
     if (!entry->sheets[place].group && (status == SHEET_RUNNING || status == SHEET_RETRYING))
         entry->sheets[place].unannounced = sheet_begin(jobs, entry, place, 0, false) == 0;
     struct group *group = entry->sheets[place].group;
     return group ? group : entry->part.group;
+}
+
+/* Anybody can inherit, or make up, the name of a job: a user's processes join that user's jobs alone. */
+static bool is_of(struct jobs *jobs, const struct process *process, uid_t owner)
+{
+    struct pid_reader *reader = tree_reader(jobs->tree);
+    struct pid_identity identity;
+    struct pid_dir dir;
+    char text[STATUS_SIZE];
+
+    pid_dir_init(&dir, process->subject.id);
+    ssize_t length = pid_dir_read(&dir, reader, PID_FILE_STATUS, false, text, sizeof(text));
+    pid_dir_close(&dir, reader);
+    return length >= 0 && pid_identity_parse(text, (size_t)length, &identity) == 0 && identity.uid == owner;
 }
 
 void jobs_claim(struct jobs *jobs, struct process *process)
@@ -129,10 +164,14 @@ void jobs_claim(struct jobs *jobs, struct process *process)
     if (!entry || entry->finished)
         return;
     struct group *group = entry->part.group;
+    /* A member of the job may still have inherited a sheet of it. */
+    if (process->group ? process->group != group : !is_of(jobs, process, entry->job.owner))
+        return;
     int64_t number;
     if (sheet && read_number(sheet, &number))
         group = sheet_group(jobs, entry, number);
-    group_join(jobs->tree, group, process, MEMBER_BY_VARIABLE);
+    if (group != process->group)
+        group_join(jobs->tree, group, process, MEMBER_BY_VARIABLE);
 }
 
 /* Those that inherited the name and ran before it was announced. */
@@ -140,7 +179,7 @@ void jobs_claim_all(struct jobs *jobs)
 {
     for (size_t i = 0; i < tree_count(jobs->tree); i++) {
         struct process *process = tree_process(jobs->tree, i);
-        if (!process->group && !process->ended && process->passes > 0)
+        if (!(process->group && process->group->has_sheet) && !process->ended && process->passes > 0)
             jobs_claim(jobs, process);
     }
 }

@@ -29,6 +29,14 @@ static void add_before(struct job_usage *usage, const struct job_usage *before)
     usage->unique_processes += before->unique_processes;
 }
 
+void part_go_on(struct part *part)
+{
+    uint64_t *unique = &part->before.unique_processes;
+
+    if (part->group)
+        *unique -= *unique < part->group->joined ? *unique : part->group->joined;
+}
+
 void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage)
 {
     if (!part->group)
@@ -36,6 +44,7 @@ void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usa
     double cpu_seconds = usage->cpu_seconds;
     group_usage(jobs->tree, part->group, usage);
     add_before(usage, &part->before);
+    usage->spawned_is_exact = usage->spawned_is_exact && !part->has_gap;
     /* It is known in two ways, and one may take the place of the other. */
     if (usage->cpu_seconds < cpu_seconds)
         usage->cpu_seconds = cpu_seconds;
@@ -168,7 +177,7 @@ static int copy_job(struct jobs *jobs, struct snapshot *snapshot, struct entry *
 static int tell(struct jobs *jobs, struct snapshot *snapshot)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    size_t count = HASH_COUNT(jobs->by_id) + jobs->untold;
+    size_t count = HASH_COUNT(jobs->by_id) + jobs->replaced_count;
     struct entry *entry, *next;
 
     snapshot->jobs = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*snapshot->jobs));
@@ -178,17 +187,16 @@ static int tell(struct jobs *jobs, struct snapshot *snapshot)
     for (entry = jobs->replaced; entry; entry = entry->next_replaced)
         if (copy_job(jobs, snapshot, entry, false) < 0)
             return -ENOMEM;
-    jobs_forget_replaced(jobs);
     HASH_ITER (hh, jobs->by_id, entry, next) {
         bool due = !entry->finished && now_ns - entry->told_ns >= TELL_AGAIN_NS;
         struct snapshot_job *progress = &snapshot->jobs[snapshot->job_count];
-        if (entry->finished && !entry->part.changed)
-            continue;
-        progress->job_id = arena_strdup(&snapshot->arena, entry->job.id);
-        if (!progress->job_id)
-            return -ENOMEM;
-        describe_progress(entry, progress);
-        snapshot->job_count++;
+        if (!entry->finished || entry->finished > jobs->finished_told) {
+            progress->job_id = arena_strdup(&snapshot->arena, entry->job.id);
+            if (!progress->job_id)
+                return -ENOMEM;
+            describe_progress(entry, progress);
+            snapshot->job_count++;
+        }
         if (!entry->part.changed && !due)
             continue;
         if (copy_job(jobs, snapshot, entry, due) < 0)
@@ -197,6 +205,7 @@ static int tell(struct jobs *jobs, struct snapshot *snapshot)
         entry->told_ns = now_ns;
     }
     jobs->untold = 0;
+    jobs->finished_told = jobs->finished;
     return 0;
 }
 
@@ -210,17 +219,30 @@ int jobs_observe(struct jobs *jobs, struct snapshot *snapshot)
     return tell(jobs, snapshot);
 }
 
+static void tell_whole(struct entry *entry)
+{
+    entry->part.changed = true;
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        entry->sheets[i].changed = true;
+}
+
 void jobs_tell_again(struct jobs *jobs, const struct snapshot *snapshot)
 {
+    for (struct entry *entry = jobs->replaced; entry; entry = entry->next_replaced)
+        tell_whole(entry);
     for (size_t i = 0; i < snapshot->changed_job_count; i++) {
-        const struct job *lost = &snapshot->changed_jobs[i];
-        struct entry *entry;
-        HASH_FIND_STR(jobs->by_id, lost->id, entry);
-        if (!entry)
-            continue;
-        entry->part.changed = true;
-        for (size_t sheet = 0; sheet < entry->job.sheet_count; sheet++)
-            entry->sheets[sheet].changed = true;
+        struct entry *entry = entry_find(jobs, snapshot->changed_jobs[i].id);
+        if (entry)
+            tell_whole(entry);
+    }
+}
+
+void jobs_tell_running(struct jobs *jobs)
+{
+    struct entry *entry, *next;
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        entry->told_ns = 0;
     }
 }
 
@@ -229,6 +251,6 @@ void jobs_tell_all(struct jobs *jobs)
     struct entry *entry, *next;
 
     HASH_ITER (hh, jobs->by_id, entry, next) {
-        entry->told_ns = 0;
+        tell_whole(entry);
     }
 }

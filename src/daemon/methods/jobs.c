@@ -78,6 +78,8 @@ int answer_job_start(struct call *call, struct json *result)
         return call_wrong(call, "pid", "the number of a process");
     if (call_boolean(call, "own_cgroup", &start.own_cgroup) == PARAM_WRONG)
         return call_wrong(call, "own_cgroup", "true or false");
+    /* Of a user's daemon it is that user's, whoever announces it. */
+    start.owner = daemon->options.all_users ? call_peer(call).uid : getuid();
     counting_settle(daemon->counting);
     if (jobs_start(daemon->jobs, &start, &error) < 0)
         return refuse(call, &error);
@@ -108,8 +110,10 @@ int answer_job_finish(struct call *call, struct json *result)
 
 static void list_job(void *context, const struct job *job)
 {
-    struct json *json = context;
-    job_json(json, job);
+    struct call *call = context;
+
+    if (!call_is_too_long(call))
+        job_json(call_result(call), job);
 }
 
 int answer_job_list(struct call *call, struct json *result)
@@ -117,7 +121,7 @@ int answer_job_list(struct call *call, struct json *result)
     json_object_begin(result);
     json_key(result, "jobs");
     json_array_begin(result);
-    jobs_visit(daemon_of(call)->jobs, list_job, result);
+    jobs_visit(daemon_of(call)->jobs, list_job, call);
     json_array_end(result);
     json_object_end(result);
     return 0;

@@ -183,6 +183,7 @@ int history_put_aside(struct history *history, struct metron_error *error)
     }
     free(history->set_aside);
     history->set_aside = aside;
+    history->set_aside_untold = true;
     return 0;
 }
 

@@ -58,6 +58,7 @@ int history_open(const struct history_options *options, struct history **out, st
         history_close(history);
         return code;
     }
+    history->set_aside_untold = false; /* the caller asks for it */
     *out = history;
     return 0;
 }

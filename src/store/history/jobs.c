@@ -185,6 +185,7 @@ static int job_write(struct history *history, const struct job *job)
     bind_integer(set, ++place, ended != 0, ended);
     bind_integer(set, ++place, job->pid_start_ticks != 0, (int64_t)job->pid_start_ticks);
     bind_own_cgroup(set, ++place, job->own_cgroup);
+    bind_integer(set, ++place, true, job->owner);
     bind_integer(set, ++place, true, known->row);
     code = history_run(history, set);
     return code < 0 ? code : sheets_write(history, known->row, job);
@@ -199,6 +200,21 @@ int jobs_write(struct history *history, const struct snapshot *snapshot)
     return code;
 }
 
+/* A snapshot may have two of one name: one that has ended, and the next. */
+static int job_row_at(struct history *history, const struct job *job, int64_t *row)
+{
+    sqlite3_stmt *find = history_statement(history, SQL_JOB_AT);
+
+    bind_text(find, 1, job->id);
+    bind_integer(find, 2, true, nanoseconds(job->started));
+    int result = sqlite3_step(find);
+    if (result == SQLITE_ROW)
+        *row = sqlite3_column_int64(find, 0);
+    int code = database_errno(history->database, result);
+    (void)sqlite3_reset(find);
+    return code;
+}
+
 int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot)
 {
     int code = 0;
@@ -209,7 +225,7 @@ int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot
 
         if (job->status == JOB_RUNNING && !job->calls)
             continue;
-        code = job_row(history, job->id, &row);
+        code = job_row_at(history, job, &row);
         if (code == 0 && job->calls)
             code = calls_text(history, job->calls, job->call_count);
         if (code < 0)

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "store/history/reader_state.h"
 #include "store/history/schema.h"
@@ -14,7 +15,7 @@
 #define JOB_COLUMNS                                                                                          \
     SCHEMA_USAGE                                                                                             \
     ", id, name, workspace, config_hash, total_sheets, status, pid, started_ns, ended_ns, hotspots,"         \
-    " pid_start, own_cgroup"
+    " pid_start, own_cgroup, owner"
 
 /* Where they stand among the columns. */
 enum sheet_column {
@@ -41,6 +42,7 @@ enum job_column {
     JOB_HOTSPOTS,
     JOB_PID_START,
     JOB_OWN_CGROUP,
+    JOB_OWNER,
 };
 
 static bool column_unsigned(sqlite3_stmt *row, int column, uint64_t *out)
@@ -175,6 +177,9 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
         .own_cgroup = column_own_cgroup(row, JOB_OWN_CGROUP),
     };
     out->has_total = column_integer(row, JOB_TOTAL_SHEETS, &out->total_sheets);
+    out->owner = sqlite3_column_type(row, JOB_OWNER) == SQLITE_NULL
+                     ? getuid() /* an older metron's: whose daemon it was */
+                     : (uid_t)sqlite3_column_int64(row, JOB_OWNER);
     usage_read(row, &out->usage);
     if (code == 0)
         code = column_calls(row, JOB_HOTSPOTS, arena, &out->calls, &out->call_count);

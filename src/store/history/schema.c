@@ -14,7 +14,7 @@
  * - calls: system calls as JSON {"read": [count, seconds], …}, by sample; process_calls: the latest of each
  *   process, kept as long as the process is.
  * - jobs, sheets: their latest state. `hotspots` has their system calls, as above; own_cgroup: NULL not told,
- *   0 refused, 1 held.
+ *   0 refused, 1 held; owner: the uid of who began it.
  * - progress: the jobs' progress as JSON, a row whenever it changes.
  */
 #include "store/history/schema.h"
@@ -167,9 +167,12 @@
     "ALTER TABLE sheets ADD COLUMN own_cgroup INTEGER;"                                                      \
     "ALTER TABLE sheets ADD COLUMN hotspots TEXT;"
 
+#define OWNED_JOBS "ALTER TABLE jobs ADD COLUMN owner INTEGER;"
+
 const char *const schema_steps[SCHEMA_VERSION] = {
     TABLES MINUTE_TABLES VIEWS PROCESS_VIEW EVENT_VIEW MINUTE_VIEWS,
     WHOLE_JOBS,
+    OWNED_JOBS,
 };
 
 int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error)

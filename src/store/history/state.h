@@ -74,6 +74,7 @@ enum history_statement {
     SQL_TICK_ADD,
     SQL_EVENT_ADD,
     SQL_JOB_FIND,
+    SQL_JOB_AT,
     SQL_JOB_ADD,
     SQL_JOB_SET,
     SQL_JOB_HOTSPOTS,
@@ -94,6 +95,7 @@ struct prune;
 struct history {
     char *path;                     /* owned */
     char *set_aside;                /* owned */
+    bool set_aside_untold;          /* it was, while it was written */
     struct history_options options; /* with the defaults filled in */
     sqlite3 *database;
     struct statement statements[SQL_COUNT];

@@ -55,11 +55,12 @@ const char *const history_sql[SQL_COUNT] = {
         "'$.timestamp',"
         " '$.pid', '$.event_type', '$.exit_code', '$.signal_num', '$.job_id', '$.sheet_num', '$.command'))",
     [SQL_JOB_FIND] = "SELECT id, started_ns FROM jobs WHERE name = ? ORDER BY id DESC LIMIT 1",
+    [SQL_JOB_AT] = "SELECT id FROM jobs WHERE name = ? AND started_ns = ? ORDER BY id DESC LIMIT 1",
     [SQL_JOB_ADD] = "INSERT INTO jobs(name) VALUES(?)",
     [SQL_JOB_SET] =
         "UPDATE jobs SET (" SCHEMA_USAGE ", workspace, config_hash, total_sheets, status, pid, started_ns,"
-        " ended_ns, pid_start, own_cgroup) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?) WHERE id = ?",
+        " ended_ns, pid_start, own_cgroup, owner) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?) WHERE id = ?",
     /* A process that was followed under several rows tells its counts since the sheet began in each: the
        last. */
     [SQL_JOB_HOTSPOTS] =

@@ -41,6 +41,16 @@ static int read_counters(struct history *history)
     return code;
 }
 
+/* A job whose name is used again has ended, though nobody could tell how: the store had failed just then. */
+static int settle_jobs(struct history *history)
+{
+    return database_run(
+        history->database,
+        "UPDATE jobs SET status = 'lost', ended_ns = (SELECT min(next.started_ns) FROM jobs AS next"
+        " WHERE next.name = jobs.name AND next.id > jobs.id) WHERE status = 'running' AND EXISTS"
+        " (SELECT 1 FROM jobs AS next WHERE next.name = jobs.name AND next.id > jobs.id)");
+}
+
 static int read_data_version(struct history *history, int64_t *out)
 {
     sqlite3_stmt *compiled = history_statement(history, SQL_DATA_VERSION);
@@ -67,6 +77,8 @@ int history_begin(struct history *history)
     jobs_forget(history);
     minutes_forget(history);
     code = read_counters(history);
+    if (code == 0)
+        code = settle_jobs(history);
     history->data_version = version;
     return code;
 }
@@ -262,6 +274,18 @@ static void keep_next(struct history *history)
     history->next = before;
 }
 
+/* 1 and what to tell of, if a damaged file was put aside since it was opened. */
+static int written(struct history *history, struct metron_error *error)
+{
+    keep_next(history);
+    if (!history->set_aside_untold)
+        return 0;
+    history->set_aside_untold = false;
+    (void)error_set(error, -EBADMSG, "it was damaged; it is kept as '%s', a new one is begun",
+                    history->set_aside);
+    return 1;
+}
+
 int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error)
 {
     int code = history->database ? 0 : history_connect(history, error);
@@ -269,10 +293,8 @@ int history_write(struct history *history, const struct snapshot *snapshot, stru
     if (code < 0)
         return code;
     code = write_once(history, snapshot);
-    if (code == 0) {
-        keep_next(history);
-        return 0;
-    }
+    if (code == 0)
+        return written(history, error);
     struct metron_error cause = {0};
     (void)database_failed(history->database, history->path, "a snapshot cannot be written", code, &cause);
     history_rollback(history);
@@ -280,10 +302,8 @@ int history_write(struct history *history, const struct snapshot *snapshot, stru
         code = history_put_aside(history, error);
         if (code == 0)
             code = history_connect(history, error);
-        if (code == 0 && (code = write_once(history, snapshot)) == 0) {
-            keep_next(history);
-            return 0;
-        }
+        if (code == 0 && (code = write_once(history, snapshot)) == 0)
+            return written(history, error);
         if (!history->database)
             return code;
         (void)database_failed(history->database, history->path, "a snapshot cannot be written", code, &cause);

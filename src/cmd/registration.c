@@ -65,13 +65,12 @@ static int start_job(struct registration *registration, pid_t pid, struct metron
     return call(registration, "job.start", &params, NULL, error);
 }
 
-static int tell_sheet(struct registration *registration, const char *event, pid_t pid,
-                      struct metron_error *error)
+static void write_sheet(struct strbuf *params, const struct registration *registration, const char *event,
+                        pid_t pid)
 {
-    struct strbuf params = STRBUF_INIT;
     struct json json;
 
-    json_init(&json, &params, 0);
+    json_init(&json, params, 0);
     json_object_begin(&json);
     json_key_string(&json, "event", event);
     json_key_string(&json, "job_id", registration->job);
@@ -82,7 +81,27 @@ static int tell_sheet(struct registration *registration, const char *event, pid_
         key_process(&json, registration, pid);
     json_object_end(&json);
     json_object_end(&json);
+}
+
+static int tell_sheet(struct registration *registration, const char *event, pid_t pid,
+                      struct metron_error *error)
+{
+    struct strbuf params = STRBUF_INIT;
+
+    write_sheet(&params, registration, event, pid);
     return call(registration, "event.publish", &params, NULL, error);
+}
+
+/* Behind a job.start that is not answered yet: that answer is still waited for. */
+static bool post_sheet(struct registration *registration, const char *event, pid_t pid)
+{
+    struct strbuf params = STRBUF_INIT;
+
+    write_sheet(&params, registration, event, pid);
+    bool posted =
+        !params.failed && client_post(registration->client, "event.publish", strbuf_text(&params), NULL) == 0;
+    strbuf_fini(&params);
+    return posted;
 }
 
 static bool says_running(const struct strbuf *job)
@@ -137,6 +156,8 @@ void registration_started(void *context, pid_t pid)
     if (code == 0 && registration->has_sheet) {
         code = tell_sheet(registration, "sheet.started", pid, &error);
         registration->told_sheet = code == 0 || code == -ETIMEDOUT;
+    } else if (code == -ETIMEDOUT && registration->has_sheet) {
+        registration->told_sheet = post_sheet(registration, "sheet.started", pid);
     }
     if (code < 0)
         log_warning("the daemon is not told of this run%s: %s", code == -ETIMEDOUT ? " in time" : "",

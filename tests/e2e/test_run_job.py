@@ -101,7 +101,10 @@ def test_a_job_that_the_daemon_begins_late_is_finished(run_metron, daemon, args)
     run = run_while_it_is_stopped(run_metron, daemon, f"--job {JOB} {args}")
     assert run.returncode == 3
     assert b"not told of this run in time" in run.stderr and b"has ended" not in run.stderr
-    assert daemon.call("job.status", job_id=JOB)["status"] == "failed"
+    job = daemon.call("job.status", job_id=JOB)
+    assert job["status"] == "failed"
+    assert [(sheet["sheet_num"], sheet["status"], "pid" in sheet) for sheet in job["sheets"]] \
+        == ([(3, "failed", True)] if args else [])
 
 
 def test_a_job_that_ran_already_goes_on_though_the_daemon_answers_late(run_metron, daemon):

@@ -287,26 +287,39 @@ static int wait_for_answer(struct client *client, const char *method, int sent, 
     return code < 0 ? code : 0;
 }
 
+/* `id` 0: it is not answered. 0; -ETIMEDOUT; another negative errno. */
+static int send_request(struct client *client, long long id, const char *method, const char *params,
+                        uint64_t end_ns)
+{
+    const struct json_text text = {params, params ? strlen(params) : 0};
+
+    strbuf_reset(&client->output);
+    rpc_request(&client->output, id, method, &text);
+    strbuf_addc(&client->output, '\n');
+    if (client->output.failed)
+        return -ENOMEM;
+    return line_pipe_send(&client->pipe, client->output.data, client->output.length, end_ns);
+}
+
 int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
                 struct metron_error *error)
 {
     uint64_t end_ns = after_ms(client->timeout_ms);
-    const struct json_text text = {params, params ? strlen(params) : 0};
 
     client->rpc_code = 0;
     if (result)
         strbuf_reset(result);
-    strbuf_reset(&client->output);
-    rpc_request(&client->output, ++client->last_id, method, &text);
-    strbuf_addc(&client->output, '\n');
-    if (client->output.failed)
-        return lost(client, -ENOMEM, error);
-
-    int sent = line_pipe_send(&client->pipe, client->output.data, client->output.length, end_ns);
-
-    if (sent == -ETIMEDOUT)
+    int sent = send_request(client, ++client->last_id, method, params, end_ns);
+    if (sent == -ETIMEDOUT || sent == -ENOMEM)
         return lost(client, sent, error);
     return wait_for_answer(client, method, sent, end_ns, result, error);
+}
+
+int client_post(struct client *client, const char *method, const char *params, struct metron_error *error)
+{
+    int sent = send_request(client, 0, method, params, after_ms(client->timeout_ms));
+
+    return sent < 0 ? lost(client, sent, error) : 0;
 }
 
 int client_late_answer(struct client *client, const char *method, struct strbuf *result,

@@ -44,6 +44,8 @@ bool client_is_absent(int code);
  * -ECONNRESET: the daemon has gone. */
 int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
                 struct metron_error *error);
+/* Sends a request that nobody answers (a notification), behind those before it. */
+int client_post(struct client *client, const char *method, const char *params, struct metron_error *error);
 /* Waits once more for the answer to the last call, which was of this method and ended with -ETIMEDOUT. All
  * else as client_call. */
 int client_late_answer(struct client *client, const char *method, struct strbuf *result,

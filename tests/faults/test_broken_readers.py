@@ -56,7 +56,7 @@ def whole():
 def measure(run_metron, broken=None):
     switch = f"--break-readers {broken}" if broken else ""
     return run_metron(f"--sample-interval 0.1 --report-interval 0.3 --measurements all {switch}",
-                      ["sh", "-c", "sleep 0.3; cat /proc/self/stat >/dev/null; sleep 0.3; exit 3"])
+                      ["sh", "-c", "sleep 0.5; cat /proc/self/stat >/dev/null; sleep 0.5; exit 3"])
 
 
 def check_lost(run, whole_keys, beginnings):

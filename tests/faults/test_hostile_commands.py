@@ -112,7 +112,7 @@ def test_fork_bomb_of_orphans(run_metron):
 def test_few_descriptors_and_many_processes(run_metron):
     path = run_metron.cwd / "pids"
     run = run_metron("--sample-interval 0.2 --report-interval 1",
-                     [run_metron.workload("manyprocs"), "-f", "20", "-o", str(path), "500", "1.5"],
+                     [run_metron.workload("manyprocs"), "-f", "20", "-o", str(path), "500", "2.5"],
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
     assert run.returncode == 0, run
     pids = set(path.read_text().split())

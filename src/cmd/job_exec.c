@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 
 #include "base/json.h"
-#include "base/json_reader.h"
 #include "base/log.h"
+#include "cmd/ask.h"
 #include "cmd/commands.h"
 #include "daemon/socket/client.h"
 #include "daemon/socket/protocol.h"
@@ -48,49 +48,24 @@ static void disconnect(struct sheet_run *run)
 
 /* ---- before anything runs ---- */
 
-static bool is_running(const struct strbuf *status)
-{
-    struct json_reader reader;
-    struct json_text key, value;
-    bool running = false;
-
-    json_reader_init(&reader, status->data, status->length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key)) {
-            if (json_text_is(&key, "status") && json_read_text(&reader, &value))
-                running = json_text_is(&value, "running");
-            else
-                (void)json_skip(&reader);
-        }
-    json_reader_fini(&reader);
-    return running;
-}
-
 /* EXIT_OK also where the daemon cannot tell: the command matters more. */
 static int check_job(struct sheet_run *run)
 {
-    struct strbuf params = STRBUF_INIT, status = STRBUF_INIT;
     struct metron_error error;
-    struct json json;
+    bool runs = false;
     int exit_code = EXIT_OK;
+    int code = ask_job_runs(run->client, run->job, &runs, &error);
 
-    json_init(&json, &params, 0);
-    json_object_begin(&json);
-    json_key_string(&json, "job_id", run->job);
-    json_object_end(&json);
-    int code = client_call(run->client, "job.status", strbuf_text(&params), &status, &error);
     if (client_rpc_code(run->client) == RPC_NO_SUCH_JOB) {
         log_error("there is no job '%s'; metron job start %s begins one", run->job, run->job);
         exit_code = EXIT_TROUBLE;
     } else if (code < 0) {
         warn(&error);
         disconnect(run);
-    } else if (!is_running(&status)) {
+    } else if (!runs) {
         log_error("job '%s' has ended; metron job start %s begins it anew", run->job, run->job);
         exit_code = EXIT_TROUBLE;
     }
-    strbuf_fini(&params);
-    strbuf_fini(&status);
     return exit_code;
 }
 

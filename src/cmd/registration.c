@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "base/json.h"
-#include "base/json_reader.h"
 #include "base/log.h"
+#include "cmd/ask.h"
 #include "daemon/socket/client.h"
 
 /* The command waits so long for a daemon that is busy, and no longer. */
@@ -36,10 +36,10 @@ static void let_go(struct registration *registration)
 }
 
 static int call(struct registration *registration, const char *method, struct strbuf *params,
-                struct strbuf *result, struct metron_error *error)
+                struct metron_error *error)
 {
     int code = params->failed ? error_set(error, -ENOMEM, "no memory")
-                              : client_call(registration->client, method, strbuf_text(params), result, error);
+                              : client_call(registration->client, method, strbuf_text(params), NULL, error);
     strbuf_fini(params);
     return code;
 }
@@ -62,7 +62,7 @@ static int start_job(struct registration *registration, pid_t pid, struct metron
     if (!registration->has_sheet)
         key_process(&json, registration, pid);
     json_object_end(&json);
-    return call(registration, "job.start", &params, NULL, error);
+    return call(registration, "job.start", &params, error);
 }
 
 static void write_sheet(struct strbuf *params, const struct registration *registration, const char *event,
@@ -89,7 +89,7 @@ static int tell_sheet(struct registration *registration, const char *event, pid_
     struct strbuf params = STRBUF_INIT;
 
     write_sheet(&params, registration, event, pid);
-    return call(registration, "event.publish", &params, NULL, error);
+    return call(registration, "event.publish", &params, error);
 }
 
 /* Behind a job.start that is not answered yet: that answer is still waited for. */
@@ -104,36 +104,11 @@ static bool post_sheet(struct registration *registration, const char *event, pid
     return posted;
 }
 
-static bool says_running(const struct strbuf *job)
-{
-    struct json_reader reader;
-    struct json_text key, status;
-    bool running = false;
-
-    json_reader_init(&reader, strbuf_text(job), job->length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key)) {
-            if (json_text_is(&key, "status") && json_read_text(&reader, &status))
-                running = json_text_is(&status, "running");
-            else
-                (void)json_skip(&reader);
-        }
-    json_reader_fini(&reader);
-    return running;
-}
-
 static bool job_runs(struct registration *registration)
 {
-    struct strbuf params = STRBUF_INIT, job = STRBUF_INIT;
-    struct json json;
+    bool runs = false;
 
-    json_init(&json, &params, 0);
-    json_object_begin(&json);
-    json_key_string(&json, "job_id", registration->job);
-    json_object_end(&json);
-    bool running = call(registration, "job.status", &params, &job, NULL) == 0 && says_running(&job);
-    strbuf_fini(&job);
-    return running;
+    return ask_job_runs(registration->client, registration->job, &runs, NULL) == 0 && runs;
 }
 
 /* What job.start came to, with its code: 0 if the job runs. One that ran already has begun elsewhere, and
@@ -176,7 +151,7 @@ static int finish_job(struct registration *registration, int exit_code, struct m
     json_key_string(&json, "job_id", registration->job);
     json_key_string(&json, "outcome", exit_code == 0 ? "completed" : "failed");
     json_object_end(&json);
-    return call(registration, "job.finish", &params, NULL, error);
+    return call(registration, "job.finish", &params, error);
 }
 
 void registration_end(struct registration *registration, int exit_code)

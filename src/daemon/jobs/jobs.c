@@ -377,8 +377,8 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
     else if (event == SHEET_EVENT_RETRYING) {
         entry->job.sheets[place].status = SHEET_RETRYING;
         entry->sheets[place].unannounced = false; /* the next start is another try */
+        entry->sheets[place].changed = true;
     }
-    entry->sheets[place].changed = true;
     return 0;
 }
 

@@ -357,6 +357,20 @@ static void a_socket_of_a_third_one_is_not_trusted(void **state)
 
 /* -- The file -- */
 
+/* Another daemon tries: what listener_open returns in a process of its own. */
+static int open_elsewhere(void)
+{
+    struct listener listener;
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(-listener_open(&listener, path, NULL, &error));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return -WEXITSTATUS(status);
+}
+
 static void a_lock_file_that_was_taken_away_is_no_trap(void **state)
 {
     struct listener first, second;
@@ -365,9 +379,9 @@ static void a_lock_file_that_was_taken_away_is_no_trap(void **state)
     (void)state;
     (void)snprintf(lock, sizeof(lock), "%s.lock", path);
     assert_int_equal(listener_open(&first, path, NULL, &error), 0);
-    assert_int_equal(listener_open(&second, path, NULL, &error), -EADDRINUSE);
+    assert_int_equal(open_elsewhere(), -EADDRINUSE);
     assert_int_equal(unlink(lock), 0);
-    assert_int_equal(listener_open(&second, path, NULL, &error), -EADDRINUSE); /* it listens all the same */
+    assert_int_equal(open_elsewhere(), -EADDRINUSE); /* it listens all the same */
     listener_shut(&first);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(listener_open(&second, path, NULL, &error), 0);
@@ -378,6 +392,49 @@ static void a_lock_file_that_was_taken_away_is_no_trap(void **state)
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(access(lock, F_OK), -1);
     listener_close(&second);
+}
+
+/* A daemon with a child that has not called exec yet, and so has its descriptors. Writes the child's pid. */
+static void listen_with_child(int pid_fd)
+{
+    struct listener listener;
+    pid_t child;
+
+    if (listener_open(&listener, path, NULL, &error) < 0 || (child = fork()) < 0)
+        _exit(1);
+    (void)alarm(20); /* each of them, whatever becomes of the test */
+    if (child > 0)
+        (void)!write(pid_fd, &child, sizeof(child));
+    for (;;)
+        (void)pause();
+}
+
+static void a_child_of_a_killed_daemon_is_not_taken_for_it(void **state)
+{
+    struct listener listener;
+    int pid_pipe[2];
+    pid_t child = 0;
+
+    (void)state;
+    assert_int_equal(pipe(pid_pipe), 0);
+    pid_t daemon = fork();
+    assert_true(daemon >= 0);
+    if (daemon == 0)
+        listen_with_child(pid_pipe[1]);
+    (void)close(pid_pipe[1]);
+    assert_int_equal(read(pid_pipe[0], &child, sizeof(child)), sizeof(child));
+    assert_int_equal(open_elsewhere(), -EADDRINUSE); /* as long as it lives */
+    (void)kill(daemon, SIGKILL);
+    /* Left a zombie: its parent need not have waited for it. */
+    assert_int_equal(waitid(P_PID, (id_t)daemon, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+    int code = listener_open(&listener, path, NULL, &error);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(daemon, NULL, 0);
+    (void)close(pid_pipe[0]);
+    if (code < 0)
+        fail_msg("%s", error.message);
+    listener_close(&listener);
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 static void a_lock_that_is_a_link_is_refused(void **state)
@@ -409,6 +466,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_no_answer_is_an_error, make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_socket_of_a_third_one_is_not_trusted, make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_lock_file_that_was_taken_away_is_no_trap, make_folder, teardown),
+        cmocka_unit_test_setup_teardown(a_child_of_a_killed_daemon_is_not_taken_for_it, make_folder,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_lock_that_is_a_link_is_refused, make_folder, teardown),
     };
 

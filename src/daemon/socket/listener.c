@@ -1,9 +1,16 @@
 /*
  * Making and removing the socket's file.
  *
- * The lock file is removed too at the end, by whoever holds the lock. One who opened it before that and waits
- * holds a file without a name then: after taking the lock it is looked at again whether the path still leads
- * to it.
+ * The lock is a POSIX record lock, which belongs to the process and ends with it. An flock() would be shared
+ * with every child that has been forked and has not called exec yet, and so is the listening socket: after
+ * the daemon was killed such a child can keep both for a moment, on a busy machine for long enough to be
+ * taken for a living daemon. For the same reason a connection that succeeds proves nothing if the process
+ * that called listen() is the one recorded in the lock file: the lock is ours now, so that process is dead.
+ * The price of a record lock is that closing any descriptor of the file gives it up: the file is opened once.
+ *
+ * The lock file is removed too at the end, by the process that holds the lock. Another process may have
+ * opened it before that, and then locks a file without a name: after taking the lock, check that the path
+ * still leads to it.
  */
 #include "daemon/socket/listener.h"
 
@@ -13,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -75,6 +81,13 @@ static bool leads_to(const char *path, int fd)
            named.st_ino == open_file.st_ino;
 }
 
+static bool lock_file(int fd)
+{
+    const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    return fcntl(fd, F_SETLK, &whole) == 0;
+}
+
 /* 0: locked; 1: it was removed under us, try again. */
 static int try_lock(struct listener *listener, struct metron_error *error)
 {
@@ -87,7 +100,7 @@ static int try_lock(struct listener *listener, struct metron_error *error)
     if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) || (file.st_uid != geteuid() && file.st_uid != 0))
         code = error_set(error, -EPERM, "lock file '%s' is somebody else's; set socket to another path",
                          listener->lock_path);
-    else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    else if (!lock_file(fd))
         code = refuse(listener->path, read_lock_pid(fd), error);
     else if (!leads_to(listener->lock_path, fd))
         code = 1;
@@ -98,7 +111,8 @@ static int try_lock(struct listener *listener, struct metron_error *error)
     return code;
 }
 
-static int take_lock(struct listener *listener, struct metron_error *error)
+/* `dead`: the pid of the last daemon that held the lock; 0: not known. */
+static int take_lock(struct listener *listener, pid_t *dead, struct metron_error *error)
 {
     char pid[32];
     int code = 1;
@@ -109,7 +123,8 @@ static int take_lock(struct listener *listener, struct metron_error *error)
         return refuse(listener->path, 0, error);
     if (code < 0)
         return code;
-    /* For the message of a second daemon only: no harm if the disk is full. */
+    *dead = read_lock_pid(listener->lock_fd);
+    /* For the message of a second daemon, and for `dead` of the next: no harm if the disk is full. */
     int length = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (ftruncate(listener->lock_fd, 0) == 0)
         (void)file_write_all(listener->lock_fd, pid, (size_t)length);
@@ -118,7 +133,8 @@ static int take_lock(struct listener *listener, struct metron_error *error)
 
 /* -- The socket -- */
 
-static int remove_stale(const char *path, const struct sockaddr_un *address, struct metron_error *error)
+static int remove_stale(const char *path, const struct sockaddr_un *address, pid_t dead,
+                        struct metron_error *error)
 {
     struct stat file;
 
@@ -130,6 +146,9 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 
     pid_t pid = ask_listener(address);
 
+    /* The pid of the dead daemon may be ours by now. */
+    if (pid > 0 && pid == dead && pid != getpid())
+        pid = -ECONNREFUSED;
     if (pid >= 0)
         return refuse(path, pid, error);
     if (pid != -ECONNREFUSED && pid != -ENOENT)
@@ -195,6 +214,7 @@ static int find_group(struct listener *listener, const char *name, struct metron
 int listener_open(struct listener *listener, const char *path, const char *group, struct metron_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    pid_t dead = 0;
 
     *listener = (struct listener){.fd = -1, .lock_fd = -1};
     if (strlen(path) >= sizeof(address.sun_path))
@@ -212,9 +232,9 @@ int listener_open(struct listener *listener, const char *path, const char *group
     int code = find_group(listener, group, error);
 
     if (code == 0)
-        code = take_lock(listener, error);
+        code = take_lock(listener, &dead, error);
     if (code == 0)
-        code = remove_stale(path, &address, error);
+        code = remove_stale(path, &address, dead, error);
     if (code == 0)
         code = bind_and_listen(listener, &address, group, error);
     if (code < 0)

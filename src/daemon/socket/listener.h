@@ -1,10 +1,13 @@
 /*
  * The listening socket, as a file: one daemon a path.
  *
- * Who listens holds a lock on PATH.lock as long as it lives, and takes it before it looks at the path. With
- * it in hand a socket that nobody answers on is what a daemon left behind that was killed, and is replaced;
- * one that somebody answers on is left alone. So of two daemons that start at once one gets the path, and no
- * one ever removes the socket of another.
+ * A daemon holds a lock on PATH.lock as long as it lives, and takes it before it opens the path. Under the
+ * lock, a socket that refuses connections, or that belongs to the daemon that held the lock last, was left
+ * behind by a daemon that was killed, and is replaced. A socket that another process listens on is left
+ * alone. So of two daemons that start at once one gets the path, and none removes the socket of another that
+ * lives.
+ *
+ * One listener for each path in a process: the lock belongs to the process.
  */
 #ifndef METRON_DAEMON_SOCKET_LISTENER_H
 #define METRON_DAEMON_SOCKET_LISTENER_H

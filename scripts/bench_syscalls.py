@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+"""What counting system calls costs, as a ratio to the same command without metron:  scripts/bench_syscalls.py METRON
+
+getppid  the worst case: a loop of a million calls that do nothing, by its own clock.
+build    a small C project with make, by wall time; CPU time beside it, metron's own included.
+
+Each command is run bare and counted in turn; the medians are compared. `over` marks what misses its target. Another
+metron that counts at the same time slows down the bare runs too.
+"""
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+WORKLOADS = pathlib.Path(__file__).resolve().parents[1] / "tests" / "workloads"
+LOOP = 1_000_000
+LOOP_RATIO, LOOP_PAIRS = 4.0, 7
+BUILD_RATIO, BUILD_PAIRS = 1.10, 5
+BUILD_FILES, FILE_FUNCTIONS = 12, 100
+HEADERS = ["stdio", "stdlib", "string", "unistd", "pthread", "signal", "sys/socket", "netinet/in", "time", "math"]
+MAKEFILE = """
+OBJECTS := $(patsubst %.c,%.o,$(wildcard *.c))
+program: $(OBJECTS)
+\tcc -o $@ $^
+%.o: %.c
+\tcc -O2 -c -o $@ $<
+"""
+
+
+def counted(metron, folder, command):
+    return [metron, "run", "-q", "--clobber", "-p", f"{folder}/run_", "--events", "bpf", "--syscalls", "summary", "--",
+            *command]
+
+
+def why_not(metron, folder):
+    """Why nothing can be measured here; None if it can."""
+    done = subprocess.run(counted(metron, folder, ["true"]), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return done.stderr.strip()
+    method = json.loads((folder / "run_info.json").read_text())["syscalls"]["method"]
+    return None if method == "bpf" else f"calls are counted by {method}"
+
+
+def loop_seconds(command):
+    """(seconds of the loop, the same)"""
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return (float(done.stdout.split()[2]),) * 2
+
+
+def run_seconds(command):
+    """(wall time, CPU time) of a command."""
+    before, begin = os.times(), time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    wall, after = time.monotonic() - begin, os.times()
+    return wall, after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def medians(measure, bare, with_metron, pairs):
+    """((wall, CPU) bare, (wall, CPU) counted)"""
+    rounds = [(measure(bare), measure(with_metron)) for _ in range(pairs)]
+    return [[statistics.median(values) for values in zip(*column)] for column in zip(*rounds)]
+
+
+def write_project(folder):
+    folder.mkdir()
+    (folder / "Makefile").write_text(MAKEFILE, encoding="utf-8")
+    includes = "\n".join(f"#include <{header}.h>" for header in HEADERS)
+    for i in range(BUILD_FILES):
+        bodies = "\n".join(f'int f{i}_{j}(int n) {{ char b[64]; return snprintf(b, sizeof b, "%d", n) + {j}; }}'
+                           for j in range(FILE_FUNCTIONS))
+        main = "int main(void) { return 0; }\n" if i == 0 else ""
+        (folder / f"part{i}.c").write_text(f"{includes}\n{bodies}\n{main}", encoding="utf-8")
+
+
+def loop_row(metron, folder):
+    program = str(folder / "getppids")
+    subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-pthread", WORKLOADS / "getppids.c", "-o", program],
+                   check=True)
+    bare = [program, str(LOOP)]
+    (plain, _), (slow, _) = medians(loop_seconds, bare, counted(metron, folder, bare), LOOP_PAIRS)
+    each = [f"{seconds * 1e9 / LOOP:.0f}" for seconds in (plain, slow)]
+    return ("getppid, ns a call", *each, slow / plain, None, LOOP_RATIO)
+
+
+def build_row(metron, folder):
+    write_project(folder / "project")
+    bare = ["make", "-s", "-B", "-C", str(folder / "project")]
+    run_seconds(bare)
+    plain, slow = medians(run_seconds, bare, counted(metron, folder, bare), BUILD_PAIRS)
+    return ("build, wall seconds", f"{plain[0]:.2f}", f"{slow[0]:.2f}", slow[0] / plain[0], slow[1] / plain[1],
+            BUILD_RATIO)
+
+
+def bench_syscalls(metron):
+    """Prints the table. Returns whether every target was met; True also where nothing can be measured."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        reason = why_not(metron, folder)
+        if reason is not None:
+            print(f"SKIPPED syscalls: {reason}")
+            return True
+        rows = [loop_row(metron, folder)]
+        if shutil.which("make"):
+            rows.append(build_row(metron, folder))
+        else:
+            print("SKIPPED build: make is not installed")
+    print("Counting system calls: the command bare and counted in turn, medians")
+    print(f"  {'command':<20}{'bare':>8}{'counted':>9}{'ratio':>8}{'CPU':>8}{'target':>10}")
+    for what, plain, slow, ratio, cpu, target in rows:
+        cpu_text = "" if cpu is None else f"{cpu:.3f}"
+        print(f"  {what:<20}{plain:>8}{slow:>9}{ratio:>8.3f}{cpu_text:>8}{f'<= {target:g}':>10}  "
+              f"{'ok' if ratio <= target else 'over'}")
+    return all(ratio <= target for _, _, _, ratio, _, target in rows)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(0 if bench_syscalls(str(pathlib.Path(sys.argv[1]).resolve())) else 1)

@@ -162,7 +162,7 @@ int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_e
     return 0;
 }
 
-/* "12,13\n" in `list`, without those that have gone; the others are noted as awaited. */
+/* "12,13\n" in `list`, without those that have gone or are hidden; the others are noted as awaited. */
 static int targets_list(struct strace_run *run, const pid_t *pids, size_t count, struct strbuf *list,
                         struct metron_error *error)
 {
@@ -172,7 +172,7 @@ static int targets_list(struct strace_run *run, const pid_t *pids, size_t count,
 
     for (size_t i = 0; i < count && code == 0; i++) {
         code = strace_target_check("/proc", pids[i], error);
-        if (code == -ESRCH && i > 0) {
+        if ((code == -ESRCH || code == -EPERM) && i > 0) {
             code = 0;
         } else if (code == 0) {
             kept[kept_count++] = pids[i];

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,12 @@ int strace_target_check(const char *proc_root, pid_t pid, struct metron_error *e
     /* /proc/TID is there for every thread, and has a task folder: the leader's. */
     int code = status_read(proc_root, pid, pid, text);
 
+    /* Signal 0 is none: it asks whether one could be sent. /proc may hide what others run (hidepid). */
+    if (code == -ESRCH && kill(pid, 0) < 0 && errno == EPERM)
+        return error_set(error, -EPERM,
+                         "process %d may not be traced: it is another user's, and hidden from this one; only "
+                         "root may trace that",
+                         (int)pid);
     if (code == -ESRCH)
         return error_set(error, code, "there is no process %d", (int)pid);
     if (code < 0)

@@ -11,7 +11,8 @@
 #include "base/error.h"
 
 /* 0 if nothing is known to stand against it. -ESRCH: it is gone or a zombie; -EBUSY: it, or a thread of it,
- * has a tracer, which is named; -EINVAL: it is a thread, not a process. */
+ * has a tracer, which is named; -EINVAL: it is a thread, not a process; -EPERM: it is hidden from this user.
+ */
 int strace_target_check(const char *proc_root, pid_t pid, struct metron_error *error);
 /* After the kernel has refused: the likeliest reason. Always negative: as above, or -EPERM. */
 int strace_target_refused(const char *proc_root, pid_t pid, struct metron_error *error);

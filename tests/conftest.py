@@ -19,9 +19,9 @@ import pytest
 
 from support import cputruth, kernel_events, processes, terminal
 from support.run import SANITIZED, Runner
+from support.users import ANOTHER_USER, AS_ANOTHER_USER
 
 TESTS = pathlib.Path(__file__).resolve().parent
-NOBODY = 65534
 
 # Tests that may not skip as root on a kernel with BTF and beside a metron-bpf (file, test; * is every one of the file).
 MAY_NOT_SKIP = {
@@ -134,9 +134,8 @@ def run_as_user(programs, tmp_path):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="metron-user-"))
     for path in (folder, folder / "work", folder / "home"):
         path.mkdir(exist_ok=True)
-        os.chown(path, NOBODY, NOBODY)
-    yield Runner(programs, folder / "work", folder / "home",
-                 ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"])
+        os.chown(path, ANOTHER_USER, ANOTHER_USER)
+    yield Runner(programs, folder / "work", folder / "home", AS_ANOTHER_USER)
     processes.end_leftovers()
     shutil.rmtree(folder)
 
@@ -147,7 +146,7 @@ def cpu_truth(programs):
     made = []
 
     def make(as_user=True, version=None):
-        uid = NOBODY if as_user and os.getuid() == 0 else None
+        uid = ANOTHER_USER if as_user and os.getuid() == 0 else None
         try:
             made.append(cputruth.CpuTruth(str(programs / "join"), uid, version))
         except cputruth.NoTruth as reason:

@@ -6,8 +6,7 @@ import pytest
 
 from support import daemon_client as dc
 from support.daemon_client import Daemon
-
-NOBODY = 65534
+from support.users import ANOTHER_USER
 
 
 def starter(runner, uid):
@@ -39,7 +38,7 @@ def start_daemon(run_metron):
 @pytest.fixture
 def start_user_daemon(run_as_user):
     """A daemon of an ordinary user's."""
-    start = starter(run_as_user, NOBODY if os.getuid() == 0 else None)
+    start = starter(run_as_user, ANOTHER_USER if os.getuid() == 0 else None)
     yield start
     for daemon in start.daemons:
         daemon.end()

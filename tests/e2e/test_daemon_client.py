@@ -18,8 +18,8 @@ from support import daemon_client as dc
 from support.daemon_client import (Daemon, RpcError, check_fields, expect_error, job_shell, need_another_user,
                                    process_in, publish)
 from support.processes import wait_until
+from support.users import ANOTHER_USER
 
-NOBODY = 65534
 INTERVAL = 0.2
 
 
@@ -176,12 +176,12 @@ def test_files_are_the_owners_only_even_without_a_umask(either):
 
 
 def test_without_settings_everything_is_in_the_users_own_folders(start_user_daemon, run_as_user):
-    daemon = Daemon(run_as_user, run_as_user.cwd, NOBODY if os.getuid() == 0 else None)
+    daemon = Daemon(run_as_user, run_as_user.cwd, ANOTHER_USER if os.getuid() == 0 else None)
     start_user_daemon.daemons.append(daemon)
     runtime, state = daemon.folder / "runtime", daemon.folder / "state"
     runtime.mkdir(mode=0o700)
     if os.getuid() == 0:
-        os.chown(runtime, NOBODY, NOBODY)
+        os.chown(runtime, ANOTHER_USER, ANOTHER_USER)
     daemon.socket = runtime / "metron.sock"
     daemon.launch(socket=None, database=None, log_file=None,
                   env={"XDG_RUNTIME_DIR": str(runtime), "XDG_STATE_HOME": str(state)})
@@ -221,14 +221,14 @@ def ask_for_everything(path):
 
 
 def test_another_user_cannot_connect(open_daemon):
-    got = dc.in_child_as(NOBODY, lambda: ask_for_everything(open_daemon.socket))
+    got = dc.in_child_as(ANOTHER_USER, lambda: ask_for_everything(open_daemon.socket))
     assert got == {"failed": "PermissionError", "answers": []}
 
 
 def test_another_user_is_refused_even_if_the_file_lets_him_in(open_daemon):
     """The peer's uid is checked: there is no answer but "not permitted", and no command line."""
     open_daemon.socket.chmod(0o666)
-    got = dc.in_child_as(NOBODY, lambda: ask_for_everything(open_daemon.socket))
+    got = dc.in_child_as(ANOTHER_USER, lambda: ask_for_everything(open_daemon.socket))
     for answer in got["answers"]:
         assert answer["error"]["code"] == dc.NOT_PERMITTED and answer["error"]["data"], got
     assert open_daemon.call("daemon.status")["pid"] == open_daemon.pid
@@ -239,7 +239,7 @@ def test_another_user_cannot_read_the_files(open_daemon):
 
     def readable():
         return [path.name for path in open_daemon.folder.glob("monitor*") if os.access(path, os.R_OK)]
-    assert dc.in_child_as(NOBODY, readable) == []
+    assert dc.in_child_as(ANOTHER_USER, readable) == []
 
 
 # ---- one daemon, and the next ----

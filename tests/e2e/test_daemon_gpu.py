@@ -18,12 +18,12 @@ import pytest
 from support import daemon_client as dc
 from support.daemon_client import Daemon
 from support.processes import wait_until
+from support.users import ANOTHER_USER
 
 pytestmark = pytest.mark.threads
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "preload" / "fake_nvml.c"
 GIB = 1 << 30
-NOBODY = 65534
 
 BEGIN = "nvmlInitWithFlags 0\nnvmlDeviceGetCount_v2 0 {count}\n"
 FIRST = """nvmlDeviceGetUtilizationRates/0 0 37 12
@@ -82,7 +82,7 @@ def machine(request, library):
     as_user = request.param == "ordinary-user"
     runner = request.getfixturevalue("run_as_user" if as_user else "run_metron")
     dc.need_daemon(runner)
-    made = Machine(runner, library, NOBODY if as_user and os.getuid() == 0 else None)
+    made = Machine(runner, library, ANOTHER_USER if as_user and os.getuid() == 0 else None)
     yield made
     made.daemon.end()
 

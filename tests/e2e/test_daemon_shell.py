@@ -18,8 +18,8 @@ from support import daemon_client as dc
 from support.daemon_client import Daemon
 from support.processes import stat_fields, wait_until
 from support.records import strict_json, strict_lines
+from support.users import ANOTHER_USER
 
-NOBODY = 65534
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -65,7 +65,7 @@ def shell(request):
     as_user = request.param == "ordinary-user"
     runner = request.getfixturevalue("run_as_user" if as_user else "run_metron")
     dc.need_daemon(runner)
-    daemon = Daemon(runner, runner.cwd, NOBODY if as_user and os.getuid() == 0 else None).start()
+    daemon = Daemon(runner, runner.cwd, ANOTHER_USER if as_user and os.getuid() == 0 else None).start()
     yield Shell(runner, daemon)
     daemon.end()
 

@@ -16,11 +16,11 @@ from support import daemon_client as dc
 from support.daemon_client import Client, RpcError, Shell, expect_error, process_in
 from support.kernel_events import need_program
 from support.processes import wait_until
+from support.users import ANOTHER_USER, STRANGER
 
 pytestmark = pytest.mark.threads
 
 INVALID_PARAMS, EXHAUSTED, NOT_PERMITTED = -32602, -32001, -32010
-NOBODY = 65534
 AT_ONCE = 8
 LINE = re.compile(r"^(\d+) +\d\d:\d\d:\d\d\.\d{6} ([a-z_][a-z0-9_]*)\(", re.M)
 
@@ -202,11 +202,14 @@ def connect_as(path, uid, gid):
 
 def test_the_sockets_group_may_not_trace(start_user_daemon):
     dc.need_another_user()
-    daemon = start_user_daemon(env={"METRON_SOCKET_GROUP": grp.getgrgid(NOBODY).gr_name})
+    group = next(entry for entry in grp.getgrall() if entry.gr_gid != 0)
+    wrapper = start_user_daemon.runner.wrapper
+    wrapper[wrapper.index("--clear-groups")] = f"--groups={group.gr_gid}"
+    daemon = start_user_daemon(env={"METRON_SOCKET_GROUP": group.gr_name})
     for folder in daemon.folder, daemon.folder.parent:
         folder.chmod(0o711)
     shell = Shell(daemon.runner)
-    with connect_as(daemon.socket, NOBODY - 1, NOBODY) as client:
+    with connect_as(daemon.socket, STRANGER, group.gr_gid) as client:
         assert client.call("daemon.health")
         expect_error(client, NOT_PERMITTED, "trace.start", pid=shell.pid)
         expect_error(client, NOT_PERMITTED, "trace.stop", pid=shell.pid)

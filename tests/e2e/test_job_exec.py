@@ -11,8 +11,8 @@ from support import cgroups
 from support.daemon_client import Daemon, RpcError, need_daemon
 from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, own_leaf
 from support.processes import wait_until
+from support.users import ANOTHER_USER
 
-NOBODY = 65534
 # Whoever inherits a job's name is of that job: tests that run beside this one have another.
 JOB = f"night-{os.getpid()}"
 
@@ -279,7 +279,7 @@ def test_the_group_of_somebody_else_is_not_taken(run_metron, night):
 
 def test_an_ordinary_user_has_no_leaf_and_a_sheet_all_the_same(run_as_user):
     need_daemon(run_as_user)
-    uid = NOBODY if os.getuid() == 0 else None
+    uid = ANOTHER_USER if os.getuid() == 0 else None
     if uid is not None:
         os.chown(run_as_user.cwd, uid, uid)
     daemon = Daemon(run_as_user, run_as_user.cwd, uid).start()

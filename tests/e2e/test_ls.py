@@ -18,6 +18,7 @@ import pytest
 from support.processes import wait_until
 from support.records import check_no_null, strict_json, strict_lines
 from support.run import SANITIZED
+from support.users import ANOTHER_USER
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 RECORDINGS = TESTS / "fixtures" / "recordings"
@@ -470,7 +471,7 @@ def test_what_may_not_be_read_is_named(run_as_user):
         for path in [run_as_user.cwd / name, *(run_as_user.cwd / name).iterdir()]:
             os.chmod(path, 0o755)
             if os.getuid() == 0:
-                os.chown(path, 65534, 65534)
+                os.chown(path, ANOTHER_USER, ANOTHER_USER)
     (run_as_user.cwd / "b" / "info.json").chmod(0)
     (run_as_user.cwd / "c").chmod(0)
     run = ls(run_as_user, "--json", ".")

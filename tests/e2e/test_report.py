@@ -14,6 +14,7 @@ import time
 import pytest
 
 from support.run import SANITIZED
+from support.users import AS_ANOTHER_USER
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 RECORDINGS = TESTS / "fixtures" / "recordings"
@@ -404,7 +405,7 @@ def test_a_file_that_may_not_be_read_is_an_error(report, recording, run_metron, 
     if os.getuid() == 0:
         if shutil.which("setpriv") is None:
             pytest.skip("setpriv (util-linux) is missing: cannot become an ordinary user")
-        wrapper = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+        wrapper = AS_ANOTHER_USER
         for folder in [tmp_path, *list(tmp_path.parents)[:-2], run_metron.cwd, pathlib.Path(prefix)]:
             if folder.is_dir() and not folder.stat().st_mode & 0o005 == 0o005 and folder.stat().st_uid == 0:
                 folder.chmod(folder.stat().st_mode | 0o055)

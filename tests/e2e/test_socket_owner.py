@@ -15,8 +15,7 @@ import time
 import pytest
 
 from support.rpc_server import HEALTH, Client, client, error_of, find_program, path, server, start, still_alive
-
-NOBODY = 65534
+from support.users import ANOTHER_USER, AS_ANOTHER_USER, STRANGER
 
 
 # ---- Who gets in ----
@@ -69,9 +68,9 @@ def test_the_socket_is_closed_to_others(server, path):
 @as_root
 def test_another_user_does_not_get_in(open_path):
     server = start(open_path)
-    assert talk_as(open_path, NOBODY, NOBODY) == 13
+    assert talk_as(open_path, ANOTHER_USER, ANOTHER_USER) == 13
     open_path.chmod(0o666)  # even if the file let it pass
-    answer = talk_as(open_path, NOBODY, NOBODY)
+    answer = talk_as(open_path, ANOTHER_USER, ANOTHER_USER)
     assert answer["id"] is None
     error_of(answer, -32010)
     still_alive(open_path)
@@ -80,29 +79,28 @@ def test_another_user_does_not_get_in(open_path):
 
 @as_root
 def test_members_of_the_group_get_in(open_path):
-    group = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY))
+    group = next(entry for entry in grp.getgrall() if entry.gr_gid != 0)
     server = start(open_path, group.gr_name)
     mode = open_path.stat()
     assert stat.S_IMODE(mode.st_mode) == 0o660 and mode.st_gid == group.gr_gid and mode.st_uid == 0
-    assert talk_as(open_path, NOBODY, group.gr_gid)["result"]["uid"] == NOBODY
-    assert talk_as(open_path, NOBODY, NOBODY, [4711, group.gr_gid])["result"]["uid"] == NOBODY
-    assert talk_as(open_path, NOBODY, NOBODY) == 13
+    assert talk_as(open_path, ANOTHER_USER, group.gr_gid)["result"]["uid"] == ANOTHER_USER
+    assert talk_as(open_path, ANOTHER_USER, ANOTHER_USER, [4711, group.gr_gid])["result"]["uid"] == ANOTHER_USER
+    assert talk_as(open_path, ANOTHER_USER, ANOTHER_USER) == 13
     open_path.chmod(0o666)
-    error_of(talk_as(open_path, NOBODY, NOBODY, [4711]), -32010)
+    error_of(talk_as(open_path, ANOTHER_USER, ANOTHER_USER, [4711]), -32010)
     end(server)
 
 
 @as_root
 def test_root_gets_into_a_users_server_and_other_users_do_not(open_path):
-    os.chown(open_path.parent, NOBODY, NOBODY)
+    os.chown(open_path.parent, ANOTHER_USER, ANOTHER_USER)
     shutil.copy(find_program(), open_path.parent / "rpc_server")
-    server = subprocess.Popen(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--",
-                               open_path.parent / "rpc_server", open_path], stdout=subprocess.PIPE)
+    server = subprocess.Popen([*AS_ANOTHER_USER, open_path.parent / "rpc_server", open_path], stdout=subprocess.PIPE)
     assert server.stdout.readline() == b"ready\n"
     still_alive(open_path)
-    assert talk_as(open_path, NOBODY, 1)["result"]["uid"] == NOBODY
+    assert talk_as(open_path, ANOTHER_USER, 1)["result"]["uid"] == ANOTHER_USER
     open_path.chmod(0o666)
-    error_of(talk_as(open_path, 4711, 4711), -32010)
+    error_of(talk_as(open_path, STRANGER, STRANGER), -32010)
     end(server)
 
 

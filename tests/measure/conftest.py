@@ -5,8 +5,7 @@ import os
 import pytest
 
 from support import cgroups, processes
-
-NOBODY = 65534
+from support.users import ANOTHER_USER
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def user_memory(groups):
     """A memory group that the command of an ordinary user may join."""
     if os.getuid() != 0:
         pytest.skip("only root may make a memory group")
-    return cgroups.UserMemory(groups, NOBODY)
+    return cgroups.UserMemory(groups, ANOTHER_USER)
 
 
 @pytest.fixture

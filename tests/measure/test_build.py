@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from support.cputruth import JOINING_SECONDS
+from support.users import ANOTHER_USER
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 ROOMS = ("base", "schema", "store", "view", "reduce", "tree", "collect")
@@ -55,7 +56,7 @@ def test_build_is_counted_to_0_1_percent_with_an_own_leaf(own_leaf, leaf_truth, 
 
 def test_build_is_counted_to_0_5_percent_without(run_as_user, cpu_truth, project):
     if os.getuid() == 0:
-        os.chown(project, 65534, 65534)
+        os.chown(project, ANOTHER_USER, ANOTHER_USER)
     run, seconds = built(run_as_user, cpu_truth(), project, "--cgroup off")
     assert seconds > 2, "too short a build to judge"
     assert run.info["headline"]["cpu_seconds"]["value"] == pytest.approx(seconds, rel=0.005)

@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "another_user.h"
 #include "base/file.h"
 #include "probe/cgroup/leaf.h"
 #include "probe/cgroup/place.h"
@@ -117,7 +118,7 @@ static inline bool await_gone(const char *folder)
 /* An ordinary user for a while: only root can try it. */
 static inline bool become_nobody(void)
 {
-    return geteuid() == 0 && setresuid(65534, 65534, 0) == 0;
+    return geteuid() == 0 && setresuid(another_user, another_user, 0) == 0;
 }
 
 static inline void become_root(void)

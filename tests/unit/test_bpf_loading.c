@@ -2,12 +2,12 @@
 #include "probe/bpf/programs.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include <linux/bpf.h>
 
+#include "another_user.h"
 #include "bpf_fixture.h"
 #include "probe/bpf/state.h"
 
@@ -167,14 +167,14 @@ static void loader_that_fails_is_told(void **state)
 
 static void become_nobody(void)
 {
-    if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(65534, 65534, 65534) != 0 ||
-                           setresuid(65534, 65534, 65534) != 0))
+    if (geteuid() == 0 && !become_another_user())
         _exit(99);
 }
 
+/* Any program does for a loader: it is not started, and the one that was built may lie in a private home. */
 static void start_as_nobody(void)
 {
-    const struct bpf_start_options options = {.loader_path = METRON_BPF_LOADER};
+    const struct bpf_start_options options = {.loader_path = "/bin/true"};
     struct metron_error error = {0};
     struct bpf_start start;
 
@@ -187,8 +187,8 @@ static void start_as_nobody(void)
 static void ordinary_user_learns_the_way_out(void **state)
 {
     (void)state;
-    if (access(METRON_BPF_LOADER, X_OK) != 0 || access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
-        print_message("skip %s: no loader or no BTF: %s\n", __func__, fixture.error.message);
+    if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+        print_message("skip %s: no BTF\n", __func__);
         skip();
     }
     assert_int_equal(child_end(child_start(start_as_nobody)).status, 0);
@@ -231,8 +231,8 @@ static void execute_copy_as_nobody(void)
 static void loader_beside_the_program_is_found(void **state)
 {
     (void)state;
-    if (access(METRON_BPF_LOADER, X_OK) != 0 || access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
-        print_message("skip %s: no loader or no BTF: %s\n", __func__, fixture.error.message);
+    if (access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
+        print_message("skip %s: no BTF\n", __func__);
         skip();
     }
     assert_non_null(mkdtemp(folder));

@@ -4,7 +4,6 @@
  */
 #include "probe/privilege.h"
 
-#include <grp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -22,6 +21,8 @@
 #include <linux/capability.h>
 
 #include <cmocka.h>
+
+#include "another_user.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
@@ -64,8 +65,7 @@ static void only_keep(uint64_t permitted, uint64_t inheritable)
 
 static bool become_nobody(void)
 {
-    return geteuid() != 0 || (setgroups(0, NULL) == 0 && setresgid(65534, 65534, 65534) == 0 &&
-                              setresuid(65534, 65534, 65534) == 0);
+    return geteuid() != 0 || become_another_user();
 }
 
 /* A user that has only what setcap or systemd gave. */

@@ -1,12 +1,10 @@
 /* Everybody of the machine, or of a user: who is seen, who is not, and when. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
 
+#include "another_user.h"
 #include "machine_fixture.h"
 #include "tree/members.h"
-
-enum { NOBODY = 65534 };
 
 static bool read_text(pid_t pid, const char *file, char *text, size_t size)
 {
@@ -58,10 +56,10 @@ static void each_process(void (*visit)(pid_t pid))
     (void)closedir(folder);
 }
 
-/* <grp.h>, which has setgroups, has a struct group of its own. */
 static void become_nobody(void)
 {
-    if (syscall(SYS_setgroups, 0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
+    if (!become_another_user() ||
+        prctl(PR_SET_DUMPABLE, 1) != 0) /* its files in /proc are its own, as after exec */
         _exit(1);
 }
 
@@ -143,13 +141,13 @@ static void body_of_nobody(void)
         tree_refresh(tree);
         for (size_t i = 0; i < tree_count(tree); i++) {
             long uid = user_of(tree_process(tree, i)->subject.id);
-            (void)atomic_fetch_add(&shared->counts[uid == NOBODY ? 0 : 1], uid >= 0);
+            (void)atomic_fetch_add(&shared->counts[uid == (long)another_user ? 0 : 1], uid >= 0);
         }
     }
     atomic_store(&shared->counts[2], tree_find(tree, shared->pids[0]) != NULL);
     atomic_store(&shared->counts[3], tree_take_in(tree, shared->pids[0]) != NULL);
     for (int i = 0; i < 2; i++)
-        if (tree_find(tree, shared->pids[i]) && user_of(shared->pids[i]) == NOBODY)
+        if (tree_find(tree, shared->pids[i]) && user_of(shared->pids[i]) == (long)another_user)
             atomic_store(&shared->counts[2], tree_find(tree, getppid()) ? 2 : 1);
     tree_free(tree);
     _exit(0);
@@ -183,7 +181,6 @@ static void body_that_changes_its_user(void)
     say();
     wait_for_go(1);
     become_nobody();
-    (void)prctl(PR_SET_DUMPABLE, 1); /* as after exec */
     say();
     wait_for_go(2);
 }

@@ -19,16 +19,23 @@ static bool read_text(pid_t pid, const char *file, char *text, size_t size)
     return length > 0;
 }
 
-/* By the bit that the kernel marks them with (PF_KTHREAD, in field 9 of stat). */
-static bool is_kernel_thread(pid_t pid)
-{
-    char text[1024], *rest;
+enum { EXITING = 0x4, KERNEL_THREAD = 0x200000 }; /* PF_EXITING and PF_KTHREAD of the kernel */
 
-    if (!read_text(pid, "stat", text, sizeof(text)) || !(rest = strrchr(text, ')')))
-        return false;
+/* The bits with which the kernel marks a process: field 9 of stat. */
+static unsigned long marks_in(const char *stat)
+{
+    const char *rest = strrchr(stat, ')');
+
     for (int field = 2; rest && field < 9; field++)
         rest = strchr(rest + 1, ' ');
-    return rest && (strtoul(rest, NULL, 10) & 0x200000);
+    return rest ? strtoul(rest, NULL, 10) : 0;
+}
+
+static bool is_kernel_thread(pid_t pid)
+{
+    char text[1024];
+
+    return read_text(pid, "stat", text, sizeof(text)) && (marks_in(text) & KERNEL_THREAD);
 }
 
 /* -1: gone. */
@@ -67,14 +74,6 @@ static void become_nobody(void)
 
 static unsigned compared;
 
-/* Born and ended since the pass, it waits for its parent. */
-static bool has_ended(const char *stat)
-{
-    const char *end = strrchr(stat, ')');
-
-    return end && (end[2] == 'Z' || end[2] == 'X');
-}
-
 /* It was there before the pass and is there after it. */
 static void compare(pid_t pid)
 {
@@ -91,8 +90,9 @@ static void compare(pid_t pid)
     }
     tree_refresh(watch.tree); /* born since: a look later it is seen */
     tree_refresh(watch.tree);
-    if (!tree_find(watch.tree, pid) && read_text(pid, "stat", text, sizeof(text)) && !has_ended(text) &&
-        !is_kernel_thread(pid))
+    /* One that is about to end has no memory any more, as a thread of the kernel. */
+    if (!tree_find(watch.tree, pid) && read_text(pid, "stat", text, sizeof(text)) &&
+        !(marks_in(text) & (EXITING | KERNEL_THREAD)))
         fail_msg("%d is not seen: %s", (int)pid, text);
 }
 

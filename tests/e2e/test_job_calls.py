@@ -288,16 +288,8 @@ def test_without_the_setting_nothing_is_counted_and_no_program_attached(start_da
 
 def kernel_counts(daemon):
     """What the kernel's table has by now: {(process, number): count}, asked through bpftool."""
-    bpftool = need_program("bpftool")
-    for kind, number in kernel_events.held_objects(daemon.pid):
-        if kind != "map":
-            continue
-        show = subprocess.run([bpftool, "-j", "map", "show", "id", str(number)], capture_output=True, check=True)
-        if json.loads(show.stdout).get("name") == "calls":
-            dump = subprocess.run([bpftool, "-j", "map", "dump", "id", str(number)], capture_output=True, check=True)
-            entries = [entry["formatted"] for entry in json.loads(dump.stdout)]
-            return {tuple(entry["key"].values()): entry["value"]["count"] for entry in entries}
-    raise AssertionError("the daemon holds no table of calls")
+    entries = [entry["formatted"] for entry in kernel_events.table_of_calls(daemon.pid)]
+    return {tuple(entry["key"].values()): entry["value"]["count"] for entry in entries}
 
 
 def test_the_kernel_forgets_who_has_ended_and_stops_when_the_job_does(counting):

@@ -30,6 +30,7 @@ def exit_reasons(run):
 
 @pytest.mark.parametrize("choice, seen_by", [("bpf", "bpf"), ("connector", "connector"), ("off", "listings")])
 def test_what_is_asked_for_is_in_force(with_bpf, choice, seen_by):
+    with_bpf.need_events(choice)
     run = with_bpf(f"--events {choice}", ["sh", "-c", "sleep 0.1; exit 3"])
     assert run.returncode == 3
     provenance = run.info["provenance"]
@@ -169,6 +170,7 @@ def test_the_loader_is_no_part_of_the_target_and_does_not_stay(with_bpf):
 @pytest.mark.parametrize("args", ["--events bpf", "", "--events connector", "--syscalls summary"],
                          ids=["bpf", "auto", "connector", "syscalls"])
 def test_privilege_is_dropped_once_everything_is_open(with_bpf, args):
+    with_bpf.need_events(args.removeprefix("--events "))
     started = with_bpf.start(f"-q {args}", ["sh", "-c", f"{CAPABILITIES}; read line"], stdin=subprocess.PIPE)
     kernel_events.await_all_open(started.pid)
     run = started.finish(data=b"\n")

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from support import records
-from support.kernel_events import held_objects, need_program
+from support.kernel_events import held_objects, need_program, table_of_calls
 from support.processes import file_lines, state, wait_until
 
 LOOP = 1_000_000
@@ -103,7 +103,7 @@ def test_strace_as_the_fallback_counts_the_same(with_bpf, with_strace):
     command = [with_bpf.workload("calls")]
     args = "--syscalls summary --outputs none --capture-outputs none"
     by_bpf = with_bpf(args, command, prefix="bpf_")
-    by_strace = with_bpf(f"{args} --events connector", command, prefix="strace_")
+    by_strace = with_bpf(f"{args} --events off", command, prefix="strace_")
     assert by_strace.info["syscalls"]["method"] == "strace"
     wanted, got = collections.Counter(counts_of(by_bpf)), collections.Counter(counts_of(by_strace))
     assert not wanted - got
@@ -137,7 +137,7 @@ def test_off_costs_nothing_and_says_nothing(with_bpf):
 
 def test_strace_does_not_see_how_the_command_is_found(run_metron, with_strace):
     """Neither metron's preparations nor the search in PATH are the command's calls."""
-    run = run_metron("--syscalls summary --events connector", ["true"])
+    run = run_metron("--syscalls summary --events off", ["true"])
     assert run.info["syscalls"]["by_call"]["execve"]["count"] == 1
     assert run.info["syscalls"]["by_call"]["execve"]["errors"] == 0
 
@@ -177,10 +177,9 @@ def test_helpers_of_metron_do_not_fill_the_table(with_bpf):
     """ps is run at every sample: its calls are nobody's, and make room again."""
     need_program("bpftool")
     started = started_with_records(with_bpf, "--measurements default,ps_rss", "ps_rss", 20)
-    table = held_object("map", "calls", started.pid)
     started.signal(signal.SIGSTOP)  # else the dump might pass through several samples
     wait_until(lambda: state(started.pid) == "T", what="metron stopped")
-    entries = bpftool_json("map", "dump", "id", str(table["id"]))
+    entries = table_of_calls(started.pid)
     started.signal(signal.SIGCONT)
     run = started.finish()
     assert run.returncode == 0, run

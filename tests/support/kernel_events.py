@@ -1,9 +1,13 @@
 """Programs in the kernel: whether they can be had, which of them a metron holds, and whether they are gone."""
 
+import functools
+import json
 import os
 import pathlib
 import re
 import shutil
+import socket
+import struct
 import subprocess
 
 import pytest
@@ -12,6 +16,8 @@ from support.processes import wait_until
 
 # What opens descriptors for BPF, perf and netlink (linux/capability.h).
 CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = 12, 21, 38, 39
+NO_CONNECTOR = "no process connector here"
+FIRST_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO (linux/proc_ns.h)
 OPENING = (CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF)
 
 
@@ -31,6 +37,24 @@ def need(runner):
     reason = why_none(runner.binary)
     if reason is not None:
         pytest.skip(f"no kernel events here: {reason}")
+
+
+@functools.cache
+def why_no_connector():
+    """Why the kernel tells root nothing through the process connector, asked without metron; None if it does."""
+    if os.stat("/proc/self/ns/pid").st_ino != FIRST_PID_NAMESPACE:
+        return "it speaks to the first pid namespace alone"
+    listen = struct.pack("=IIIIHHI", 1, 1, 0, 0, 4, 0, 1)  # cn_msg to CN_IDX_PROC, PROC_CN_MCAST_LISTEN
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 11) as connector:
+        connector.settimeout(2)
+        try:
+            connector.bind((0, 1))
+            connector.send(struct.pack("=IHHII", 16 + len(listen), 3, 0, 0, os.getpid()) + listen)
+            subprocess.run(["true"], check=True)
+            connector.recv(4096)
+        except OSError as error:
+            return f"nobody answers in this network namespace ({error})"
+    return None
 
 
 def need_program(name):
@@ -65,6 +89,19 @@ def held_objects(pid):
             continue
         found |= {(kind, int(number)) for kind, number in re.findall(r"^(prog|link|map)_id:\t(\d+)", text, re.M)}
     return found
+
+
+def table_of_calls(pid):
+    """All entries of the table in which a metron's programs count system calls, as bpftool shows them."""
+    bpftool = need_program("bpftool")
+    for kind, number in held_objects(pid):
+        if kind != "map":
+            continue
+        show = subprocess.run([bpftool, "-j", "map", "show", "id", str(number)], capture_output=True, check=True)
+        if json.loads(show.stdout).get("name") == "calls":
+            dump = subprocess.run([bpftool, "-j", "map", "dump", "id", str(number)], capture_output=True, check=True)
+            return json.loads(dump.stdout)
+    raise AssertionError(f"process {pid} holds no table of calls")
 
 
 def living_objects(objects):

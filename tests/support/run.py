@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from support import records
+from support import kernel_events, records
 
 SANITIZED = os.environ.get("METRON_SANITIZED") == "1"
 
@@ -182,9 +182,14 @@ class Runner:
         """Skips where `--events connector` cannot be had: no connector, or not for this user."""
         if events != "connector":
             return
+        reason = kernel_events.why_no_connector() if os.getuid() == 0 else None
+        if reason is not None:
+            pytest.skip(f"{kernel_events.NO_CONNECTOR}: {reason}")
+        if os.getuid() == 0 and not self.wrapper:
+            return
         probe = self("-q --events connector", "true", prefix="probe_", check=False)
         if probe.returncode != 0 and "connector" in probe.message:
-            pytest.skip(f"no process connector here: {probe.message.strip()}")
+            pytest.skip(f"{kernel_events.NO_CONNECTOR}: {probe.message.strip()}")
         for path in self.cwd.glob("probe_*"):
             path.unlink()
 

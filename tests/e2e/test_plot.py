@@ -446,12 +446,13 @@ def test_numbers_that_cannot_be_do_no_harm(plot, copied, picture):
 
 
 def test_a_failed_picture_leaves_what_was_there(plot, run_as_user, tmp_path):
-    folder = run_as_user.cwd / "out"
+    folder, recording = run_as_user.cwd / "out", run_as_user.cwd / "recording"
+    shutil.copytree(RECORDINGS / "metron-ended", recording)
     folder.mkdir()
     old = folder / "run.png"
     old.write_text("old")
     folder.chmod(0o555)
-    done = run_as_user.metron(["plot", "-o", str(old), str(RECORDINGS / "metron-ended")])
+    done = run_as_user.metron(["plot", "-o", str(old), str(recording)])
     if not (run_as_user.programs / "metron-plot").exists():
         pytest.skip("this build draws no pictures (cairo is missing)")
     refuses(done, 1, "run.png", "Permission denied")

@@ -133,8 +133,9 @@ class Runner:
     def environment(self, extra=None):
         """The caller's, without anything that would change what metron does."""
         kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("METRON", "XDG_", "SLURM_", "PBS_", "OSG"))
+                if not name.startswith(("METRON", "XDG_", "SLURM_", "PBS_", "OSG", "LC_"))
                 and name not in ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS", "LINES")}
+        kept["LANG"], kept["TERM"] = "C.UTF-8", "xterm"
         kept["HOME"] = str(self.home)
         kept["XDG_CONFIG_HOME"] = str(self.home / "config")
         kept.update(extra or {})

@@ -182,7 +182,8 @@ def test_ctrl_z_stops_the_job_and_fg_goes_on(run_metron, open_terminal, args):
     time.sleep(0.3)
     screen.type("\x1a")
     screen.expect("Stopped")
-    assert [state(pid) for pid in pids] == ["T", "T", "T"]
+    # One that waits for a CPU stops when it gets one, before it does anything else.
+    wait_until(lambda: [state(pid) for pid in pids] == ["T", "T", "T"], 10, "the job stopped")
     screen.type("fg\r")
     wait_until(lambda: [state(pid) for pid in pids] == ["S", "S", "S"], 5, "the job going on")
     wait_until(lambda: (run_metron.cwd / "run_info.json").exists()

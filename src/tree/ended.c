@@ -69,31 +69,63 @@ void ended_add(struct tree *tree, struct process *process, const struct lifecycl
     };
 }
 
-static uint64_t ticks_of(const struct pid_stat *stat)
+/* At least so much reaches the process that waits for it: its own time and its waited-for children's. */
+static uint64_t ticks_of(const struct process *process)
 {
-    return stat->user_ticks + stat->system_ticks + stat->child_user_ticks + stat->child_system_ticks;
+    const struct pid_stat *stat = &process->stat;
+    uint64_t own = stat->user_ticks + stat->system_ticks;
+    uint64_t last = process->cpu_ns / (NS_PER_SECOND / (uint64_t)clock_ticks_per_second());
+
+    /* A process that no pass has read is known by its exit event alone. */
+    if (process->has_last_use && last > own)
+        own = last;
+    return own + stat->child_user_ticks + stat->child_system_ticks;
 }
 
-/* Both it and its parent were found to be gone: either the parent had waited for it, and left both to whoever
- * waited for the parent; or it was an orphan, whose times nobody of the target has. It shows in how much was
- * inherited. */
-static bool has_inherited(const struct tree *tree, const struct process *heir, const struct process *process)
+static bool covers(const struct process *heir, const struct process *process)
 {
     const uint64_t cut_down = 1; /* a sum of times is cut down to ticks once, each of them as well */
 
-    return heir->inherited_pass == tree->passes &&
-           heir->inherited_ticks + cut_down >= heir->claimed_ticks + ticks_of(&process->stat);
+    return heir->inherited_ticks + cut_down >= heir->claimed_ticks + ticks_of(process);
+}
+
+/* Both the process and its parent are gone: either the parent waited for it and passed both on to the process
+ * that waited for the parent, or it was an orphan, whose times no member has. The amount that the heir has
+ * inherited decides. This pass may have read the heir before it waited for the parent, which puts it further
+ * apart the busier the machine is; so the heir is read again before the process counts as an orphan. */
+static bool has_inherited(struct tree *tree, struct process *heir, const struct process *process)
+{
+    if (heir->inherited_pass == tree->passes && covers(heir, process))
+        return true;
+    if (member_read_inherited(tree, heir) == 0)
+        return covers(heir, process);
+    /* The heir has exited as well, and took the answer with it. */
+    tree->ended_unread = true;
+    return true;
+}
+
+/* The parent as of the last reading; of a process that no pass has read, the one that forked it. */
+static pid_t parent_of(const struct process *process)
+{
+    return process->passes == 0 ? process->forker : process->stat.ppid;
+}
+
+static bool has_parent(const struct process *process)
+{
+    return process->passes == 0 ? process->forker > 0 : process->has_heir;
 }
 
 /* Whoever waits for it takes over what it used, unless nobody does: its parent has gone as well, or lets the
  * kernel drop it. */
-static struct process *heir_of(const struct tree *tree, const struct process *process)
+static struct process *heir_of(struct tree *tree, const struct process *process)
 {
-    /* Of one that was never read it is known who forked it, if it was told at all. */
-    pid_t pid = process->passes == 0 ? process->forker : process->has_heir ? process->stat.ppid : 0;
-    struct process *heir = pid > 0 && !tree->options.alone ? members_find(tree, pid) : NULL;
+    struct process *heir =
+        has_parent(process) && !tree->options.alone ? members_find(tree, parent_of(process)) : NULL;
 
-    if (!heir && process->passes > 0 && process->heir_above_pass == tree->passes) {
+    /* A parent that is gone stays a member until its exit event has come: it inherits nothing any more. */
+    if (heir && heir->is_settled)
+        heir = NULL;
+    if (!heir && process->heir_above_pass == tree->passes) {
         heir = members_find(tree, process->heir_above);
         if (heir && !has_inherited(tree, heir, process))
             heir = NULL;
@@ -105,7 +137,7 @@ static struct process *heir_of(const struct tree *tree, const struct process *pr
 static void tell_children(struct tree *tree, const struct process *process, const struct process *heir)
 {
     for (size_t i = 0; process->has_children && i < tree->count; i++)
-        if (tree->members[i]->stat.ppid == process->subject.id) {
+        if (parent_of(tree->members[i]) == process->subject.id) {
             tree->members[i]->heir_above = heir->subject.id;
             tree->members[i]->heir_above_pass = tree->passes;
         }
@@ -119,7 +151,7 @@ void settle_unreaped(struct tree *tree, struct process *process)
     struct process *heir = heir_of(tree, process);
     groups_settle(process, heir);
     /* The command, which we wait for ourselves in a session too, has left us all that was left to it. */
-    if (!heir && process->of_command && process->has_heir && tree->ledger.reaped_count > 0) {
+    if (!heir && process->of_command && has_parent(process) && tree->ledger.reaped_count > 0) {
         process->was_inherited = true;
         return;
     }
@@ -131,7 +163,7 @@ void settle_unreaped(struct tree *tree, struct process *process)
         return;
     }
     process->was_inherited = true;
-    heir->claimed_ticks += ticks_of(&process->stat);
+    heir->claimed_ticks += ticks_of(process);
     tell_children(tree, process, heir);
     /* The heir takes over all of it, also what it had used before we came: that is not ours with the heir
      * either. The heir was read in this pass already; if that was before it took over, the next one is

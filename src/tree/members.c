@@ -410,6 +410,18 @@ static void relate(struct tree *tree, struct process *process)
         process->of_command = member_is_of_command(tree, process, parent);
 }
 
+/* A pass may read it more than once: all that it inherited since the previous pass counts together. */
+static void note_inherited(const struct tree *tree, struct process *process, const struct pid_stat *stat)
+{
+    uint64_t ticks = stat->child_user_ticks + stat->child_system_ticks;
+
+    if (process->inherited_pass != tree->passes)
+        process->inherited_ticks = process->claimed_ticks = 0;
+    process->inherited_pass = tree->passes;
+    process->inherited_ticks += ticks - process->inherited_before;
+    process->inherited_before = ticks;
+}
+
 int member_take(struct tree *tree, struct process *process, const struct pid_stat *stat, uint64_t cpu_ns,
                 uint64_t stamp_ns)
 {
@@ -419,10 +431,7 @@ int member_take(struct tree *tree, struct process *process, const struct pid_sta
     process->fresh = true;
     if (process->passes == 0 || stat->ppid != process->stat.ppid)
         (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat->ppid);
-    process->inherited_pass = tree->passes;
-    process->inherited_ticks = stat->child_user_ticks + stat->child_system_ticks -
-                               process->stat.child_user_ticks - process->stat.child_system_ticks;
-    process->claimed_ticks = 0;
+    note_inherited(tree, process, stat);
     process->stat = *stat;
     process->looked_ns = stamp_ns;
     process->look_again = false;
@@ -462,34 +471,50 @@ static void member_settle(struct tree *tree, struct process *process)
         orphan_children(tree, process);
 }
 
-bool member_has_ended(struct tree *tree, struct process *process)
+static int read_stat(struct tree *tree, struct process *process, struct pid_stat *stat)
 {
     char text[PID_STAT_SIZE];
-    struct pid_stat stat;
+    /* Kept open from the second pass on: most processes are short, and never have one. */
     ssize_t length =
         pid_dir_read(&process->dir, &tree->reader, PID_FILE_STAT, process->passes > 0, text, sizeof(text));
 
     if (length < 0)
-        return length == -ESRCH;
-    return pid_stat_parse(text, (size_t)length, &stat) == 0 &&
-           (stat.start_ticks != process->start_ticks || (stat.state == 'Z' && stat.threads <= 1));
+        return (int)length;
+    return pid_stat_parse(text, (size_t)length, stat) < 0 ? -EBADMSG : 0;
+}
+
+bool member_has_ended(struct tree *tree, struct process *process)
+{
+    struct pid_stat stat;
+    int code = read_stat(tree, process, &stat);
+
+    if (code < 0)
+        return code == -ESRCH;
+    return stat.start_ticks != process->start_ticks || (stat.state == 'Z' && stat.threads <= 1);
+}
+
+int member_read_inherited(struct tree *tree, struct process *process)
+{
+    struct pid_stat stat;
+    int code = read_stat(tree, process, &stat);
+
+    if (code == 0 && stat.start_ticks != process->start_ticks)
+        code = -ESRCH;
+    if (code == 0)
+        note_inherited(tree, process, &stat);
+    return code;
 }
 
 /* stat and io of a member, and whether it is still the one we know. */
 static int look_at(struct tree *tree, struct process *process, uint64_t cpu_ns, uint64_t stamp_ns)
 {
-    char text[PID_STAT_SIZE];
     struct pid_stat stat;
-    /* Kept open from the second pass on: most processes are short, and never have one. */
-    ssize_t length =
-        pid_dir_read(&process->dir, &tree->reader, PID_FILE_STAT, process->passes > 0, text, sizeof(text));
 
     process->fresh = false;
-    if (length < 0)
-        return (int)length;
-    if (pid_stat_parse(text, (size_t)length, &stat) < 0)
-        return -EBADMSG;
-    int code = member_take(tree, process, &stat, cpu_ns, stamp_ns);
+    int code = read_stat(tree, process, &stat);
+    if (code < 0)
+        return code;
+    code = member_take(tree, process, &stat, cpu_ns, stamp_ns);
     if (code < 0)
         return code;
     if (tree->options.read_io)

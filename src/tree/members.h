@@ -151,6 +151,8 @@ int member_read(struct tree *tree, struct process *process);
 
 /* Looks at its stat alone: it is a zombie, or gone. */
 bool member_has_ended(struct tree *tree, struct process *process);
+/* Reads again how much it has inherited, and nothing else. 0, or a negative errno; -ESRCH: it is gone. */
+int member_read_inherited(struct tree *tree, struct process *process);
 
 /* Its I/O counters; the file stays open, if it may. */
 void member_read_io(struct tree *tree, struct process *process);

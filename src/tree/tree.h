@@ -69,9 +69,10 @@ struct process {
     struct ledger_sum counted;  /* what the ledger holds of it now */
     bool is_settled;            /* it is gone, and the books are closed over it: */
     bool was_inherited;         /* another member has what it used */
-    uint64_t inherited_pass;    /* the pass in which its stat was last read, and what it had */
-    uint64_t inherited_ticks;   /* inherited since the pass before, */
-    uint64_t claimed_ticks;     /* of which so much is known from whom */
+    uint64_t inherited_pass;    /* the pass in which its stat was last read, */
+    uint64_t inherited_ticks;   /* what it had inherited since the previous pass, */
+    uint64_t claimed_ticks;     /* how much of that is known from which process, */
+    uint64_t inherited_before;  /* and what it has inherited in all */
     pid_t heir_above;           /* who inherited from its parent, found to be gone */
     uint64_t heir_above_pass;   /* in this pass */
     bool has_last_use;          /* the kernel told what it had used when it ended: nothing of it is missing */

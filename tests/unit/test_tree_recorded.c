@@ -21,15 +21,22 @@ static void put_stat(pid_t pid, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void put_process(pid_t pid, pid_t ppid, unsigned user_ticks, unsigned start_ticks)
+/* `child_ticks`: of the children that it has waited for. */
+static void put_parent(pid_t pid, const char *name, pid_t ppid, unsigned user_ticks, unsigned child_ticks,
+                       unsigned start_ticks)
 {
     char text[512];
 
     (void)snprintf(text, sizeof(text),
-                   "%d (made up) S %d 1 1 0 -1 4194560 10 20 0 0 %u 0 0 0 20 0 1 0 %u 4096 1 "
+                   "%d (%s) S %d 1 1 0 -1 4194560 10 20 0 0 %u 0 %u 0 20 0 1 0 %u 4096 1 "
                    "18446744073709551615 1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-                   (int)pid, (int)ppid, user_ticks, start_ticks);
+                   (int)pid, name, (int)ppid, user_ticks, child_ticks, start_ticks);
     put_stat(pid, text);
+}
+
+static void put_process(pid_t pid, pid_t ppid, unsigned user_ticks, unsigned start_ticks)
+{
+    put_parent(pid, "made up", ppid, user_ticks, 0, start_ticks);
 }
 
 static void remove_process(pid_t pid)
@@ -41,6 +48,17 @@ static void remove_process(pid_t pid)
     (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
     (void)rmdir(path);
     (void)rmdir(root);
+}
+
+/* What happens while a pass is under way: after 4711 was read, which has another name since the pass before.
+ */
+static void (*meanwhile)(void);
+
+static void on_found(void *context, struct process *process)
+{
+    (void)context;
+    if (meanwhile && process->subject.id == 4711)
+        meanwhile();
 }
 
 /* Follows process 4711 of that /proc. */
@@ -56,6 +74,8 @@ static void watch_recorded_as(enum tree_method method, bool reaps)
     options.start_ns = 0;         /* all that it used counts */
     options.reaps = reaps;
     options.read_clock = false;
+    options.on_found = on_found;
+    meanwhile = NULL;
     watch_with(&options, method);
     assert_int_equal(tree_add_root(watch.tree, 4711), 0);
 }
@@ -126,6 +146,49 @@ static void children_of_whoever_has_an_ended_members_pid_are_not_ours(void **sta
     assert_int_equal(tree_count(watch.tree), 2);
     for (pid_t pid = 4711; pid <= 4714; pid++)
         remove_process(pid);
+}
+
+static void end_both_waited_for(void)
+{
+    remove_process(4712);
+    remove_process(4713);
+    put_parent(4711, "another", 1, 10, 305, 1000);
+}
+
+static void end_both_the_younger_an_orphan(void)
+{
+    remove_process(4712);
+    remove_process(4713);
+    put_parent(4711, "another", 1, 10, 5, 1000);
+}
+
+/* A process (4713) and its parent end after the pass has read 4711, which waits for the parent. */
+static double ticks_with_both_ended(void **state, void (*end_both)(void))
+{
+    watch_recorded(method_of(state));
+    put_process(4711, 1, 10, 1000);
+    put_process(4712, 4711, 5, 1001);
+    put_process(4713, 4712, 300, 1002);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_count(watch.tree), 3);
+    put_parent(4711, "another", 1, 10, 0, 1000);
+    meanwhile = end_both;
+    tree_refresh(watch.tree);
+    meanwhile = NULL;
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_count(watch.tree), 1);
+    remove_process(4711);
+    return tree_ledger(watch.tree)->published.cpu_seconds * (double)clock_ticks_per_second();
+}
+
+static void what_is_inherited_within_a_pass_is_counted_once(void **state)
+{
+    assert_true(fabs(ticks_with_both_ended(state, end_both_waited_for) - 315) < 0.001);
+}
+
+static void an_orphan_that_ends_within_a_pass_is_counted(void **state)
+{
+    assert_true(fabs(ticks_with_both_ended(state, end_both_the_younger_an_orphan) - 315) < 0.001);
 }
 
 static void a_tree_without_a_root_folder_says_so(void **state)
@@ -231,6 +294,8 @@ int main(void)
         ONE_WAY(a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more, by_listings),
         ONE_WAY(another_start_time_is_another_process, by_listings),
         ONE_WAY(children_of_whoever_has_an_ended_members_pid_are_not_ours, by_scan),
+        ONE_WAY(what_is_inherited_within_a_pass_is_counted_once, by_scan),
+        ONE_WAY(an_orphan_that_ends_within_a_pass_is_counted, by_scan),
         ONE_WAY(io_that_can_no_longer_be_read_stays_as_it_was, by_listings),
         ONE_WAY(a_tree_without_io_files_has_no_io, by_listings),
         ONE_WAY(sigchld_is_told_from_other_ignored_signals, by_scan),

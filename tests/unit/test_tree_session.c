@@ -96,6 +96,48 @@ static void whoever_is_born_into_a_session_is_found(void **state)
     assert_true(tree_spawned(watch.tree) >= 1);
 }
 
+/* A child that burns, and its parent that waits for it, begin and end between two passes. */
+static void body_session_with_a_short_family(void)
+{
+    (void)setsid();
+    say();
+    wait_for_go(1);
+    if (fork() == 0) {
+        if (fork() == 0) {
+            burn_process(0.2);
+            _exit(0);
+        }
+        (void)wait(NULL);
+        _exit(0);
+    }
+    (void)wait(NULL);
+    say();
+    wait_for_go(2);
+}
+
+static void a_family_that_no_pass_saw_is_counted_once(void **state)
+{
+    pid_t leader = start(body_session_with_a_short_family);
+
+    await_said(1);
+    if (method_of(state) == TREE_BPF)
+        programs_load();
+    struct tree_options options = tree_options_for(method_of(state));
+    options.reaps = false;
+    options.scope = TREE_OF_SESSION;
+    options.session = leader;
+    watch_with(&options, method_of(state));
+    tree_refresh(watch.tree);
+    let_go(1);
+    await_said(2);
+    tree_refresh(watch.tree);
+    tree_drain(watch.tree);
+    tree_refresh(watch.tree);
+    assert_int_equal(tree_living(watch.tree), 1);
+    /* The leader has inherited it: in ticks of 10 ms, of user and system time. */
+    assert_true(cpu_published() > 0.17 && cpu_published() < 0.3);
+}
+
 static void we_are_never_part_of_the_target(void **state)
 {
     struct tree_options options = tree_options_for(method_of(state));
@@ -169,6 +211,9 @@ int main(void)
         ONE_WAY(whoever_is_born_into_a_session_is_found, by_bpf),
         ONE_WAY(whoever_is_born_into_a_session_is_found, by_connector),
         ONE_WAY(whoever_is_born_into_a_session_is_found, by_scan),
+        ONE_WAY(a_family_that_no_pass_saw_is_counted_once, by_bpf),
+        ONE_WAY(a_family_that_no_pass_saw_is_counted_once, by_connector),
+        ONE_WAY(a_family_that_no_pass_saw_is_counted_once, by_scan),
         ONE_WAY(we_are_never_part_of_the_target, by_bpf),
         ONE_WAY(we_are_never_part_of_the_target, by_connector),
         ONE_WAY(we_are_never_part_of_the_target, by_scan),

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "bpf_fixture.h"
+#include "cpu_group_fixture.h"
 
 enum { THREADS = 4, BURN_MS = 15 };
 
@@ -141,7 +141,8 @@ static void threads_that_end_together_are_all_counted(void **state)
     (void)state;
     needs_programs();
     for (int round = 0; round < 10; round++) {
-        const pid_t child = child_start(end_together);
+        in_group_begin();
+        const pid_t child = in_group_start(end_together);
 
         (void)usleep(10000);
         assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
@@ -151,7 +152,7 @@ static void threads_that_end_together_are_all_counted(void **state)
         const struct lifecycle_event *exit = &only_exit_of(child)->event;
 
         assert_int_equal(exit->exit.wait_status, ended.status);
-        assert_true(agree((double)exit->exit.use.cpu_ns / 1e9, usage_cpu_seconds(&ended.usage), 1));
+        assert_true(in_group_agrees(exit->exit.use.cpu_ns));
     }
 }
 
@@ -215,5 +216,5 @@ int main(void)
         own_test(pid_that_is_not_there_is_passed_over),
     };
 
-    return cmocka_run_group_tests(tests, setup, fixture_teardown);
+    return cmocka_run_group_tests(tests, setup, in_group_teardown);
 }

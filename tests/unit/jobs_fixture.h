@@ -11,13 +11,16 @@ static struct snapshot_pool *pool;
 static struct snapshot *snapshot; /* the latest */
 static struct metron_error why;
 static bool refused;               /* the store does not take what it is told of */
-static double found_after_seconds; /* whoever is found keeps the look waiting so long */
+static double found_after_seconds; /* the next process that is found keeps the look waiting so long, once */
 
 static inline void on_found(void *context, struct process *process)
 {
+    const double wait_seconds = found_after_seconds;
+
     (void)context;
-    if (found_after_seconds > 0)
-        sleep_seconds(found_after_seconds);
+    found_after_seconds = 0; /* others of this machine may fork without end */
+    if (wait_seconds > 0)
+        sleep_seconds(wait_seconds);
     if (jobs)
         jobs_claim(jobs, process);
 }

@@ -36,7 +36,7 @@ struct collect_tuning {
     double sample_interval;     /* seconds */
     bool smaps;                 /* read it at all */
     double smaps_interval;      /* seconds; 0: five samples */
-    double smaps_budget;        /* seconds that a pass of smaps may take */
+    double smaps_budget;        /* CPU seconds that a pass of smaps may take */
     uint64_t smaps_limit_bytes; /* larger processes are passed over by smaps */
 };
 

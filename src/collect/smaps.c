@@ -11,12 +11,14 @@
  * passes as the logarithm of the memory. (What grows while resident memory does not, as pages of a fork that
  * are written to, is seen at the interval.)
  *  - a limit on the size of a process: 8 GiB are a stall of 70 to 170 ms;
- *  - a budget of time for a pass: before each read the time it should take, by the speed of earlier ones, is
- *    compared with what is left. Who was passed over for want of time is the first in the next pass. What is
- *    expected can be wrong, by one read of a process below the limit.
- * Whoever is passed over is counted. A total is there only if every living process was read in the same pass,
- * and if nobody came, went or changed much meanwhile (is_torn): a sum with a hole is not the sum. A pass like
- * that is made again with the next sample, a few times; a tree that never holds still has no such total.
+ *  - a budget of CPU time for a pass: before each read the time it should take, by the speed of earlier ones,
+ *    is compared with what is left. It is our CPU time: on a busy machine a pass takes longer and costs the
+ *    same, and nobody is left out for it. A process that did not fit is the first in the next
+ *    pass. What is expected can be wrong, by one read of a process below the limit.
+ * Processes that are passed over are counted. A total is there only if every living process was read in the
+ * same pass, and if nobody came, went or changed much meanwhile (is_torn): a sum with a hole is not the sum.
+ * A pass like that is made again with the next sample, a few times; a tree that never holds still has no such
+ * total.
  *
  * What is remembered between passes only decides when to look, and at whom.
  */
@@ -108,8 +110,8 @@ struct walk {
     struct smaps_state *smaps;
     const struct collect_context *context;
     struct pass *pass;
-    uint64_t begin_ns;
-    double budget;         /* seconds */
+    uint64_t begin_ns;     /* CPU time of this thread */
+    double budget;         /* seconds of CPU time */
     double rss_bytes;      /* of all that are no one else's, read or not */
     double seen_bytes;     /* resident memory of those that were read */
     double moved_bytes;    /* by how much that differs from what it was when the sample began */
@@ -156,9 +158,9 @@ static int open_state(const struct collect_context *context, unsigned cost, void
     return 0;
 }
 
-static double seconds_since(uint64_t begin_ns)
+static double cpu_seconds_since(uint64_t begin_ns)
 {
-    return (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
+    return (double)(clock_thread_cpu_ns() - begin_ns) / (double)NS_PER_SECOND;
 }
 
 /* As of this sample where the proc collector reads it (statm); else as stat told when the process last ran, a
@@ -214,7 +216,7 @@ static void read_process(struct walk *walk, struct process *process)
     struct tree *tree = walk->context->tree;
     char text[SMAPS_SIZE];
     struct smaps held;
-    uint64_t begin_ns = clock_monotonic_ns();
+    uint64_t begin_ns = clock_thread_cpu_ns();
     ssize_t length = read_rollup(tree, process, text, sizeof(text));
 
     if (length == -ESRCH) { /* it ended: what it held alone is gone, what it shared is in nobody's sum */
@@ -228,7 +230,7 @@ static void read_process(struct walk *walk, struct process *process)
         pass_over(walk);
         return;
     }
-    learn_speed(smaps, resident_bytes(smaps, process), seconds_since(begin_ns));
+    learn_speed(smaps, resident_bytes(smaps, process), cpu_seconds_since(begin_ns));
     row_number(row, PSS, (double)held.pss_bytes);
     row_number(row, USS, (double)held.uss_bytes);
     row_number(row, SWAP, (double)held.swap_bytes);
@@ -249,7 +251,7 @@ static bool is_too_large(const struct walk *walk, const struct process *process)
 static bool has_time(struct walk *walk, const struct process *process)
 {
     struct smaps_state *smaps = walk->smaps;
-    double left = walk->budget - seconds_since(walk->begin_ns);
+    double left = walk->budget - cpu_seconds_since(walk->begin_ns);
     double expected = READ_SECONDS + resident_bytes(smaps, process) * smaps->read_spent / smaps->read_bytes;
 
     if (expected <= left)
@@ -308,7 +310,7 @@ static void walk_members(struct smaps_state *smaps, const struct collect_context
         .smaps = smaps,
         .context = context,
         .pass = pass,
-        .begin_ns = clock_monotonic_ns(),
+        .begin_ns = clock_thread_cpu_ns(),
         .budget = tuning->smaps_budget < half_sample ? tuning->smaps_budget : half_sample,
     };
 

@@ -279,7 +279,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .highest = 3600,
             .commands = COMMAND_RUN | COMMAND_ATTACH,
             .meaning =
-                "seconds that one reading of PSS may take, never more than half a sample interval; what "
+                "CPU seconds that one reading of PSS may take, never more than half a sample interval; what "
                 "does not fit is left out and counted",
         },
     [SETTING_SMAPS_LIMIT] =

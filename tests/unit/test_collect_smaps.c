@@ -1,107 +1,9 @@
-/* When smaps looks, at whom, and when a total is one. Time is the stamp of the pass, so that nobody waits. */
-#include "collect/collectors.h"
-
-#include "tree_fixture.h"
+/* When smaps looks, at whom, and when a total is one. */
+#include "smaps_fixture.h"
 
 #include <pthread.h>
 
-extern const struct collector collector_smaps;
-
-enum { HELD_BYTES = 24 << 20, SLACK_BYTES = 6 << 20, NO_LIMIT_GIB = 1024 };
-
-static struct {
-    struct pass pass;
-    struct loop_figures figures;
-    struct collect_tuning tuning;
-    struct collect_context context;
-    void *state;
-    uint64_t stamp_ns;
-} with;
-
-static const struct collect_tuning at_every_sample = {.smaps = true,
-                                                      .sample_interval = 60,
-                                                      .smaps_interval = 1e-6,
-                                                      .smaps_budget = 60,
-                                                      .smaps_limit_bytes = (uint64_t)NO_LIMIT_GIB << 30};
-
-static unsigned field_of(const char *key)
-{
-    const struct source *source = &collector_smaps.source;
-
-    for (size_t i = 0; i < source->measurement_count; i++)
-        if (strcmp(source->measurements[i].key, key) == 0)
-            return source->measurements[i].field;
-    fail_msg("no key %s", key);
-    return 0;
-}
-
-static const struct row *row_of(pid_t pid)
-{
-    for (size_t i = 0; i < with.pass.count; i++)
-        if (with.pass.rows[i].subject.id == pid)
-            return &with.pass.rows[i];
-    return NULL;
-}
-
-static double held(const struct row *row, const char *key)
-{
-    if (!row || !row_has(row, field_of(key)))
-        fail_msg("%s was not read", key);
-    return row->values[field_of(key)].number;
-}
-
-static bool has_total(void)
-{
-    bool has = row_has(&with.pass.single, field_of("smaps_pss_total"));
-
-    assert_int_equal(has, row_has(&with.pass.single, field_of("smaps_uss_total")));
-    assert_int_equal(has, row_has(&with.pass.single, field_of("smaps_swap_total")));
-    return has;
-}
-
-static double skipped(void)
-{
-    return held(&with.pass.single, "smaps_skipped");
-}
-
-static void watch_tree(void **state)
-{
-    watch_begin(state);
-    with.context.tree = watch.tree;
-    with.tuning = at_every_sample;
-    assert_int_equal(collector_smaps.open(&with.context, COST_SMAPS, &with.state), 0);
-}
-
-/* A pass, `seconds` after the one before. */
-static int pass_after(double seconds, enum pass_kind kind)
-{
-    with.stamp_ns += (uint64_t)(seconds * (double)NS_PER_SECOND);
-    pass_begin(&with.pass, kind, with.stamp_ns);
-    return collector_smaps.collect(with.state, &with.context, &with.pass);
-}
-
-static void look(void)
-{
-    tree_refresh(watch.tree);
-    assert_int_equal(pass_after(1, PASS_SAMPLE), 0);
-}
-
-static int setup(void **state)
-{
-    memset(&with, 0, sizeof(with));
-    with.context =
-        (struct collect_context){.proc_root = "/proc", .figures = &with.figures, .tuning = &with.tuning};
-    with.stamp_ns = clock_monotonic_ns();
-    return pass_init(&with.pass, collector_smaps.source.field_count) < 0 ? -1 : watch_setup(state);
-}
-
-static int teardown(void **state)
-{
-    if (with.state)
-        collector_smaps.close(with.state);
-    pass_fini(&with.pass);
-    return watch_teardown(state);
-}
+enum { HELD_BYTES = 24 << 20, SLACK_BYTES = 6 << 20 };
 
 static char *touch(size_t bytes, int flags)
 {
@@ -508,35 +410,6 @@ static void a_survey_says_whether_and_why_not(void **state)
     assert_null(reasons[collector_smaps.source.field_count]);
 }
 
-static void a_recorded_tree_is_read(void **state)
-{
-    (void)state;
-    static const char root[] = METRON_FIXTURES "/linux-6.18/proc";
-    struct tree_options options = tree_options_for(TREE_LISTINGS);
-
-    assert_int_equal(kernel_facts_read(root, &watch.facts), 0);
-    options.proc_root = with.context.proc_root = root;
-    options.reaps = options.read_clock = false;
-    watch_with(&options, TREE_LISTINGS);
-    with.context.tree = watch.tree;
-    with.tuning = at_every_sample;
-    assert_int_equal(collector_smaps.open(&with.context, COST_SMAPS, &with.state), 0);
-    assert_int_equal(tree_add_root(watch.tree, 19135), 0);
-    look();
-    double sum = 0;
-    for (size_t i = 0; i < with.pass.count; i++)
-        sum += held(&with.pass.rows[i], "smaps_pss");
-    assert_true(fabs(held(row_of(19135), "smaps_pss") - 189 * 1024) < 1);
-    assert_true(fabs(held(row_of(19142), "smaps_pss") - 131 * 1024) < 1);
-    assert_true(fabs(held(&with.pass.single, "smaps_pss_total") - sum) < 1);
-}
-
-#define BY(WAY, NAME)                                                                                        \
-    {                                                                                                        \
-#NAME "_" #WAY, NAME, setup, teardown, &(WAY)                                                        \
-    }
-#define LIVE(NAME) BY(by_listings, NAME)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,7 +430,6 @@ int main(void)
         LIVE(a_pass_is_due_after_the_interval_or_when_the_target_grew),
         LIVE(before_and_after_the_run_only_the_counter_is_told),
         LIVE(a_survey_says_whether_and_why_not),
-        LIVE(a_recorded_tree_is_read),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

@@ -1,15 +1,21 @@
 """Peaks between two samples are not lost, and each number says which memory it is."""
 
+import subprocess
+
 import pytest
 
+from support.held import await_record, await_records, go_on, records
+from support.processes import wait_until
 from support.records import per_pid
 
 SPIKE = 300_000_000
 
 
 def test_spike_of_a_living_process_is_in_its_high_water_mark(run_as_user):
-    run = run_as_user("--sample-interval 1 --report-interval 1",
-                      [run_as_user.workload("spike"), str(SPIKE), "20", "1.6"])
+    started = run_as_user.start("--sample-interval 1 --report-interval 1",
+                                [run_as_user.workload("spike"), str(SPIKE), "20", "-"], stdin=subprocess.PIPE)
+    await_record(started, lambda values: max(values.get("proc_hwm", {"": 0}).values()) > 0.99 * SPIKE, "its mark")
+    run = started.finish()
     assert run.returncode == 0
     assert run.summary["proc_hwm_max"] == pytest.approx(SPIKE, rel=0.01)
     assert run.info["headline"]["peak_memory_bytes"]["value"] == pytest.approx(SPIKE, rel=0.01)
@@ -39,8 +45,12 @@ def test_small_command_is_not_charged_with_metrons_size(run_as_user, not_sanitiz
 
 
 def test_sampled_rss_follows_what_is_held(run_as_user):
-    run = run_as_user("--sample-interval 0.1 --report-interval 0.5",
-                      [run_as_user.workload("spike"), str(SPIKE), "700", "0.5"])
+    started = run_as_user.start("--sample-interval 0.1 --report-interval 0.1",
+                                [run_as_user.workload("spike"), str(SPIKE), "-", "-"], stdin=subprocess.PIPE)
+    await_record(started, lambda values: values.get("proc_rss_total", 0) > 0.98 * SPIKE, "all that it holds")
+    go_on(started)
+    await_records(started, 2 + len(records(started)))  # as many again, with little
+    run = started.finish()
     assert run.summary["proc_peak_rss_total"] == pytest.approx(SPIKE, rel=0.02)
     assert run.summary["proc_ave_rss_total"] < 0.9 * SPIKE
     assert run.summary["proc_peak_vsz_total"] >= SPIKE
@@ -48,8 +58,14 @@ def test_sampled_rss_follows_what_is_held(run_as_user):
 
 def test_rss_of_the_tree_is_the_peak_of_sums(run_as_user):
     """Two spikes one after the other: the peak of the sum is one spike, not two."""
-    spike = f"{run_as_user.workload('spike')} {SPIKE // 3} 400"
-    run = run_as_user("--sample-interval 0.1 --report-interval 10", ["sh", "-c", f"{spike}; {spike}; true"])
+    spike = f"{run_as_user.workload('spike')} {SPIKE // 3} -"
+    started = run_as_user.start("--sample-interval 0.1 --report-interval 0.1", ["sh", "-c", f"{spike}; {spike}; true"],
+                                stdin=subprocess.PIPE)
+    for count in (1, 2):
+        wait_until(lambda count=count: count == sum(max(values) > 0.9 * SPIKE / 3 for values in
+                                                    per_pid(records(started), "proc_rss").values()), 60, "a spike")
+        go_on(started)
+    run = started.finish()
     assert run.summary["proc_peak_rss_total"] == pytest.approx(SPIKE / 3, rel=0.1)
     peaks = sorted(max(values) for values in per_pid(run.usage, "proc_rss").values())
     assert len(peaks) >= 3 and peaks[-2] == pytest.approx(SPIKE / 3, rel=0.1)

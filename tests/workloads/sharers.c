@@ -4,7 +4,7 @@
  * WORKERS children and their parent have the same BYTES resident for SECONDS: one shared mapping that each of
  * them has touched or, with -p, private memory that the parent had written before it forked and that nobody
  * writes afterwards (copy on write). Prints "ready" once all have it. There are BYTES of memory, however many
- * processes count them.
+ * processes count them. SECONDS "-": for a line on standard input.
  */
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
             workload_fail("read");
     (void)puts("ready");
     (void)fflush(stdout);
-    sleep_seconds(argument_number(argv[optind + 2]));
+    hold(argv[optind + 2]);
     (void)close(release[1]);
     while (wait(NULL) > 0 || errno == EINTR)
         ;

@@ -2,6 +2,7 @@
  * usage: spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]
  *
  * Touches BYTES of private memory, holds them MILLISECONDS, gives them back, lives on AFTER_SECONDS.
+ * Either time may be "-": for a line on standard input.
  * -c: a child does it, and has ended before the parent goes on living.
  */
 #include <stdbool.h>
@@ -9,7 +10,7 @@
 
 #include "workload.h"
 
-static void spike(size_t bytes, double hold_seconds)
+static void spike(size_t bytes, const char *hold_seconds)
 {
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -17,7 +18,7 @@ static void spike(size_t bytes, double hold_seconds)
         workload_fail("mmap");
     for (size_t i = 0; i < bytes; i += 4096)
         ((volatile char *)memory)[i] = 1;
-    sleep_seconds(hold_seconds);
+    hold(hold_seconds);
     (void)munmap(memory, bytes);
 }
 
@@ -34,7 +35,9 @@ int main(int argc, char **argv)
     if (argc - optind < 2)
         workload_usage("spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]");
     size_t bytes = (size_t)argument_number(argv[optind]);
-    double hold_seconds = argument_number(argv[optind + 1]) / 1e3;
+    char hold_seconds[32] = "-";
+    if (strcmp(argv[optind + 1], "-") != 0)
+        (void)snprintf(hold_seconds, sizeof(hold_seconds), "%.3f", argument_number(argv[optind + 1]) / 1e3);
 
     if (!in_child) {
         spike(bytes, hold_seconds);
@@ -47,6 +50,6 @@ int main(int argc, char **argv)
         (void)wait_checked(pid);
     }
     if (argc - optind > 2)
-        sleep_seconds(argument_number(argv[optind + 2]));
+        hold(argv[optind + 2]);
     return 0;
 }

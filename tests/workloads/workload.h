@@ -69,6 +69,24 @@ static inline void sleep_seconds(double seconds)
         ;
 }
 
+static inline double argument_number(const char *text);
+
+/* For so many seconds; "-": for a line on standard input, or its end. So a test can wait for a sample. */
+static inline void hold(const char *seconds)
+{
+    char byte = 0;
+
+    if (strcmp(seconds, "-") != 0) {
+        sleep_seconds(argument_number(seconds));
+        return;
+    }
+    while (byte != '\n') {
+        ssize_t length = read(STDIN_FILENO, &byte, 1);
+        if (length == 0 || (length < 0 && errno != EINTR))
+            break;
+    }
+}
+
 static inline double argument_number(const char *text)
 {
     char *end;

@@ -1,10 +1,14 @@
 """Faults, I/O, states, processes: counted once, and conserved where they can be."""
 
+import collections
 import os
 import subprocess
+import time
 
 import pytest
 
+from support.held import await_record, await_records, records
+from support.processes import wait_until
 from support.records import per_pid, total
 
 
@@ -26,25 +30,32 @@ def test_minor_faults_of_one_process_are_its_own(run_as_user):
 
 
 def test_states_are_tallied(run_as_user):
-    run = run_as_user("--sample-interval 0.1 --report-interval 1",
-                      ["sh", "-c", f"{run_as_user.workload('burn')} 1.1 & sleep 1.2; wait"])
-    burning = 0
-    for record in run.usage:
+    """One that burns runs, or waits for a CPU; one that reads waits for what it reads, once it has begun."""
+    burn = run_as_user.workload("burn")
+    started = run_as_user.start("--sample-interval 0.05 --report-interval 0.2",
+                                ["sh", "-c", f"{burn} 600 & cat > /dev/null; kill $!; wait"], stdin=subprocess.PIPE)
+
+    def settled(command, states):
+        """In these states for eight samples and more, in others less often."""
+        seen = records(started)
+        commands = per_pid(seen, "proc_cmd")
+        for pid, tallies in per_pid(seen, "proc_stat").items():
+            if not commands[pid][-1].startswith(command):
+                continue
+            counts = collections.Counter()
+            for tally in tallies:
+                counts.update(tally)
+            inside = sum(counts[state] for state in states)
+            return inside >= 8 and inside >= 0.8 * sum(counts.values())
+        return False
+
+    wait_until(lambda: settled(burn, "R"), 60, "one that runs")
+    # In D too, where a fork or an exec is held up by somebody else's work.
+    wait_until(lambda: settled("cat", "SD"), 60, "one that waits")
+    for record in started.finish().usage:
         for tally in record["measurements"].get("proc_stat", {}).values():
             assert all(isinstance(count, int) and count > 0 for count in tally.values())
             assert sum(tally.values()) <= record["num_samples"]
-    for pid, tallies in per_pid(run.usage, "proc_stat").items():
-        counts = {}
-        for tally in tallies:
-            for state, count in tally.items():
-                counts[state] = counts.get(state, 0) + count
-        if per_pid(run.usage, "proc_cmd")[pid][-1].startswith(run_as_user.workload("burn")):
-            burning += counts.get("R", 0)
-            assert counts.get("R", 0) >= 0.8 * sum(counts.values())
-        else:
-            # Waiting; in D too, where a fork or an exec is held up by somebody else's work.
-            assert counts.get("S", 0) + counts.get("D", 0) >= 0.8 * sum(counts.values())
-    assert burning >= 8
 
 
 def test_every_short_child_is_seen_where_the_connector_answers(run_as_user):
@@ -70,25 +81,23 @@ def test_orphans_are_followed_to_their_end(run_as_user):
                       [run_as_user.workload("escape"), "-o", str(path), "0.8", "0"])
     orphan = path.read_text().strip()
     assert orphan in per_pid(run.usage, "proc_rss")
-    assert max(per_pid(run.usage, "proc_pdcpu")[orphan]) > 50
+    assert sum(per_pid(run.usage, "proc_own_cpu_seconds")[orphan]) > 0.4
     exits = [event for event in run.events if event["event_type"] == "exit"]
     assert int(orphan) in {event["pid"] for event in exits}
 
 
-@pytest.mark.alone
 def test_a_pid_used_again_is_another_process(run_metron):
     if os.getuid() != 0:
         pytest.skip("a pid can be asked for only as root (ns_last_pid)")
     path = run_metron.cwd / "pid"
     run = run_metron("--sample-interval 0.05 --report-interval 30",
-                     [run_metron.workload("pidreuse"), str(path), "300"])
+                     [run_metron.workload("pidreuse"), str(path), "300"],
+                     outer=["unshare", "--pid", "--fork", "--mount-proc"])  # nobody else takes the number there
     assert run.returncode == 0
     pid = path.read_text().strip()
-    if pid == "no":
-        pytest.skip("the machine is too busy to get the same pid twice")
-    shares = per_pid(run.usage, "proc_pdcpu")
-    assert pid in shares and f"{pid}#2" in shares
-    assert max(shares[f"{pid}#2"]) <= 110
+    own = per_pid(run.usage, "proc_own_cpu_seconds")
+    assert pid in own and f"{pid}#2" in own
+    assert sum(own[f"{pid}#2"]) <= 0.35
     starts = per_pid(run.usage, "proc_start_time")
     assert starts[pid] != starts[f"{pid}#2"]
 
@@ -108,8 +117,11 @@ def test_threads_and_descriptors_are_counted(run_metron):
     assert max(threads) == 4
     assert run.summary["proc_peak_threads_total"] == 4
     # A record has the highest of its window: the last one knows nothing of the limit before.
-    run = run_metron("--sample-interval 0.1 --report-interval 0.2 --clobber",
-                     ["sh", "-c", "exec 7</dev/null 8</dev/null; ulimit -Sn 100; exec sleep 0.9"])
+    started = run_metron.start("--sample-interval 0.1 --report-interval 0.2 --clobber",
+                               ["sh", "-c", "exec 7</dev/null 8</dev/null; ulimit -Sn 100; exec cat"],
+                               stdin=subprocess.PIPE)
+    await_record(started, lambda values: list(values.get("proc_fd_limit", {}).values()) == [100], "the limit")
+    run = started.finish()
     (descriptors,) = per_pid(run.usage, "proc_fds").values()
     assert max(descriptors) == 5
     (limits,) = per_pid(run.usage, "proc_fd_limit").values()
@@ -123,19 +135,31 @@ def test_context_switches_include_every_thread(run_metron):
 
 
 def test_elapsed_time_of_a_process_is_its_age(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 1.2")
-    (ages,) = per_pid(run.usage, "proc_etime").values()
+    def now():
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    started = run_metron.start("--sample-interval 0.1 --report-interval 0.1", "cat", stdin=subprocess.PIPE)
+    await_record(started, lambda values: "cat" in values.get("proc_cmd", {}).values(), "cat")
+    (pid,) = [int(pid) for pid in per_pid(records(started), "proc_cmd")]
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        born = int(file.read().rpartition(")")[2].split()[19]) * tick  # cut down to a tick
+    before = now()
+    (age,) = await_records(started, 3)[-1]["measurements"]["proc_etime"].values()
+    assert before - born - tick <= age <= now() - born + tick
+    (ages,) = per_pid(started.finish().usage, "proc_etime").values()
     assert ages == sorted(ages)
-    assert ages[-1] == pytest.approx(1.2, abs=0.15)
 
 
 def test_metron_reports_its_own_cost(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 1.1")
+    started = run_metron.start("--sample-interval 0.1 --report-interval 0.1", "cat", stdin=subprocess.PIPE)
+    await_records(started, 8)
+    run = started.finish()
     assert run.summary["self_samples"] >= run.summary["num_samples"] >= 8
     assert 0 < run.summary["self_cpu_seconds"] < run.wall
     assert run.summary["self_peak_rss"] > 100_000
-    assert run.summary["self_missed_ticks"] <= 1
-    assert 0 < run.summary["self_peak_sample_seconds"] < 0.5
+    assert 0 <= run.summary["self_missed_ticks"] <= run.wall / 0.1
+    assert 0 < run.summary["self_peak_sample_seconds"] < run.wall
 
 
 def test_machine_wide_numbers_are_the_machines(run_metron):

@@ -1,6 +1,7 @@
 """What metron attach counts is what the kernel counts, from the moment it attached."""
 
 import datetime
+import os
 import pathlib
 import subprocess
 import sys
@@ -8,12 +9,19 @@ import time
 
 import pytest
 
-from support.processes import descendants, wait_until
+from support.held import await_records
+from support.processes import descendants, stat_fields, wait_until
 
+# To so many CPU seconds; with "-" after it, then waits for a line and burns half a second more.
 BURN = """
 import sys, time
+def burn(end):
+    while time.process_time() < end: pass
 end = float(sys.argv[1])
-while time.process_time() < end: pass
+burn(end)
+if len(sys.argv) > 2:
+    sys.stdin.readline()
+    burn(end + 0.5)
 """
 
 
@@ -27,9 +35,21 @@ def input_output(pid):
     return {name: int(value) for name, value in (line.split(": ") for line in lines)}
 
 
-def burner(wrapper=(), seconds=60):
-    process = subprocess.Popen([*wrapper, sys.executable, "-S", "-c", BURN, str(seconds)], stdin=subprocess.DEVNULL)
-    return process
+def burner(wrapper=(), seconds=60, *more, stdin=subprocess.DEVNULL):
+    return subprocess.Popen([*wrapper, sys.executable, "-S", "-c", BURN, str(seconds), *more], stdin=stdin)
+
+
+def cpu_at_end(process):
+    """CPU seconds of a child that ends well, in all."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+def await_asleep(pid):
+    """Its counters are as they stay until it is let go."""
+    wait_until(lambda: stat_fields(pid)[0] == "S", 60, "a process that waits")
 
 
 @pytest.fixture(params=["root", "user"])
@@ -48,7 +68,8 @@ def test_what_it_burnt_before_is_not_counted(runner, events):
     try:
         wait_until(lambda: cpu_clock(target.pid) > 1, 30, "a second of CPU")
         first = cpu_clock(target.pid)
-        started = runner.attach(f"--events {events} --sample-interval 0.2 --report-interval 0.5 --duration 1", target.pid)
+        started = runner.attach(f"--events {events} --sample-interval 0.2 --report-interval 0.5 --duration 1",
+                                target.pid)
         attached = cpu_clock(target.pid)
         run = started.finish()
         last, now = cpu_clock(target.pid), time.time()
@@ -59,11 +80,7 @@ def test_what_it_burnt_before_is_not_counted(runner, events):
     counted = run.summary["proc_cpu_seconds"]
     late = now - datetime.datetime.fromisoformat(run.summary["end_time"]).timestamp()
     assert last - attached - late - 0.02 <= counted <= last - first
-    assert counted <= run.summary["wall_clock_time"] * 1.01
     assert sum(record["measurements"]["proc_cpu_seconds"] for record in run.usage) == pytest.approx(counted, abs=1e-6)
-    # A core to itself gives it all of the time; the record is then a second within a percent.
-    if last - attached - late > 0.995:
-        assert counted == pytest.approx(1, rel=0.01)
 
 
 @pytest.mark.slow
@@ -73,25 +90,30 @@ def test_the_last_second_of_one_that_ends_is_counted_where_the_kernel_tells(with
     first = cpu_clock(target.pid)
     started = with_bpf.attach("--events bpf --sample-interval 1", target.pid)
     before = cpu_clock(target.pid)
-    assert target.wait(60) == 0  # gone at once: nobody can look at what it used last
+    used = cpu_at_end(target)  # gone at once: nobody can look at what it used last
     run = started.finish()
     assert run.summary["exit_code"] == 0 and run.info["attached"]["ended_by"] == "target"
-    # before was read up to some ms after the baseline, some more where the machine is busy
-    assert 2.5 - before - 0.02 <= run.summary["proc_cpu_seconds"] <= 2.5 - first + 0.02
+    # The baseline lies between the two.
+    assert used - before - 0.001 <= run.summary["proc_cpu_seconds"] <= used - first + 0.001
     assert run.info["provenance"]["cpu_is_conserved"] is True
 
 
 @pytest.mark.slow
 def test_without_events_what_is_missing_is_told(run_metron):
-    target = burner(seconds=3)
-    wait_until(lambda: cpu_clock(target.pid) > 1, 30, "a second of CPU")
+    target = burner((), 2, "-", stdin=subprocess.PIPE)
+    wait_until(lambda: cpu_clock(target.pid) > 1, 60, "a second of CPU")
     first = cpu_clock(target.pid)
-    started = run_metron.attach("--events off --sample-interval 0.5", target.pid)
+    started = run_metron.attach("--events off --sample-interval 0.2 --report-interval 0.2", target.pid)
     before = cpu_clock(target.pid)
-    target.wait(60)
+    wait_until(lambda: cpu_clock(target.pid) >= 2, 60, "two seconds of CPU")
+    await_asleep(target.pid)
+    seen = cpu_clock(target.pid)
+    await_records(started, 2)
+    target.stdin.close()
+    used = cpu_at_end(target)
     run = started.finish()
-    # At most a sample's worth is missing, never too much.
-    assert 3 - before - 0.7 <= run.summary["proc_cpu_seconds"] <= 3 - first + 0.02
+    # What it used after the last sample is missing, and nothing else; never too much.
+    assert seen - before - 0.001 <= run.summary["proc_cpu_seconds"] <= used - first + 0.001
     assert run.info["provenance"]["cpu_is_conserved"] is False
     assert "not conserved" in run.info["headline"]["cpu_seconds"]["note"]
 
@@ -131,13 +153,17 @@ def test_a_past_that_is_inherited_is_not_counted(runner):
             "    burn(1)\n"
             "    os._exit(0)\n"
             "os.waitpid(pid, 0)\n"
-            "time.sleep(1.2)\n")
-    burnt, go = runner.cwd / "burnt", runner.cwd / "go"
-    target = subprocess.Popen([*runner.wrapper, sys.executable, "-c", code, str(burnt), str(go)],
-                              stdin=subprocess.DEVNULL)
-    wait_until(burnt.exists, 30, "its first second")
-    started = runner.attach("--sample-interval 0.2", target.pid)
+            "open(sys.argv[3], 'w').close()\n"
+            "sys.stdin.readline()\n")
+    burnt, go, waited = runner.cwd / "burnt", runner.cwd / "go", runner.cwd / "waited"
+    target = subprocess.Popen([*runner.wrapper, sys.executable, "-c", code, str(burnt), str(go), str(waited)],
+                              stdin=subprocess.PIPE)
+    wait_until(burnt.exists, 60, "its first second")
+    started = runner.attach("--sample-interval 0.2 --report-interval 0.2", target.pid)
     go.touch()
+    wait_until(waited.exists, 60, "the end of the child")
+    await_records(started, 3)
+    target.stdin.close()
     run = started.finish()
     target.wait()
     assert run.summary["proc_cpu_seconds"] == pytest.approx(1, abs=0.08)
@@ -155,14 +181,18 @@ def test_one_that_escapes_after_the_attach_is_counted(run_metron, events):
             "    os.setsid()\n"
             "    if os.fork() == 0:\n"
             "        while time.process_time() < 1: pass\n"
-            "        time.sleep(1)\n"
+            "        print('burnt', flush=True)\n"
+            "        sys.stdin.readline()\n"
             "    os._exit(0)\n"
             "os.wait()\n")
     go = run_metron.cwd / "go"
-    target = subprocess.Popen([sys.executable, "-c", code, str(go)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    target = subprocess.Popen([sys.executable, "-c", code, str(go)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     target.stdout.readline()
-    started = run_metron.attach(f"--events {events} --sample-interval 0.2", target.pid)
+    started = run_metron.attach(f"--events {events} --sample-interval 0.2 --report-interval 0.2", target.pid)
     go.touch()
+    assert target.stdout.readline() == b"burnt\n"
+    await_records(started, 3)
+    target.stdin.close()
     run = started.finish()
     assert run.info["attached"]["ended_by"] == "target"
     assert run.summary["proc_cpu_seconds"] == pytest.approx(1, abs=0.1)
@@ -179,14 +209,19 @@ def test_a_peak_of_before_is_not_reported(run_metron):
             "sys.stdin.readline()\n"
             "x = bytearray(int(sys.argv[1]))\n"
             "del x\n"
-            "time.sleep(30)\n")
+            "print('done', flush=True)\n"
+            "sys.stdin.readline()\n")
 
     def peak(size):
-        target = subprocess.Popen([sys.executable, "-c", code, str(size)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        target = subprocess.Popen([sys.executable, "-c", code, str(size)], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
         target.stdout.readline()
-        started = run_metron.attach("--sample-interval 0.5 --duration 1.5", target.pid, prefix=f"{size}_")
+        started = run_metron.attach("--sample-interval 0.2 --report-interval 0.2", target.pid, prefix=f"{size}_")
         target.stdin.write(b"\n")
         target.stdin.flush()
+        target.stdout.readline()
+        await_records(started, 3)
+        started.signal(2)
         run = started.finish()
         target.kill()
         target.wait()
@@ -212,13 +247,13 @@ def test_input_and_output_of_before_is_not_counted(runner):
     target = subprocess.Popen([*runner.wrapper, sys.executable, "-c", code], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE)
     target.stdout.readline()
-    time.sleep(0.1)
+    await_asleep(target.pid)
     before = input_output(target.pid)
     started = runner.attach("--sample-interval 0.1", target.pid)
     target.stdin.write(b"\n")
     target.stdin.flush()
     target.stdout.readline()
-    time.sleep(0.1)
+    await_asleep(target.pid)
     after = input_output(target.pid)
     started.signal(2)
     run = started.finish()
@@ -230,26 +265,30 @@ def test_input_and_output_of_before_is_not_counted(runner):
     assert target.wait() == 0
 
 
-@pytest.mark.alone
 @pytest.mark.slow
-def test_bystanders_cost_nothing_per_sample(run_metron, not_sanitized):
+def test_bystanders_cost_nothing_per_sample(run_metron):
     """The machine is scanned when it attaches, and not again."""
     target = subprocess.Popen([run_metron.workload("manyprocs"), "10", "60"], stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL)
     wait_until(lambda: len(descendants(target.pid)) >= 9, 30, "10 processes")
 
-    def cost(prefix):
-        run = run_metron.attach("--events off --sample-interval 0.02 --duration 3", target.pid, prefix=prefix).finish()
+    def reads_per_sample(prefix):
+        started = run_metron.attach("--events off --sample-interval 0.05 --report-interval 0.05", target.pid,
+                                    prefix=prefix)
+        first, before = len(await_records(started, 5)), input_output(started.pid)["syscr"]
+        last, after = len(await_records(started, 20)), input_output(started.pid)["syscr"]
+        started.signal(2)
+        run = started.finish()
         assert run.summary["proc_peak_processes"] == 1 + len(descendants(target.pid))
-        return run.summary["self_cpu_seconds"] / run.summary["num_samples"]
+        return (after - before) / (last - first)
 
-    few = cost("few_")
+    few = reads_per_sample("few_")
     crowd = subprocess.Popen([run_metron.workload("manyprocs"), "1000", "60"], stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL)
     wait_until(lambda: len(descendants(crowd.pid)) >= 999, 60, "1,000 bystanders")
-    many = cost("many_")
+    many = reads_per_sample("many_")
     for process in (target, crowd):
         process.kill()
         process.wait()
-    # A scan of 1,000 processes takes 10 ms and more: at each sample it would show many times over.
-    assert many < few * 1.5 + 0.0005
+    # A scan would read a file of each. (Some samples may come between the count of records and that of reads.)
+    assert many < few + 250

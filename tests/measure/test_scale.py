@@ -1,24 +1,25 @@
-"""Large trees and large machines: nobody missing, no tick missed, and bystanders cost nothing."""
+"""Large trees and large machines: nobody is missing, and bystanders cost nothing.
 
-import collections
-import os
-import re
+Cost is counted in system calls, which a busy machine does not change; `make bench` measures it in time.
+"""
+
 import resource
-import shutil
 import signal
 import statistics
 import subprocess
-import time
 
 import pytest
 
-from support.processes import wait_until
-from support.records import per_pid
-from support.run import SANITIZED
-
-pytestmark = pytest.mark.alone
+from support import kernel_events
+from support.processes import file_lines, wait_until
+from support.records import strict_json
+from support.traced import calls_per_sample, calls_without_waiting, samples_of
 
 PROCESSES = 4000
+BYSTANDERS = 500
+
+# One sleeping process, every key: its own files, those of its control group and of the machine.
+CALLS_OF_ONE = 60
 
 
 def room_for_processes(count):
@@ -27,101 +28,95 @@ def room_for_processes(count):
         pytest.skip(f"only {limit} processes are allowed here")
 
 
+def wait_for_records(run, count):
+    """Until so many more records are written; returns how many there are."""
+    path = run.path("usage.jsonl")
+    wanted = len(file_lines(path)) + count
+    wait_until(lambda: len(file_lines(path)) >= wanted, 60, f"{wanted} records")
+    return wanted
+
+
 @pytest.mark.parametrize("fanout", ["8", "4000"], ids=["deep", "flat"])
 def test_4000_processes_are_all_in_the_record(run_metron, fanout):
     room_for_processes(PROCESSES)
     path = run_metron.cwd / "pids"
-    run = run_metron("--sample-interval 1 --report-interval 2",
-                     [run_metron.workload("manyprocs"), "-f", fanout, "-o", str(path), str(PROCESSES), "2.5"])
-    assert run.returncode == 0
-    pids = set(path.read_text().split())
-    assert len(pids) == PROCESSES
+    run = run_metron.start("--sample-interval 0.5 --report-interval 0.5",
+                           [run_metron.workload("manyprocs"), "-f", fanout, "-o", str(path), str(PROCESSES), "300"])
+    pids = set(wait_until(lambda: len(file_lines(path)) == PROCESSES and file_lines(path), 60, "all processes"))
+    number = wait_for_records(run, 2)
+    run.signal(signal.SIGTERM)
+    done = run.finish()
+    record = done.usage[number - 1]["measurements"]  # it began when all of them lived
     for key in ("proc_rss", "proc_cmd", "proc_stat"):
-        assert pids <= set(per_pid(run.usage, key)), key
-    assert run.summary["proc_peak_processes"] >= PROCESSES
-    if not SANITIZED:
-        assert run.summary["self_missed_ticks"] == 0
+        assert pids <= set(record[key]), key
+    assert record["proc_processes"] == PROCESSES
+    assert done.summary["proc_peak_processes"] >= PROCESSES
 
 
-def no_leak_check():
-    """The leak checker cannot work in a traced process."""
-    return ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
-
-
-WAITING = re.compile(r"^(epoll_|p?poll|p?select|recv|clock_nanosleep|nanosleep|futex|restart_syscall)")
-
-
-def calls_per_sample(runner, args):
-    """The median number of system calls metron makes in one sample of ten processes.
-
-    Samples show in a trace as bursts with quiet between. What waits or takes in events is left out: with the
-    process connector the rest of the machine is heard, though not looked at.
-    """
-    path = runner.cwd / "trace"
-    run = runner.start(f"--sample-interval 0.2 --report-interval 60 --clobber {args}",
-                       [runner.workload("manyprocs"), "10", "3"],
-                       env={"ASAN_OPTIONS": no_leak_check()}, stdout=subprocess.PIPE)
+def calls_of_ten(runner, events):
+    run = runner.start(f"--sample-interval 0.1 --report-interval 60 --clobber --events {events}",
+                       [runner.workload("manyprocs"), "10", "300"])
     assert run.process.stdout.readline() == b"ready\n", run.process.stderr.read()
-    time.sleep(0.3)
-    tracer = subprocess.Popen(["strace", "-f", "-ttt", "-qq", "-o", str(path), "-p", str(run.pid)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    time.sleep(2)
-    tracer.send_signal(signal.SIGINT)
-    _, error = tracer.communicate(timeout=10)
-    if b"Operation not permitted" in error:
-        pytest.skip("strace may not attach here")
+    samples_of(run.pid, 2)  # everybody has been seen once
+    calls = calls_per_sample(run.pid)
+    run.signal(signal.SIGTERM)
     run.finish()
-    bursts, before, names = [], None, collections.Counter()
-    for line in path.read_text(errors="replace").splitlines():
-        match = re.match(r"\d+\s+(\d+\.\d+) (\w+)\(", line)
-        if match is None or WAITING.match(match[2]):
-            continue
-        moment = float(match[1])
-        if before is None or moment - before > 0.05:
-            bursts.append(0)
-        before = moment
-        bursts[-1] += 1
-        names[match[2]] += 1
-    bursts = bursts[1:-1]  # the first and the last may be cut
-    assert len(bursts) >= 5, f"{len(bursts)} samples in the trace: {names}"
-    return statistics.median(bursts), names
+    return calls
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("events", ["connector", "off"])
 def test_bystanders_cost_no_system_calls(run_metron, events):
-    room_for_processes(PROCESSES)
-    if shutil.which("strace") is None:
-        pytest.skip("strace is missing")
     run_metron.need_events(events)
-    alone, names_alone = calls_per_sample(run_metron, f"--events {events}")
-    crowd = subprocess.Popen([run_metron.workload("manyprocs"), str(PROCESSES), "30"],
-                             stdout=subprocess.PIPE)
+    alone = calls_of_ten(run_metron, events)
+    crowd = subprocess.Popen([run_metron.workload("manyprocs"), str(BYSTANDERS), "300"], stdout=subprocess.PIPE)
     assert crowd.stdout.readline() == b"ready\n"
-    crowded, names_crowded = calls_per_sample(run_metron, f"--events {events}")
-    assert crowded == pytest.approx(alone, abs=2), (names_alone, names_crowded)
+    assert calls_of_ten(run_metron, events) == pytest.approx(alone, abs=2)
+
+
+def processes_in_last_record(run):
+    whole_lines = run.path("usage.jsonl").read_bytes().split(b"\n")[:-1]
+    return strict_json(whole_lines[-1])["measurements"]["proc_processes"]
 
 
 def test_a_crowd_that_ends_at_once_is_no_crowd_for_long(run_metron):
-    """Sampling goes on at its rate after thousands have come and gone."""
-    command = f"{run_metron.workload('manyprocs')} 1500 0.3 > /dev/null; sleep 1.5"
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5", ["sh", "-c", command])
-    assert run.returncode == 0
-    assert run.usage[-2]["measurements"]["proc_processes"] <= 3
-    assert run.usage[-2]["num_samples"] >= 3
+    """A sample costs as much after thousands have come and gone as before."""
+    crowd = f"{run_metron.workload('manyprocs')} -o pids 1500 300 > /dev/null"
+    run = run_metron.start("--sample-interval 0.1 --report-interval 0.1 --events off",
+                           ["sh", "-c", f"read go; {crowd} & read go; kill $!; wait; read end"], stdin=subprocess.PIPE)
+    wait_for_records(run, 2)
+    before = calls_per_sample(run.pid)
+    run.process.stdin.write(b"go\n")
+    run.process.stdin.flush()
+    wait_until(lambda: len(file_lines(run_metron.cwd / "pids")) == 1500, 60, "the crowd")
+    wait_for_records(run, 2)
+    assert processes_in_last_record(run) == 1501
+    run.process.stdin.write(b"go\n")
+    run.process.stdin.flush()
+    wait_until(lambda: wait_for_records(run, 1) and processes_in_last_record(run) == 1, 60, "the end of the crowd")
+    wait_for_records(run, 1)
+    after = calls_per_sample(run.pid)
+    run.signal(signal.SIGTERM)
+    run.finish()
+    assert after == pytest.approx(before, abs=2)
 
 
-def test_sampling_keeps_its_pace(run_metron, not_sanitized):
+def test_every_tick_is_a_sample_or_counted_as_missed(run_metron):
     run = run_metron("--sample-interval 0.01 --report-interval 0.5", "sleep 2")
-    assert run.summary["num_samples"] >= 170
-    assert run.summary["num_samples"] + run.summary["self_missed_ticks"] == pytest.approx(200, abs=6)
+    ticks = run.summary["wall_clock_time"] / 0.01
+    assert run.summary["num_samples"] > 0
+    assert run.summary["num_samples"] + run.summary["self_missed_ticks"] == pytest.approx(ticks, abs=6)
 
 
-def test_waiting_metron_is_idle(run_metron, not_sanitized):
-    """Following one sleeping process at 1 s costs next to nothing (but for loading programs into the kernel, once)."""
-    started = time.monotonic()
-    run = run_metron.start("--events connector", "sleep 2.5")
+@pytest.mark.parametrize("events", ["bpf", "off"])
+def test_waiting_metron_wakes_once_a_sample(run_metron, events):
+    """Following one sleeping process: one wake-up a sample, and few system calls in it."""
+    if events == "bpf":
+        kernel_events.need(run_metron)
+    run = run_metron.start(f"--events {events} --sample-interval 0.1 --report-interval 60", "sleep 300")
     wait_until(lambda: run.path("info.json").exists(), what="info.json")
-    done = run.finish()
-    assert time.monotonic() - started < 4
-    assert done.summary["self_cpu_seconds"] < 0.05
+    samples_of(run.pid, 2)
+    samples = samples_of(run.pid)
+    run.signal(signal.SIGTERM)
+    run.finish()
+    assert statistics.median(sample["epoll_wait"] + sample["epoll_pwait"] for sample in samples) == 1, samples
+    assert statistics.median(map(calls_without_waiting, samples)) <= CALLS_OF_ONE, samples

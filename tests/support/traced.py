@@ -1,0 +1,55 @@
+"""The system calls that a metron makes, sample by sample: a cost that a busy machine does not change.
+
+A sample begins where the loop reads its timer. Only the thread of the loop is traced: the others copy output and write
+files, whatever the target is.
+"""
+
+import collections
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import tempfile
+
+import pytest
+
+from support.processes import wait_until
+
+TIMER = re.compile(r"^read\(\d+<anon_inode:\[timerfd\]>.* = 8$", re.M)
+CALL = re.compile(r"^(\w+)\(", re.M)
+# Waiting, and taking in events: with the process connector those of the whole machine are received.
+WAITING = re.compile(r"epoll_|p?poll|p?select|recv|clock_nanosleep|nanosleep|futex|restart_syscall")
+
+
+def samples_of(pid, count=5):
+    """Names of the system calls in each of `count` whole samples from now on: a list of Counters."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is missing")
+    with tempfile.NamedTemporaryFile("r", errors="replace") as trace:
+        tracer = subprocess.Popen(["strace", "-y", "-qq", "-o", trace.name, "-p", str(pid)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+        def parts():
+            if tracer.poll() is not None:
+                error = tracer.stderr.read()
+                if "Operation not permitted" in error:
+                    pytest.skip("strace may not attach here")
+                raise AssertionError(f"strace ended: {error}")
+            trace.seek(0)
+            found = TIMER.split(trace.read())[1:-1]
+            return len(found) >= count and found
+
+        found = wait_until(parts, 60, f"{count} samples in a trace")
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate(timeout=30)
+    return [collections.Counter(CALL.findall(part)) for part in found[:count]]
+
+
+def calls_without_waiting(sample):
+    return sum(number for name, number in sample.items() if not WAITING.match(name))
+
+
+def calls_per_sample(pid, count=5):
+    """The median number of system calls in a sample, waiting left out."""
+    return statistics.median(map(calls_without_waiting, samples_of(pid, count)))

@@ -1,69 +1,77 @@
-"""Rates: a steady 100 % reads as 100 %, at fine sampling too, and never more than the machine has."""
+"""Rates: what a process burns is what is shown, at fine sampling too, and never more than the machine has."""
 
 import os
-import shutil
-import statistics
-import subprocess
 
 import pytest
 
+from support import rates
 from support.records import per_pid
 
-pytestmark = pytest.mark.alone
+INTERVAL = 0.1
 
 
-def undisturbed(command):
-    """Before the machine's other work where we may: a starved burner is not a steady one."""
-    first = ["chrt", "--fifo", "1"]
-    if shutil.which("chrt") and subprocess.run([*first, "true"], capture_output=True, check=False).returncode == 0:
-        return [*first, *command]
-    return command
+def burner(runner, seconds, threads=1):
+    """A command that burns for so many seconds and notes what it got, and where it does."""
+    path = runner.cwd / "truth"
+    return [runner.workload("bursts"), str(path), str(threads), "1", str(seconds), "0"], path
 
 
-def test_steady_burner_reads_100_percent(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.1",
-                     undisturbed([run_metron.workload("burn"), "1.3"]))
-    assert run.returncode == 0
+def rate_of_busiest(run):
+    """rate_of(record) of the process that has burnt most."""
     shares = per_pid(run.usage, "proc_pdcpu")
-    (values,) = shares.values()
-    assert len(values) >= 10
-    assert statistics.median(values) == pytest.approx(100, rel=0.05)
-    assert max(values) <= 105
-    assert run.summary["proc_ave_pdcpu_total"] == pytest.approx(100, rel=0.05)
+    pid = max(shares, key=lambda each: max(shares[each]))
+    return lambda record: record["measurements"].get("proc_pdcpu", {}).get(pid)
+
+
+def test_steady_burner_reads_what_it_burns(run_metron):
+    command, path = burner(run_metron, 1.3)
+    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}", command)
+    assert run.returncode == 0, run
+    truth = rates.Truth(path)
+    assert rates.check_rates(run, truth, INTERVAL, rate_of_busiest(run)) >= 5
+    rates.check_sum(run, truth, INTERVAL)
 
 
 def test_total_rate_agrees_with_cpu_over_wall(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5",
-                     undisturbed([run_metron.workload("burn"), "1", "2"]))
+    command, path = burner(run_metron, 1, threads=2)
+    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}", command)
+    truth, last = rates.Truth(path), rates.moments(run, INTERVAL)[-1]
     wall, cpu = run.summary["wall_clock_time"], run.summary["proc_cpu_seconds"]
-    assert run.summary["proc_ave_pdcpu_total"] == pytest.approx(100 * cpu / wall, rel=0.07)
+    assert cpu == pytest.approx(truth.until(float("inf")), abs=truth.tolerance)
+    # The mean of the samples: what came after the last one is in the CPU, but in no rate.
+    sampled = [truth.until(last.tick) / (last.stamp - last.begin), truth.until(last.stamp) / (last.tick - last.begin)]
+    assert 93 * min(cpu / wall, *sampled) <= run.summary["proc_ave_pdcpu_total"] <= 107 * max(cpu / wall, *sampled)
     cores = len(os.sched_getaffinity(0))
-    for record in run.usage:
-        for value in record["measurements"].get("proc_pdcpu", {}).values():
-            assert value <= 100 * cores * 1.05
-        # The total is resolved to one tick (10 ms) of each process per interval of 100 ms.
-        assert record["measurements"].get("proc_pdcpu_total", 0) <= 100 * cores * 1.1
+    assert run.summary["proc_ave_pdcpu_total"] <= 100 * cores * 1.05
 
 
 def test_newborn_has_a_rate_from_its_first_sample(run_metron):
-    """A process that is seen once, after 0.5 s of burning, shows its rate: not 0, not absent."""
+    """A process that is first seen after it has burnt for a while shows its rate: not 0, not absent."""
+    command, path = burner(run_metron, 0.8)
     run = run_metron("--sample-interval 0.5 --report-interval 0.5",
-                     undisturbed(["sh", "-c", f"{run_metron.workload('burn')} 0.8; true"]))
-    values = [value for values in per_pid(run.usage, "proc_pdcpu").values() for value in values]
-    assert max(values) == pytest.approx(100, rel=0.1)
+                     ["sh", "-c", f"sleep 0.7; {' '.join(command)}; true"])
+    truth, rate_of = rates.Truth(path), rate_of_busiest(run)
+    first = next(moment for moment in rates.moments(run, 0.5) if rate_of(moment.record) is not None)
+    rate = rate_of(first.record) / 100
+    # It was started after the sleep and before its first note.
+    assert rate * (first.stamp - first.begin - 0.7) >= truth.until(first.tick) - truth.tolerance
+    if first.record["num_samples"] == 1:
+        assert rate * (first.tick - truth.begin) <= truth.until(first.stamp) + truth.tolerance
 
 
 def test_idle_process_reads_zero(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 1.2")
-    values = [value for values in per_pid(run.usage[1:], "proc_pdcpu").values() for value in values]
-    assert values and max(values) <= 5
+    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}", "sleep 1.2")
+    idle = [each.record["measurements"] for each in rates.moments(run, INTERVAL)[1:]
+            if each.record["measurements"]["proc_cpu_seconds"] == 0]
+    assert idle and all(share == 0 for each in idle for share in each["proc_pdcpu"].values())
     assert run.summary["proc_cpu_seconds"] < 0.05
 
 
 def test_stopped_then_waking_burner_never_exceeds_a_core(run_metron):
-    command = (f"{run_metron.workload('burn')} 1 & sleep 0.3; kill -STOP $!; sleep 0.5; kill -CONT $!; wait")
-    run = run_metron("--sample-interval 0.1 --report-interval 0.1", undisturbed(["sh", "-c", command]))
-    assert run.returncode == 0
-    burner = max(per_pid(run.usage, "proc_pdcpu").values(), key=max)
-    assert max(burner) <= 110
-    assert min(burner) <= 5
+    command, path = burner(run_metron, 1)
+    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}",
+                     ["sh", "-c", f"{' '.join(command)} & sleep 0.3; kill -STOP $!; sleep 0.4; kill -CONT $!; wait"])
+    assert run.returncode == 0, run
+    truth = rates.Truth(path)
+    assert rates.check_rates(run, truth, INTERVAL, rate_of_busiest(run)) >= 5
+    assert truth.until(truth.begin + 1) < 0.8, "it was stopped: else this proves nothing"

@@ -45,3 +45,14 @@ def make_history(folder, count, seed=1, **fixed):
         make_run(folder / f"past{i:04}_", **{**numbers, **fixed})
         drawn.append(numbers)
     return drawn
+
+
+def make_many(folder, count):
+    """`count` runs that differ in their start alone, 500 to a folder; returns the folder."""
+    source = (RECORDINGS / "metron-ended" / "info.json").read_text()
+    for number in range(count):
+        part = folder / str(number // 500)
+        part.mkdir(parents=True, exist_ok=True)
+        start = f"{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}"
+        (part / f"{number}_info.json").write_text(source.replace("18:21:40", start))
+    return folder

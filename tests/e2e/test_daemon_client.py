@@ -185,7 +185,7 @@ def test_without_settings_everything_is_in_the_users_own_folders(start_user_daem
     daemon.socket = runtime / "metron.sock"
     daemon.launch(socket=None, database=None, log_file=None,
                   env={"XDG_RUNTIME_DIR": str(runtime), "XDG_STATE_HOME": str(state)})
-    wait_until(daemon.is_ready, 20, "daemon.ready")
+    wait_until(daemon.is_ready, what="daemon.ready")
     daemon.database, daemon.log_file = state / "metron" / "monitor.db", state / "metron" / "monitor.jsonl"
     assert daemon.call("daemon.top.stream") == {"jsonl_path": str(daemon.log_file)}
     daemon.wait_for_stored(daemon.top_when()["timestamp"])

@@ -49,7 +49,7 @@ def ticks(daemon):
 
 def goes_on_sampling(daemon, count=3):
     begin = ticks(daemon)
-    wait_until(lambda: ticks(daemon) >= begin + count, 10, "more snapshots")
+    wait_until(lambda: ticks(daemon) >= begin + count, what="more snapshots")
 
 
 # ---- killed ----
@@ -126,7 +126,7 @@ def test_among_200_clients_50_of_them_hostile_health_is_answered_and_no_tick_is_
     def measure():
         crowd = subprocess.Popen([sys.executable, HOSTILE, str(daemon.socket), "50", *REAL_METHODS])
         try:
-            wait_until(lambda: watcher.call("daemon.status")["clients"] >= 195, 20, "200 clients")
+            wait_until(lambda: watcher.call("daemon.status")["clients"] >= 195, what="200 clients")
             return answer_times_ms(lambda: good.call("daemon.health"), daemon.pid, 5)
         finally:
             crowd.kill()
@@ -153,12 +153,12 @@ def counted(daemon, word):
 
 def fails_then_recovers(daemon, mend):
     """Both sinks fail, each says so once, sampling goes on; after mend() both tell that they work again."""
-    wait_until(lambda: counted(daemon, "sampling goes on") >= 2, 20, "a word on the database and the log")
+    wait_until(lambda: counted(daemon, "sampling goes on") >= 2, what="a word on the database and the log")
     goes_on_sampling(daemon, 10)
     assert counted(daemon, "sampling goes on") == 2, daemon.said()
     assert counted(daemon, "works again") == 0, daemon.said()
     mend()
-    wait_until(lambda: counted(daemon, "works again") >= 2, 20, "a word on their recovery")
+    wait_until(lambda: counted(daemon, "works again") >= 2, what="a word on their recovery")
     daemon.wait_for_stored(daemon.top_when()["timestamp"])
     with daemon.read_database() as database:
         assert [row[0] for row in database.execute("PRAGMA integrity_check")] == ["ok"]
@@ -196,7 +196,7 @@ def test_a_word_that_may_not_be_written_does_not_end_it(daemon):
     goes_on_sampling(daemon, 15)
     assert daemon.said() == said, "it could not say that nothing can be stored"
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard))
-    wait_until(lambda: counted(daemon, "works again") >= 1, 20, "a word on the recovery: there was one before")
+    wait_until(lambda: counted(daemon, "works again") >= 1, what="a word on the recovery: there was one before")
     assert daemon.stop() == 0
 
 
@@ -209,11 +209,11 @@ def test_a_locked_database_is_told_once_and_sampling_goes_on(daemon):
         daemon.call("event.publish", event="sheet.started", job_id=JOB, sheet_num=1, data={})
         other.execute("BEGIN IMMEDIATE")
         daemon.call("event.publish", event="sheet.completed", job_id=JOB, sheet_num=1, data={})
-        wait_until(lambda: counted(daemon, "sampling goes on"), 30, "a word on the database")
+        wait_until(lambda: counted(daemon, "sampling goes on"), what="a word on the database")
         daemon.call("job.finish", job_id=JOB, outcome="completed")
         told = {round(top["timestamp"], 3) for top in daemon.tops(10)}
         other.execute("ROLLBACK")
-    wait_until(lambda: counted(daemon, "works again"), 30, "a word on its recovery")
+    wait_until(lambda: counted(daemon, "works again"), what="a word on its recovery")
     assert counted(daemon, "sampling goes on") == 1, daemon.said()
     assert counted(daemon, "nothing is missing in it") == 1, daemon.said()
     assert daemon.call("daemon.status")["missed_ticks"] <= 2
@@ -246,10 +246,10 @@ def test_a_history_that_is_damaged_meanwhile_is_told_and_the_new_one_knows_the_j
         file.seek(4096)
         file.write(b"\xa5" * (daemon.database.stat().st_size - 4096))
     os.kill(daemon.pid, signal.SIGCONT)
-    wait_until(lambda: counted(daemon, "it was damaged; it is kept as"), 30, "a word on it")
+    wait_until(lambda: counted(daemon, "it was damaged; it is kept as"), what="a word on it")
     assert len(list(daemon.database.parent.glob(f"{daemon.database.name}.damaged-*"))) >= 1
-    wait_until(lambda: job_and_sheets(daemon) == [("running", 1, "completed"), ("running", 2, "running")], 10,
-               "the job, as it was told to the other file")
+    wait_until(lambda: job_and_sheets(daemon) == [("running", 1, "completed"), ("running", 2, "running")],
+               what="the job, as it was told to the other file")
     assert daemon.stop() == 0
 
 
@@ -267,13 +267,13 @@ def test_sighup_takes_a_new_interval_and_wrong_settings_leave_the_old_ones(daemo
     assert daemon.call("daemon.status")["interval"] == 5
     write_settings(run_metron, "interval = 0.2\n")
     daemon.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: daemon.call("daemon.status")["interval"] == 0.2, 5, "the new interval")
+    wait_until(lambda: daemon.call("daemon.status")["interval"] == 0.2, what="the new interval")
     goes_on_sampling(daemon, 5)
     for wrong in ("interval = 0\n", "interval = soon\n", "no such thing\n"):
         said = daemon.said().count("settings are wrong")
         write_settings(run_metron, wrong)
         daemon.process.send_signal(signal.SIGHUP)
-        wait_until(lambda said=said: daemon.said().count("settings are wrong") > said, 5, f"a word on {wrong!r}")
+        wait_until(lambda said=said: daemon.said().count("settings are wrong") > said, what=f"a word on {wrong!r}")
         assert daemon.call("daemon.status")["interval"] == 0.2
     goes_on_sampling(daemon, 5)
     assert daemon.stop() == 0
@@ -295,5 +295,5 @@ def test_detached_it_returns_once_it_listens_and_can_be_stopped(daemon):
     assert second.returncode != 0 and str(daemon.socket).encode() in second.stderr, "it tells why it did not begin"
     stopped = daemon.runner.metron(["daemon", "stop", "--socket", str(daemon.socket)])
     assert stopped.returncode == 0, stopped
-    wait_until(lambda: not processes.alive(status["pid"]), 10, "its end")
+    wait_until(lambda: not processes.alive(status["pid"]), what="its end")
     assert not daemon.socket.exists()

@@ -55,7 +55,7 @@ def test_turned_off_by_sighup_it_drains_and_ends_well(run_metron, start_daemon):
     last = daemon.tops(3)[-1]["timestamp"]
     write_settings(run_metron, "enabled = no\n")
     daemon.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: daemon.process.poll() is not None, 10, "its end")
+    wait_until(lambda: daemon.process.poll() is not None, what="its end")
     assert daemon.process.returncode == 0
     assert "turned off: enabled = no" in daemon.said()
     assert daemon.stored(last), "what was queued is written"

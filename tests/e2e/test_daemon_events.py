@@ -200,6 +200,6 @@ def test_a_subscriber_that_leaves_harms_nobody(daemon):
 
 def test_the_program_that_loads_kernel_events_leaves_no_zombie(run_metron, daemon):
     kernel_events.need(run_metron)
-    wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", 20, "kernel events in force")
+    wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", what="kernel events in force")
     children = pathlib.Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children")
-    wait_until(lambda: not children.read_text(encoding="utf-8").split(), 5, "the loader to be reaped")
+    wait_until(lambda: not children.read_text(encoding="utf-8").split(), what="the loader to be reaped")

@@ -34,14 +34,14 @@ class Shell:
 
     def __call__(self, *words, rc=0, **env):
         done = subprocess.run(self.line(*words), cwd=self.runner.cwd, env=self.runner.environment(env),
-                              capture_output=True, timeout=30, check=False)
+                              capture_output=True, timeout=60, check=False)
         assert done.returncode == rc, done
         return done.stdout.decode()
 
     def refused(self, *words, rc=1):
         """What it says on stderr: one line."""
         done = subprocess.run(self.line(*words), cwd=self.runner.cwd, env=self.runner.environment(),
-                              capture_output=True, timeout=30, check=False)
+                              capture_output=True, timeout=60, check=False)
         assert done.returncode == rc and not done.stdout, done
         message = done.stderr.decode()
         assert message.count("\n") == 1 and "\x1b" not in message, message
@@ -91,7 +91,7 @@ def test_stop_returns_once_the_daemon_has_ended(shell):
     shell("daemon", "stop")
     # It is our child, and nobody has waited for it: what is left of it is a zombie.
     assert stat_fields(shell.daemon.pid)[0] == "Z"
-    assert shell.daemon.process.wait(5) == 0
+    assert shell.daemon.process.wait(60) == 0
     assert not shell.daemon.socket.exists()
     assert "no daemon listens on" in shell.refused("daemon", "stop")
 
@@ -100,7 +100,7 @@ def test_stop_returns_once_the_daemon_has_ended(shell):
                                    ["job", "start", "x"]])
 def test_without_a_daemon_it_is_said_how_to_start_one(run_metron, words):
     line = [run_metron.binary, *words, "--socket", str(run_metron.cwd / "none.sock")]
-    done = subprocess.run(line, env=run_metron.environment(), capture_output=True, timeout=10, check=False)
+    done = subprocess.run(line, env=run_metron.environment(), capture_output=True, timeout=60, check=False)
     assert done.returncode == 1 and not done.stdout
     assert done.stderr.decode() == (f"metron: error: no daemon listens on '{run_metron.cwd}/none.sock'; start one with: "
                                     "metron daemon\n")
@@ -135,7 +135,7 @@ def test_a_job_from_start_to_finish(shell):
                         "import time; x = bytearray(60 << 20); print(len(x)); time.sleep(60)")
     assert shell("job", "start", "night", str(child.pid)) == ""
     assert shell("job", "sheet", "night", "1", "started", str(child.pid)) == ""
-    wait_until(lambda: shell.json("job", "list")["jobs"][0]["usage"].get("peak_rss_mb", 0) > 60, 10, "its memory")
+    wait_until(lambda: shell.json("job", "list")["jobs"][0]["usage"].get("peak_rss_mb", 0) > 60, what="its memory")
     table = shell("job", "list", COLUMNS="80")
     assert re.search(r"^night +running +\d\d:\d\d:\d\d +", rows(table)["night"])
     # The method that tells most: a sum of this instant, or what the largest process had between two of them.
@@ -156,7 +156,7 @@ def test_a_job_from_start_to_finish(shell):
 def test_json_is_the_answer_of_the_socket(shell):
     shell("job", "start", "one")
     # Unless there was a tick between the two.
-    wait_until(lambda: shell.json("job", "list") == shell.daemon.call("job.list"), 5, "twice the same")
+    wait_until(lambda: shell.json("job", "list") == shell.daemon.call("job.list"), what="twice the same")
     told = shell.json("job", "sheet", "one", "4", "started")
     assert told["event"] == "sheet.started" and told["sheet_num"] == 4 and "resource_context" in told["data"]
 
@@ -216,7 +216,7 @@ def test_events_of_a_job_oldest_first(shell):
     def exits():
         done = strict_lines(shell("events", "--json", "--job", "night").encode())
         return [event for event in done if event["event_type"] == "exit" and event["pid"] == child.pid]
-    wait_until(exits, 10, "its exit")
+    wait_until(exits, what="its exit")
     events = strict_lines(shell("events", "--json").encode())
     stamps = [event["timestamp"] for event in events]
     assert events and all(after - before > -2 for before, after in zip(stamps, stamps[1:]))
@@ -231,7 +231,7 @@ def test_events_of_a_job_oldest_first(shell):
 
 def follow(shell, *words):
     process = shell.start("events", "--follow", *words, COLUMNS="80")
-    wait_until(lambda: shell.json("daemon", "status")["clients"] >= 2, 10, "the subscription")
+    wait_until(lambda: shell.json("daemon", "status")["clients"] >= 2, what="the subscription")
     return process
 
 
@@ -243,7 +243,7 @@ def test_follow_ends_well_on_an_interrupt(shell):
     shell("job", "finish", "night", "completed")
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and not err
     lines = [line.split() for line in out.decode().splitlines()]
     assert [line[1] for line in lines[1:]] == ["started", "started", "finished"]
@@ -259,7 +259,7 @@ def test_follow_as_json_is_what_the_socket_sends(shell):
     event = strict_json(line)
     assert event["job_id"] == "night" and abs(event["timestamp"] - time.time()) < 10
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
     assert process.returncode == 0
 
 
@@ -267,7 +267,7 @@ def test_follow_as_json_is_what_the_socket_sends(shell):
 def test_follow_says_that_the_daemon_has_gone(shell, number):
     process = follow(shell)
     shell.daemon.process.send_signal(number)
-    _, err = process.communicate(timeout=15)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert re.fullmatch(r"metron: error: the daemon \(pid \d+\) has gone: .*\n", err.decode()), err
 
@@ -286,13 +286,13 @@ def test_follow_tells_how_many_were_lost(shell):
         seen += os.read(process.stdout.fileno(), 1 << 16)
     process.send_signal(signal.SIGINT)
     process.stdout.close()
-    process.wait(10)
+    process.wait(60)
     assert re.search(rb"^\xe2\x80\xa6 \d+ events? (was|were) lost here", seen, re.M)
 
 
 def test_the_filter_of_the_environment_is_told(shell):
     done = subprocess.run(shell.line("events"), env=shell.runner.environment({"METRON_JOB": "night"}),
-                          capture_output=True, check=True, timeout=10)
+                          capture_output=True, check=True, timeout=60)
     assert b"only events of job 'night'" in done.stderr
 
 

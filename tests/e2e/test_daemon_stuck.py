@@ -20,7 +20,7 @@ def store(daemon):
 
 
 def until_it_drops(daemon):
-    wait_until(lambda: store(daemon)["snapshots_dropped"] > 20, 30, "a full queue")
+    wait_until(lambda: store(daemon)["snapshots_dropped"] > 20, what="a full queue")
 
 
 def live_and_die(daemon, job):
@@ -47,11 +47,11 @@ def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_
                 if event["event_type"] == "exit" and event.get("job_id")]
         assert not any(stored_ends(daemon, pid) for pid in pids.values()), "the writer stands still: else this is no test"
         dropped = store(daemon)["snapshots_dropped"]
-        wait_until(lambda: store(daemon)["snapshots_dropped"] > dropped + 20, 30, "more that are dropped")
+        wait_until(lambda: store(daemon)["snapshots_dropped"] > dropped + 20, what="more that are dropped")
         again = [event["pid"] for event in daemon.call("daemon.events", limit=200)["events"]
                  if event["event_type"] == "exit" and event.get("job_id")]
     for job, pid in pids.items():
-        wait_until(lambda pid=pid: stored_ends(daemon, pid), 20, f"the end of {pid} in the database")
+        wait_until(lambda pid=pid: stored_ends(daemon, pid), what=f"the end of {pid} in the database")
         assert [row["job_id"] for row in stored_ends(daemon, pid)] == [job], "once, with its job"
     assert sorted(told) == sorted(again) == sorted(pids.values()), "carried over, and not told again"
     assert store(daemon)["events_dropped"] == 0
@@ -76,7 +76,7 @@ def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
         dropped = store(daemon)["events_dropped"]
     shell.kill()
     shell.wait()
-    wait_until(lambda: stored_ends(daemon, last), 20, "the newest in the database")
+    wait_until(lambda: stored_ends(daemon, last), what="the newest in the database")
     assert not stored_ends(daemon, first), "the oldest was dropped"
     assert 0 < dropped < 1800
     text = daemon.runner.metron(["daemon", "status", "--socket", str(daemon.socket)]).stdout.decode()
@@ -107,7 +107,7 @@ def test_a_daemon_ends_though_the_memory_of_a_process_cannot_be_read(start_daemo
     assert daemon.call("daemon.top")["timestamp"] > 0
     daemon.process.send_signal(signal.SIGTERM)
     # Whoever traces a thread is told of its end before the parent of the process is.
-    wait_until(lambda: has_ended(tid) and daemon.process.poll() is not None, 10, "its end")
+    wait_until(lambda: has_ended(tid) and daemon.process.poll() is not None, what="its end")
     assert daemon.process.returncode == 0, daemon.said()
     crowd.kill()
     crowd.wait()

@@ -73,14 +73,14 @@ class Manager:
 
     def metron(self, *words):
         return subprocess.run([self.runner.binary, *words, "--socket", str(self.folder / "d.sock")], check=False,
-                              capture_output=True, text=True, timeout=20)
+                              capture_output=True, text=True, timeout=60)
 
     def end(self):
         if self.process.poll() is None:
             self.systemctl("stop", UNIT, rc=None)
             self.systemctl("exit", rc=None)
         try:
-            self.process.wait(20)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -103,7 +103,7 @@ def manager(run_metron, tmp_path):
     before = pathlib.Path("/proc/1/cgroup").read_text(encoding="utf-8")
     made = Manager(run_metron, tmp_path)
     try:
-        wait_until(made.is_up, 30, "systemd to be up")
+        wait_until(made.is_up, what="systemd to be up")
         yield made
     finally:
         made.end()
@@ -120,7 +120,7 @@ def test_the_unit_is_started_when_the_daemon_answers_reloads_restarts_and_stops(
     manager.systemctl("reload", UNIT)
     assert int(manager.show("MainPID")) == first
     os.kill(first, signal.SIGKILL)
-    wait_until(lambda: manager.show("NRestarts") == "1" and manager.show("ActiveState") == "active", 20, "a restart")
+    wait_until(lambda: manager.show("NRestarts") == "1" and manager.show("ActiveState") == "active", what="a restart")
     assert manager.metron("daemon", "status").returncode == 0
     manager.systemctl("stop", UNIT)
     assert (manager.show("Result"), manager.show("ExecMainStatus")) == ("success", "0")

@@ -64,7 +64,7 @@ def promtool():
         pytest.skip("no promtool: scripts/deps test gets it")
 
     def check(text):
-        done = subprocess.run([program, "check", "metrics"], input=text.encode(), capture_output=True, timeout=30,
+        done = subprocess.run([program, "check", "metrics"], input=text.encode(), capture_output=True, timeout=60,
                               check=False)
         assert (done.returncode, done.stdout + done.stderr) == (0, b""), done
 
@@ -486,7 +486,7 @@ def test_device_is_written_in_place(run_metron):
 def test_full_stdout_is_trouble(run_metron):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([run_metron.binary, "export", path_of("metron-ended")], stdout=full,
-                              stderr=subprocess.PIPE, check=False, timeout=30)
+                              stderr=subprocess.PIPE, check=False, timeout=60)
     assert done.returncode == 1 and b"stdout" in done.stderr
 
 

@@ -226,7 +226,7 @@ def test_it_can_be_stopped_and_the_target_goes_on(installed, runner):
     sleeping = dc.start_child(runner, "/bin/sleep", "60")
     process = start(installed, runner, installed.program("attach"), sleeping.pid, stdin=subprocess.PIPE)
     assert "record: " in process.stderr.readline()
-    printed, said = process.communicate("\n", timeout=30)
+    printed, said = process.communicate("\n", timeout=60)
     assert process.returncode == 0 and number(printed, "wall_seconds") > 0.4, said
     assert sleeping.poll() is None
 
@@ -294,7 +294,7 @@ def test_a_command_does_not_outlive_a_host_that_left(installed, runner):
     status, printed, _ = run(installed, runner, installed.host(), "leaving", stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
     assert status == 0
-    wait_until(lambda: not pathlib.Path(f"/proc/{int(printed)}").exists(), 20, "the end of the command")
+    wait_until(lambda: not pathlib.Path(f"/proc/{int(printed)}").exists(), what="the end of the command")
 
 
 def test_errors_read_as_those_of_the_command(installed, run_metron):

@@ -452,7 +452,7 @@ def test_what_is_no_file_is_named_and_nothing_hangs(run_metron, recordings):
     (recordings / "loop").symlink_to(recordings)
     (recordings / "huge_info.json").touch()
     os.truncate(recordings / "huge_info.json", 1 << 30)
-    run = ls(run_metron, "--json", "runs", timeout=10)
+    run = ls(run_metron, "--json", "runs")
     assert run.returncode == 1 and len(run.message.splitlines()) == 3
     for name in ("pipe", "link", "huge"):
         assert f"{name}_info.json" in run.message
@@ -484,8 +484,8 @@ def test_a_killed_metron_is_lost_and_a_living_one_running(run_metron):
     running = run_metron.start("-q", "sleep 30", prefix="running_")
     killed = run_metron.start("-q", "sleep 30", prefix="killed_")
     for run in (running, killed):
-        wait_until(lambda run=run: run.path("info.json").exists() and run.path("info.json").stat().st_size, 10,
-                   "info.json")
+        wait_until(lambda run=run: run.path("info.json").exists() and run.path("info.json").stat().st_size,
+                   what="info.json")
     killed.signal(signal.SIGKILL)
     killed.process.wait()
     rows = {row["prefix"]: row for row in listed(run_metron, "running_", "killed_")}
@@ -506,7 +506,7 @@ def test_a_running_run_has_what_it_used_so_far(run_metron):
     def row():
         return listed(run_metron, "running_")[0]
 
-    wait_until(lambda: run.path("info.json").exists() and row().get("cpu_seconds", 0) >= 1, 30, "a second of CPU")
+    wait_until(lambda: run.path("info.json").exists() and row().get("cpu_seconds", 0) >= 1, what="a second of CPU")
     seen = row()
     assert seen["status"] == "running" and "exit_code" not in seen
     assert "so far" in seen["cpu_seconds_note"] and "so far" in seen["peak_memory_note"]
@@ -543,7 +543,7 @@ def test_of_a_run_that_ended_only_its_info_is_looked_at(recordings, calls):
 
 def test_records_of_a_running_run_are_read_only_for_what_it_used(run_metron, calls):
     run = run_metron.start("-q", "sleep 30", prefix="running_")
-    wait_until(lambda: run.path("info.json").exists() and run.path("usage.jsonl").exists(), 10, "a run")
+    wait_until(lambda: run.path("info.json").exists() and run.path("usage.jsonl").exists(), what="a run")
 
     def opened(*args):
         return any("openat" in line and "usage.jsonl" in line for line in calls(*args, "running_"))

@@ -176,7 +176,7 @@ def test_a_pipe_is_followed(run_metron):
         process.stdin.flush()
         assert [process.stdout.readline() for _ in range(3)] == [b"{\n", b'  "a": %d\n' % number, b"}\n"]
     process.stdin.close()
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
     process.stdout.close()
 
 
@@ -331,7 +331,7 @@ def test_a_full_disk_is_said(run_metron, tmp_path):
     (tmp_path / "f").write_text("[1]")
     with open("/dev/full", "wb") as full:
         done = subprocess.run([run_metron.binary, "pp", tmp_path / "f"], cwd=run_metron.cwd, stdout=full,
-                              stderr=subprocess.PIPE, env=run_metron.environment(), check=False, timeout=10)
+                              stderr=subprocess.PIPE, env=run_metron.environment(), check=False, timeout=60)
     assert done.returncode == 1
     assert done.stderr == b"metron: error: cannot write to stdout: No space left on device\n"
 

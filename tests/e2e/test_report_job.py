@@ -11,7 +11,7 @@ from support.records import strict_json
 def report(daemon, *words, env=None, socket=None):
     runner = daemon.runner
     line = [*runner.wrapper, runner.binary, "report", *words, "--socket", str(socket or daemon.socket)]
-    return subprocess.run(line, cwd=runner.cwd, env=runner.environment(env), capture_output=True, timeout=30,
+    return subprocess.run(line, cwd=runner.cwd, env=runner.environment(env), capture_output=True, timeout=60,
                           check=False)
 
 
@@ -56,7 +56,7 @@ def test_files_come_first_unless_the_job_is_asked_for(either):
     runner = either.runner
     finished_job(either, "night")
     done = subprocess.run([*runner.wrapper, runner.binary, "run", "--output-prefix", "night/", "--", "true"],
-                          cwd=runner.cwd, env=runner.environment({"METRON_FAIL_TIME": "0"}), capture_output=True, timeout=30,
+                          cwd=runner.cwd, env=runner.environment({"METRON_FAIL_TIME": "0"}), capture_output=True, timeout=60,
                           check=False)
     assert done.returncode == 0, done
     job = either.call("job.report", job_id="night")["report"]

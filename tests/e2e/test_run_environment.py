@@ -104,7 +104,7 @@ def test_works_with_closed_standard_descriptors(run_metron):
     """Started by a careless daemon: 0, 1 and 2 are closed; no log file may land on them."""
     line = run_metron.command_line("-q", ["sh", "-c", "echo x; echo y >&2; exit 3"])
     done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *line], cwd=run_metron.cwd,
-                          env=run_metron.environment(), capture_output=True, timeout=20, check=False)
+                          env=run_metron.environment(), capture_output=True, timeout=60, check=False)
     assert done.returncode == 3
     assert b"x" not in (run_metron.cwd / "run_usage.jsonl").read_bytes()[:1]
     assert (run_metron.cwd / "run_info.json").read_bytes().startswith(b"{")

@@ -237,8 +237,8 @@ def test_with_file_capabilities_an_ordinary_user_gets_them(capable):
 def test_with_file_capabilities_the_command_has_none(capable):
     started = capable.start("-q --events bpf", ["sh", "-c", f"{CAPABILITIES}; sleep 1"])
     metron = started.pid
-    wait_until(lambda: kernel_events.capabilities(metron) == kernel_events.capabilities(metron, "Prm") == 0, 5,
-               "metron without capabilities")
+    wait_until(lambda: kernel_events.capabilities(metron) == kernel_events.capabilities(metron, "Prm") == 0,
+               what="metron without capabilities")
     run = started.finish()
     assert run.returncode == 0
     told = cap_lines(run.stdout)

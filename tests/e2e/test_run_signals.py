@@ -62,7 +62,7 @@ def test_second_ctrl_c_ends_the_tree(run_metron, open_terminal, args):
         time.sleep(0.1)
         return screen.process.poll() is not None
 
-    wait_until(is_over, timeout=8, what="the end")
+    wait_until(is_over, what="the end")
     code = screen.finish()
     assert code == 128 + signal.SIGTERM
     assert info_of(run_metron)["execution_summary"]["exit_code"] == code
@@ -74,7 +74,7 @@ def test_ctrl_c_of_a_plain_command_is_130(run_metron, open_terminal):
     wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
     time.sleep(0.3)
     screen.type("\x03")
-    assert screen.finish(timeout=8) == 130
+    assert screen.finish() == 130
     assert info_of(run_metron)["execution_summary"]["exit_code"] == 130
 
 
@@ -90,7 +90,7 @@ def test_sigterm_and_sighup_to_metron_end_the_whole_tree(run_metron, number):
     assert int(file_lines(orphan)[0]) in tree and len(tree) >= 3
     started = time.monotonic()
     run.signal(number)
-    done = run.finish(timeout=20)
+    done = run.finish()
     assert time.monotonic() - started < 5
     assert done.returncode == 128 + signal.SIGTERM
     assert not any(alive(pid) for pid in tree)
@@ -102,7 +102,7 @@ def test_stubborn_command_is_killed_in_the_end(run_metron):
     run, _ = start_noting(run_metron, "", "-i", "TERM", seconds="60", env={"METRON_KILL_AFTER": "0.5"})
     started = time.monotonic()
     run.signal(signal.SIGTERM)
-    done = run.finish(timeout=9)
+    done = run.finish()
     assert done.returncode == 137
     assert time.monotonic() - started >= 0.4
     assert done.summary["exit_code"] == 137
@@ -113,7 +113,7 @@ def test_stubborn_command_has_ten_seconds(run_metron):
     run, _ = start_noting(run_metron, "", "-i", "TERM", seconds="60")
     started = time.monotonic()
     run.signal(signal.SIGTERM)
-    done = run.finish(timeout=20)
+    done = run.finish()
     assert done.returncode == 137
     assert time.monotonic() - started == pytest.approx(10, abs=1.5)
 
@@ -121,14 +121,14 @@ def test_stubborn_command_has_ten_seconds(run_metron):
 def test_command_may_answer_sigterm_with_its_own_code(run_metron):
     run, notes = start_noting(run_metron, "", "-x", "TERM", code=5)
     run.signal(signal.SIGTERM)
-    assert run.finish(timeout=9).returncode == 5
+    assert run.finish().returncode == 5
     assert "TERM" in file_lines(notes)
 
 
 def test_sigint_to_metron_alone_is_passed_on(run_metron):
     run, notes = start_noting(run_metron, "", "-x", "INT", code=6)
     run.signal(signal.SIGINT)
-    assert run.finish(timeout=9).returncode == 6
+    assert run.finish().returncode == 6
     assert file_lines(notes) == ["ready", "INT"]
 
 
@@ -137,7 +137,7 @@ def test_two_sigints_to_metron_end_the_tree(run_metron):
     run.signal(signal.SIGINT)
     wait_until(lambda: "INT" in file_lines(notes), what="the first SIGINT")
     run.signal(signal.SIGINT)
-    assert run.finish(timeout=9).returncode == 143
+    assert run.finish().returncode == 143
 
 
 def test_stopped_metron_goes_on_where_it_was(run_metron):
@@ -164,7 +164,7 @@ def test_sigusr1_to_metron_does_not_kill_the_record(run_metron):
     """Batch systems send SIGUSR1 as a warning: the command gets it, the record goes on."""
     run, notes = start_noting(run_metron, "", "-x", "USR1", code=4)
     run.signal(signal.SIGUSR1)
-    done = run.finish(timeout=9)
+    done = run.finish()
     assert done.returncode == 4
     assert file_lines(notes) == ["ready", "USR1"]
 
@@ -185,9 +185,9 @@ def test_ctrl_z_stops_the_job_and_fg_goes_on(run_metron, open_terminal, args):
     # One that waits for a CPU stops when it gets one, before it does anything else.
     wait_until(lambda: [state(pid) for pid in pids] == ["T", "T", "T"], 10, "the job stopped")
     screen.type("fg\r")
-    wait_until(lambda: [state(pid) for pid in pids] == ["S", "S", "S"], 5, "the job going on")
+    wait_until(lambda: [state(pid) for pid in pids] == ["S", "S", "S"], what="the job going on")
     wait_until(lambda: (run_metron.cwd / "run_info.json").exists()
-               and info_of(run_metron)["status"] != "running", 15, "the end")
+               and info_of(run_metron)["status"] != "running", what="the end")
     assert info_of(run_metron)["execution_summary"]["exit_code"] == 0
 
 
@@ -196,15 +196,15 @@ def test_sigcont_to_a_running_metron_is_harmless(run_metron):
     run.signal(signal.SIGCONT)
     time.sleep(0.2)
     run.signal(signal.SIGUSR1)
-    assert run.finish(timeout=9).returncode == 3
+    assert run.finish().returncode == 3
 
 
 def test_new_size_of_the_terminal_reaches_the_command(run_metron, open_terminal):
     screen, notes = terminal_with_notes(run_metron, open_terminal, "--pty", "-x", "TERM")
     screen.resize(41, 123)
-    wait_until(lambda: "WINCH 41x123" in file_lines(notes), 5, "SIGWINCH with the new size")
+    wait_until(lambda: "WINCH 41x123" in file_lines(notes), what="SIGWINCH with the new size")
     os.kill(screen.pid, signal.SIGTERM)
-    assert screen.finish(timeout=8) == 0
+    assert screen.finish() == 0
 
 
 def test_pty_has_the_size_of_the_terminal_from_the_start(run_metron, open_terminal):
@@ -231,7 +231,7 @@ def test_pty_passes_typing_on(run_metron, open_terminal):
     wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
     time.sleep(0.3)
     screen.type("some words\r")
-    assert screen.finish(timeout=8) == 0
+    assert screen.finish() == 0
     assert b"got:some words:" in screen.seen
 
 
@@ -253,7 +253,7 @@ def test_terminal_is_whole_after_a_killed_pty_run(run_metron, open_terminal):
     wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
     time.sleep(0.3)
     os.kill(screen.pid, signal.SIGTERM)
-    assert screen.finish(timeout=8) == 143
+    assert screen.finish() == 143
     assert screen.modes() == screen.modes_at_start
 
 
@@ -264,5 +264,5 @@ def test_without_pty_the_command_in_a_terminal_reads_the_terminal(run_metron, op
     wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
     time.sleep(0.3)
     screen.type("an answer\r")
-    assert screen.finish(timeout=8) == 0
+    assert screen.finish() == 0
     assert b"got:an answer:" in screen.seen

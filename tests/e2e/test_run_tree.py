@@ -48,7 +48,7 @@ def test_wait_tree_can_be_ended_by_a_signal(run_metron):
     orphan = int(wait_until(lambda: file_lines(path), what="the orphan")[0])
     time.sleep(0.5)
     run.signal(signal.SIGTERM)
-    done = run.finish(timeout=9)
+    done = run.finish()
     assert not alive(orphan)
     assert done.returncode == 0, "the command itself had already ended well"
 
@@ -70,7 +70,7 @@ def test_current_session_follows_the_session(run_metron):
         "--mode current-session --sample-interval 0.1 --report-interval 0.5", "sleep 1.5"))
     script = f"sleep 20 & echo $!; {line}; kill %1; exit 0"
     done = subprocess.run(["setsid", "-w", "bash", "-mc", script], cwd=run_metron.cwd,
-                          env=run_metron.environment(), capture_output=True, timeout=20, check=False)
+                          env=run_metron.environment(), capture_output=True, timeout=60, check=False)
     sibling = done.stdout.split()[0].decode()
     run = Run(0, done.stdout, done.stderr, 0, run_metron.cwd, "run_").check()
     assert sibling in per_pid(run.usage, "proc_rss")
@@ -147,7 +147,7 @@ def shell_with_metron(run_metron, script, args, command):
     """Runs a shell script in a session of its own; METRON in it is the whole command line."""
     line = shlex.join(run_metron.command_line(args, command))
     done = subprocess.run(["setsid", "-w", "bash", "-c", script.replace("METRON", line)], cwd=run_metron.cwd,
-                          env=run_metron.environment(), capture_output=True, timeout=20, check=False)
+                          env=run_metron.environment(), capture_output=True, timeout=60, check=False)
     return Run(done.returncode, done.stdout, done.stderr, 0, run_metron.cwd, "run_").check()
 
 
@@ -181,5 +181,5 @@ def test_ending_a_session_run_ends_a_stubborn_descendant(run_metron):
     wait_until(lambda: file_lines(started.cwd / "pid"), what="the descendant")
     time.sleep(0.2)
     started.signal(signal.SIGTERM)
-    assert started.finish(timeout=10).returncode == 128 + signal.SIGTERM
+    assert started.finish().returncode == 128 + signal.SIGTERM
     wait_until(lambda: not alive(int(file_lines(started.cwd / "pid")[0])), what="its end")

@@ -86,7 +86,8 @@ def test_survivors(run_metron):
 
 def test_running_run(run_metron):
     started = run_metron.start("--sample-interval 0.1 --report-interval 0.2", ["sleep", "60"])
-    wait_until(lambda: started.path("usage.jsonl").exists() and started.path("usage.jsonl").stat().st_size, 20, "a record")
+    wait_until(lambda: started.path("usage.jsonl").exists() and started.path("usage.jsonl").stat().st_size,
+               what="a record")
     info = json.loads(started.path("info.json").read_text(encoding="utf-8"))
     INFO.validate(info)
     assert info["status"] == "running" and "execution_summary" not in info

@@ -116,7 +116,7 @@ def test_a_client_that_never_reads_is_held_back_and_costs_little(server, path):
         assert cpu_seconds(server) - used < 0.2  # and it waits without turning
         if not SANITIZED:
             assert rss_kb(server) - before < 8 << 10
-        deaf.socket.settimeout(20)
+        deaf.socket.settimeout(60)
         for _ in range(100):  # it goes on once it reads
             assert deaf.read()["result"] == "x" * 100_000
 
@@ -228,7 +228,7 @@ def test_without_descriptors_clients_are_told_and_the_loop_does_not_turn(path):
     time.sleep(0.3)
     still_alive(path)
     server.terminate()
-    assert server.wait(10) == 0
+    assert server.wait(60) == 0
     assert server.stderr.read().count("\n") == 1  # said once
 
 

@@ -69,7 +69,7 @@ class Target:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def tracer(self):
         return tracer(self.pid)
@@ -121,7 +121,7 @@ class Trace:
     def finish(self, number=signal.SIGINT):
         if number:
             self.process.send_signal(number)
-        self.stdout, stderr = self.process.communicate(timeout=20)
+        self.stdout, stderr = self.process.communicate(timeout=60)
         self.message = stderr.decode()
         return self
 
@@ -221,7 +221,7 @@ def test_a_reader_that_goes_away_ends_it(run_metron, target, busy):
     trace.process.stdout.close()
     if busy:
         it.ask(1000)
-    trace.process.wait(10)
+    trace.process.wait(60)
     assert trace.process.returncode == 0
     assert it.tracer() == 0 and not processes.alive(trace.strace)
     trace.process.stderr.close()
@@ -239,9 +239,9 @@ def test_a_screen_that_stands_still_does_not_keep_it_from_detaching(run_metron, 
         time.sleep(0.3)
         return size > 0 and file.stat().st_size == size
 
-    processes.wait_until(stands, timeout=30, what="a standstill")
+    processes.wait_until(stands, what="a standstill")
     trace.process.send_signal(signal.SIGINT)
-    trace.process.wait(10)
+    trace.process.wait(60)
     assert trace.process.returncode == 0
     assert it.tracer() == 0 and not processes.alive(trace.strace)
     assert it.process.stdout.readline() == b"done\n"

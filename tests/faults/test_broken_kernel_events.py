@@ -48,7 +48,7 @@ class Ticking:
         self.started.process.wait()
 
     def expect_end(self):
-        wait_until(lambda: file_lines(self.file)[-1:] == ["end"], 15, "the command's own end")
+        wait_until(lambda: file_lines(self.file)[-1:] == ["end"], what="the command's own end")
 
 
 # ---- metron is killed ----
@@ -83,7 +83,7 @@ def test_metron_killed_while_programs_are_loaded_takes_the_loader_along(with_bpf
                 pass
         started.process.kill()
         started.finish(check=False)
-        wait_until(lambda: not [pid for pid in helpers if processes.alive(pid)], 2, "the end of the loader")
+        wait_until(lambda: not [pid for pid in helpers if processes.alive(pid)], what="the end of the loader")
         kernel_events.expect_gone(objects)
         processes.end_leftovers()
 
@@ -97,7 +97,7 @@ def test_metron_killed_leaves_no_strace(run_metron):
     helpers = {pid for pid, name in processes.named_descendants(command.started.pid).items() if "strace" in name}
     assert strace in helpers
     command.kill_metron()
-    wait_until(lambda: not [pid for pid in helpers if processes.alive(pid)], 2, "the end of strace")
+    wait_until(lambda: not [pid for pid in helpers if processes.alive(pid)], what="the end of strace")
     assert tracer(command.pid) == 0 and processes.state(command.pid) not in ("T", "t")
     command.expect_end()
 
@@ -114,7 +114,7 @@ def test_metron_killed_frees_a_command_that_starts_programs_all_the_time(run_met
         started.process.kill()
         started.process.wait()
         before = file.read_bytes()
-        wait_until(lambda: file.read_bytes() != before, 5, "the command going on")
+        wait_until(lambda: file.read_bytes() != before, what="the command going on")
         assert processes.end_leftovers() > 0
 
 
@@ -217,7 +217,7 @@ def test_strace_that_fails_is_told(run_metron):
     program.write_text("#!/bin/sh\necho 'strace: no ptrace today' >&2\nexit 1\n", encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     run = run_metron("-q --syscalls summary --events off", ENDS,
-                     env={"PATH": f"{folder}:{os.environ['PATH']}"}, timeout=20)
+                     env={"PATH": f"{folder}:{os.environ['PATH']}"})
     not_counted(run, "strace")
     assert run.wall < 10, "the command was not held for long"
 
@@ -288,10 +288,10 @@ def test_a_loader_that_hangs_does_not_keep_the_run_from_ending(with_bpf, tmp_pat
     started = with_bpf.start("-q", ["sh", "-c", "sleep 1.6; exit 3"])
     time.sleep(1.3)
     helpers = helpers_of(started.pid, {"sh"})
-    run = started.finish(timeout=10)
+    run = started.finish()
     assert run.returncode == 3 and run.wall < 5
     assert run.summary["proc_spawned"] == 2, "the loader is none of the target's"
-    wait_until(lambda: not [pid for pid in helpers if processes.alive(pid)], 2, "the end of the loader")
+    wait_until(lambda: not [pid for pid in helpers if processes.alive(pid)], what="the end of the loader")
 
 
 def test_metron_without_a_loader_does_as_before(with_bpf, tmp_path):
@@ -364,7 +364,7 @@ def test_a_storm_too_large_for_the_ring_is_told(with_bpf):
     started = with_bpf.start("-q --events bpf --cgroup off", [with_bpf.workload("forkbomb"), "9", str(path), "0"])
     time.sleep(0.3)
     started.signal(signal.SIGSTOP)
-    wait_until(lambda: path.exists(), 30, "the end of the storm")
+    wait_until(lambda: path.exists(), what="the end of the storm")
     started.signal(signal.SIGCONT)
     run = started.finish(timeout=120)
     count = 1 + int(path.read_text(encoding="utf-8"))

@@ -98,7 +98,7 @@ def test_screen_that_is_full_loses_no_record(run_metron):
     """stdout is /dev/full: told once; the recording is complete, and the command's code is kept."""
     with open("/dev/full", "wb") as full:
         run = run_metron.start("", ["sh", "-c", "seq 1 50000; exit 3"], stdout=full)
-        _, stderr = run.process.communicate(timeout=20)
+        _, stderr = run.process.communicate(timeout=60)
     assert run.process.returncode == 3
     assert run.path("stdout").read_bytes().endswith(b"50000\n")
     assert stderr.count(b"o space left") == 1
@@ -117,7 +117,7 @@ def test_closed_stderr_does_not_end_the_run(run_metron):
     os.close(read)
     run = run_metron.start("--log-level debug", "sh -c 'sleep 0.3; exit 3'", stderr=write)
     os.close(write)
-    assert run.process.wait(timeout=20) == 3, "nobody reads the messages: no death by SIGPIPE"
+    assert run.process.wait(timeout=60) == 3, "nobody reads the messages: no death by SIGPIPE"
     assert records.strict_json(run.path("info.json").read_bytes())["status"] != "running"
 
 

@@ -75,7 +75,7 @@ def test_nasty_arguments_prefix_and_message(run_metron):
     position = line.index(b"--")
     line = line[:position] + [b"--message", nasty, b"--job", b'job "\n\xff', *line[position:], nasty]
     done = subprocess.run(line, cwd=run_metron.cwd, env=run_metron.environment(), capture_output=True,
-                          timeout=20, check=False)
+                          timeout=60, check=False)
     assert done.returncode == 0, done
     info = records.strict_json((run_metron.cwd / "run_info.json").read_bytes())
     assert "\\xff\\xfe\"\\\n\x1b[2J\x01" in info["message"]

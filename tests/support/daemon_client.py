@@ -55,7 +55,7 @@ def acting_as(uid):
 class Client:
     """One connection: call() for an answer, send() and receive() for what is no ordinary request."""
 
-    def __init__(self, path, uid=None, timeout=10.0, receive_buffer=None):
+    def __init__(self, path, uid=None, timeout=60.0, receive_buffer=None):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(timeout)
         if receive_buffer is not None:
@@ -146,7 +146,7 @@ class Client:
         check_no_null(message["params"], "monitor.event")
         return message["params"]
 
-    def events_until(self, last, timeout=10.0):
+    def events_until(self, last, timeout=60.0):
         """The events up to the first for which `last(params)` is true, that one included."""
         found, end = [], time.monotonic() + timeout
         while not found or not last(found[-1]):
@@ -235,7 +235,7 @@ class Daemon:
     def start(self, **how):
         """Starts it and waits until it accepts work."""
         self.launch(**how)
-        wait_until(self.is_ready, 20, "daemon.ready")
+        wait_until(self.is_ready, what="daemon.ready")
         return self
 
     def said(self):
@@ -259,7 +259,7 @@ class Daemon:
         with self.client() as client:
             return client.call(method, **params)
 
-    def wait(self, timeout=10):
+    def wait(self, timeout=60):
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -282,7 +282,7 @@ class Daemon:
     def top(self, **params):
         return check_snapshot(self.call("daemon.top", **params))
 
-    def top_when(self, condition=lambda snapshot: True, timeout=10.0, what="the snapshot", **params):
+    def top_when(self, condition=lambda snapshot: True, timeout=60.0, what="the snapshot", **params):
         """The first snapshot taken from now on for which the condition holds."""
         begin, last = time.time(), None
         with self.client() as client:
@@ -300,7 +300,7 @@ class Daemon:
         """The next so many different snapshots."""
         found = []
         with self.client() as client:
-            end = time.monotonic() + 10 + count
+            end = time.monotonic() + 60 + count
             while len(found) < count:
                 assert time.monotonic() < end, f"{len(found)} of {count} snapshots came"
                 snapshot = client.call("daemon.top")
@@ -315,7 +315,7 @@ class Daemon:
 
     # ---- events ----
 
-    def events_when(self, condition, timeout=10.0, what="the events"):
+    def events_when(self, condition, timeout=60.0, what="the events"):
         """daemon.events as soon as condition(events) holds."""
         seen = []
 
@@ -336,7 +336,7 @@ class Daemon:
 
     def wait_for_stored(self, timestamp):
         """Until the snapshot of this moment is in the database."""
-        return wait_until(lambda: self.stored(timestamp), 10, f"snapshot {timestamp} in the database")
+        return wait_until(lambda: self.stored(timestamp), what=f"snapshot {timestamp} in the database")
 
     def stored(self, timestamp):
         found = self.rows(f"SELECT {', '.join(SNAPSHOT_COLUMNS)} FROM snapshots WHERE abs(timestamp - ?) < 0.001",
@@ -374,7 +374,7 @@ def need_exit_codes(daemon):
     if reason is not None:
         pytest.skip(f"exit codes and signals need kernel events: {reason}")
     # They come into force some time after the daemon has begun to answer.
-    wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", 20, "kernel events")
+    wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", what="kernel events")
 
 
 def need_another_user():

@@ -112,8 +112,8 @@ def living_objects(objects):
                               check=False).returncode == 0}
 
 
-def expect_gone(objects, timeout=2.0):
-    wait_until(lambda: not living_objects(objects), timeout, f"the end of the BPF objects {sorted(objects)}")
+def expect_gone(objects):
+    wait_until(lambda: not living_objects(objects), what=f"the end of the BPF objects {sorted(objects)}")
 
 
 def capabilities(pid, which="Eff"):

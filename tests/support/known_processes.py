@@ -41,7 +41,7 @@ class Shell:
     def end(self):
         self.process.stdin.close()
         self.process.stdout.close()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 KNOWN_CHILD = """

@@ -31,7 +31,7 @@ def start(path, *arguments, **how):
 class Client:
     """One connection; `timeout` is how long anything may take."""
 
-    def __init__(self, path, timeout=20):
+    def __init__(self, path, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout)
         self.socket.connect(str(path))
@@ -74,7 +74,7 @@ def server(path):
     yield process
     if process.poll() is None:
         process.terminate()
-    assert process.wait(10) == 0, process.stderr.read()
+    assert process.wait(60) == 0, process.stderr.read()
     assert process.stderr.read() == ""
     assert not path.exists() and not pathlib.Path(f"{path}.lock").exists()
 
@@ -92,7 +92,7 @@ def still_alive(path):
         assert good.ask(HEALTH) == {"jsonrpc": "2.0", "id": 1, "result": {"alive": True}}
 
 
-def until(holds, seconds=10):
+def until(holds, seconds=60):
     """Waits for what the server does after it has answered."""
     end = time.monotonic() + seconds
     while not holds():

@@ -172,7 +172,7 @@ class Runner:
                                    **popen)
         started = Started(process, cwd or self.cwd, prefix)
         # info.json is written when the baseline is there
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < end:
             if started.path("info.json").exists() and started.path("info.json").stat().st_size:
                 break
@@ -194,7 +194,7 @@ class Runner:
         for path in self.cwd.glob("probe_*"):
             path.unlink()
 
-    def metron(self, args, *, env=None, cwd=None, timeout=30):
+    def metron(self, args, *, env=None, cwd=None, timeout=60):
         """Any other invocation: `metron doctor`, a wrong one, …"""
         started = time.monotonic()
         done = subprocess.run([*self.wrapper, self.binary, *words(args)], cwd=cwd or self.cwd,

@@ -49,11 +49,11 @@ class Terminal:
         """The terminal's settings, to compare before and after."""
         return termios.tcgetattr(self.slave)
 
-    def expect(self, text, timeout=10):
+    def expect(self, text, timeout=60):
         needle = text.encode() if isinstance(text, str) else text
         wait_until(lambda: needle in self.seen, timeout, f"{text!r} on the screen ({self.seen[-500:]!r})")
 
-    def finish(self, timeout=30):
+    def finish(self, timeout=60):
         """Waits for the command to end; returns its exit code (negative: the signal)."""
         try:
             code = self.process.wait(timeout)

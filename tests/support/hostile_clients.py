@@ -13,6 +13,11 @@ import sys
 import time
 
 
+# What its methods are called in the real daemon, or what is most like them there.
+REAL_METHODS = ["health=daemon.health", "big=daemon.top", "stream=daemon.monitor.stream", "publish=job.list",
+                "later=daemon.events", "busy=daemon.top"]
+
+
 def hostile(path, count, names=()):
     health = b'{"jsonrpc":"2.0","id":1,"method":"health"}\n'
     request = b'{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s}}\n'

@@ -100,6 +100,15 @@ def until(holds, seconds=60):
         time.sleep(0.01)
 
 
+def wait_for_ticks(client, count):
+    """Until the timer of the server has ticked so many times more, every 5 ms at most. Returns how often it asked."""
+    asked, begin = 1, client.call("counts")["ticks"]
+    while client.call("counts")["ticks"] < begin + count:
+        asked += 1
+        time.sleep(0.01)
+    return asked + 1
+
+
 def error_of(answer, code):
     """The error of an answer, which has this code and says what to do."""
     assert answer["jsonrpc"] == "2.0" and "result" not in answer, answer

@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""How long the daemon takes to answer:  scripts/bench_answers.py METRON
+
+Every figure is measured in this run, and given as a multiple of its peer's in the same run:
+
+health   daemon.health among 148 idle and 50 hostile clients; the peer: the same daemon with no other client
+top      daemon.top with 2,000 processes; the peer: Python's json.dumps of the same answer
+"""
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TESTS = pathlib.Path(__file__).resolve().parents[1] / "tests"
+sys.path.insert(0, str(TESTS))
+from support.hostile_clients import REAL_METHODS  # noqa: E402
+from support.rpc_server import Client  # noqa: E402
+
+IDLE, HOSTILE, ASKED, CROWD = 148, 50, 1000, 2000
+
+
+def waited_for_cpu_ms(pid):
+    """How long it was ready to run and had no CPU, as the kernel counts it: a busy machine's doing."""
+    return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1]) / 1e6
+
+
+@contextlib.contextmanager
+def daemon(metron, folder, *options):
+    path = folder / "socket"
+    process = subprocess.Popen([metron, "daemon", "--socket", path, "--database", folder / "db", "--log-file", "off",
+                                "--interval", "0.5", *options], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env={**os.environ, "HOME": str(folder)})
+    try:
+        while True:
+            with contextlib.suppress(OSError):
+                client = Client(path)
+                if "result" in client.ask({"jsonrpc": "2.0", "id": 1, "method": "daemon.ready"}):
+                    break
+            assert process.poll() is None, "the daemon has ended"
+            time.sleep(0.02)
+        yield process, path, client
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def answer_times_ms(client, method, count, pid):
+    """Each without what the daemon waited for a CPU."""
+    times = []
+    for _ in range(count):
+        waited, begin = waited_for_cpu_ms(pid), time.monotonic()
+        client.call(method)
+        times.append(max(0.0, (time.monotonic() - begin) * 1e3 - (waited_for_cpu_ms(pid) - waited)))
+        time.sleep(0.002)
+    return times
+
+
+def show(name, times):
+    ordered = sorted(times)
+    worst = ordered[-1 - len(ordered) // 100]
+    print(f"{name:28} median {statistics.median(times):8.3f} ms, 99 of 100 within {worst:8.3f} ms")
+    return statistics.median(times), worst
+
+
+def bench_health(metron):
+    with tempfile.TemporaryDirectory() as folder, daemon(metron, pathlib.Path(folder)) as (process, path, client):
+        alone = show("health, alone", answer_times_ms(client, "daemon.health", ASKED, process.pid))
+        others = [Client(path) for _ in range(IDLE)]
+        before = client.call("daemon.status")
+        crowd = subprocess.Popen([sys.executable, TESTS / "support" / "hostile_clients.py", path, str(HOSTILE),
+                                  *REAL_METHODS], stdin=subprocess.DEVNULL)
+        try:
+            while client.call("daemon.status")["clients"] < IDLE + HOSTILE - 5:
+                time.sleep(0.02)
+            among = show("health, among hostile ones", answer_times_ms(client, "daemon.health", ASKED, process.pid))
+        finally:
+            crowd.kill()
+            crowd.wait()
+        after = client.call("daemon.status")
+        for other in others:
+            other.close()
+        ratios = [with_others / by_itself for with_others, by_itself in zip(among, alone)]
+        print(f"{'':28} {ratios[0]:.1f} times the median, {ratios[1]:.1f} times the worst; "
+              f"{after['missed_ticks'] - before['missed_ticks']} of "
+              f"{after['ticks'] + after['missed_ticks'] - before['ticks'] - before['missed_ticks']} ticks missed\n")
+
+
+def bench_top(metron):
+    with tempfile.TemporaryDirectory() as name, daemon(metron, pathlib.Path(name)) as (process, _, client):
+        folder = pathlib.Path(name)
+        program = folder / "manyprocs"
+        subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-pthread", TESTS / "workloads" / "manyprocs.c", "-o",
+                        program], check=True)
+        crowd = subprocess.Popen([program, str(CROWD), "600"], stdout=subprocess.PIPE)
+        try:
+            assert crowd.stdout.readline() == b"ready\n"
+            while len(client.call("daemon.top")["processes"]) < CROWD:
+                time.sleep(0.1)
+            times = show(f"top of {CROWD:,} processes", answer_times_ms(client, "daemon.top", 50, process.pid))
+            top, peer = client.call("daemon.top"), []
+            for _ in range(50):
+                begin = time.thread_time()
+                json.dumps(top)
+                peer.append((time.thread_time() - begin) * 1e3)
+            print(f"{'':28} {times[0] / statistics.median(peer):.1f} times what json.dumps takes of it\n")
+        finally:
+            crowd.kill()
+            crowd.wait()
+
+
+def main(arguments):
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    bench_health(arguments[0])
+    bench_top(arguments[0])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,7 @@
  *
  *   FUNCTION RESULT [VALUE...]           nvmlDeviceGetCount_v2 0 2
  *   FUNCTION/DEVICE RESULT [VALUE...]    nvmlDeviceGetMemoryInfo_v2/0 0 USED TOTAL
- *   sleep FUNCTION[/DEVICE] SECONDS      the call blocks for so long first
+ *   sleep FUNCTION[/DEVICE] SECONDS      the call first blocks for so long, or until the file changes
  *
  * A function without a line is not supported (3). With OLD_DRIVER defined, the functions of newer drivers are
  * not there.
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, VERSION_MISMATCH = 25 };
@@ -60,12 +61,21 @@ __attribute__((destructor)) static void end(void)
     (void)pthread_mutex_unlock(&under_way);
 }
 
-static void block(double seconds)
+static void block(double seconds, const char *path, FILE *file)
 {
-    struct timespec time = {.tv_sec = (time_t)seconds,
-                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    const struct timespec slice = {.tv_nsec = 5000000};
+    struct timespec now, begin;
+    struct stat opened, current;
 
-    (void)nanosleep(&time, NULL);
+    if (clock_gettime(CLOCK_MONOTONIC, &begin) < 0 || fstat(fileno(file), &opened) < 0)
+        abort();
+    do {
+        (void)nanosleep(&slice, NULL);
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 < seconds &&
+             stat(path, &current) == 0 && current.st_ino == opened.st_ino &&
+             current.st_mtim.tv_sec == opened.st_mtim.tv_sec &&
+             current.st_mtim.tv_nsec == opened.st_mtim.tv_nsec);
 }
 
 /* What the file says of it; `device` -1: of none. */
@@ -81,7 +91,7 @@ static int look_up(const char *function, int device, unsigned long long values[2
     while (file && fgets(line, sizeof(line), file)) {
         if (sscanf(line, "sleep %95s %lf", name, &seconds) == 2) {
             if (strcmp(name, wanted) == 0)
-                block(seconds);
+                block(seconds, path, file);
         } else if (sscanf(line, "%95s %d %llu %llu", name, &found, &values[0], &values[1]) >= 2 &&
                    strcmp(name, wanted) == 0) {
             result = found;

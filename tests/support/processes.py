@@ -8,7 +8,6 @@ import signal
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-# Ends a test that would hang. It judges nothing: what is waited for comes at once, or when a busy machine gets to it.
 
 
 def become_subreaper():

@@ -29,7 +29,7 @@
 #include "base/file.h"
 #include "probe/bpf/programs.h"
 
-enum { PATIENCE_MS = 20000, TEXT_MAX = 8192 };
+enum { PATIENCE_MS = 60000, TEXT_MAX = 8192 };
 
 /* An event with its texts, which the reader only lends. */
 struct kept_event {

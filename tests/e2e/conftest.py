@@ -1,10 +1,15 @@
 """Daemons for the tests of what the daemon tells: of the caller, of an ordinary user, of both."""
 
+import copy
 import os
+import pathlib
+import signal
+import tempfile
 
 import pytest
 
 from support import daemon_client as dc
+from support import processes
 from support.daemon_client import Daemon
 from support.users import ANOTHER_USER
 
@@ -49,22 +54,82 @@ def start_either(request):
     return request.getfixturevalue("start_daemon" if request.param == "caller" else "start_user_daemon")
 
 
-@pytest.fixture
-def daemon(start_daemon):
-    return start_daemon()
+# ---- a daemon for all tests of a module ----
+
+class Shared:
+    """Daemons that the tests of a module share, one for each user and choice of settings; a new one where a test has
+    ended it. Each test has its own jobs, and its own folder to run things in."""
+
+    def __init__(self, folder):
+        self.folder, self.daemons, self.count = folder, {}, 0
+
+    def get(self, runner, **settings):
+        uid = os.stat(runner.cwd).st_uid
+        key = uid, tuple(sorted(settings.items()))
+        daemon = self.daemons.get(key)
+        if daemon is None or daemon.process.poll() is not None:
+            dc.need_daemon(runner)
+            daemon = self.daemons[key] = self.start(runner, uid, settings)
+        view = copy.copy(daemon)
+        view.runner = runner
+        return view
+
+    def start(self, runner, uid, settings):
+        self.count += 1
+        own = copy.copy(runner)
+        own.cwd = own.home = pathlib.Path(tempfile.mkdtemp(prefix=f"d{self.count}-", dir=self.folder))
+        os.chown(own.cwd, uid, uid)
+        daemon = Daemon(own, own.cwd, uid if uid != os.getuid() else None).start(**settings)
+        processes.SPARED.add(daemon.pid)
+        return daemon
+
+    def tidy(self, daemon):
+        """Jobs that a test has left running are not the next one's."""
+        if daemon.process.poll() is None:
+            for job in daemon.call("job.list")["jobs"]:
+                if job["status"] == "running":
+                    daemon.call("job.finish", job_id=job["job_id"], outcome="completed")
+
+    def end(self):
+        processes.SPARED.clear()
+        for daemon in self.daemons.values():
+            assert daemon.stop() in (0, -signal.SIGKILL), daemon.said()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with tempfile.TemporaryDirectory(prefix="metron-shared-") as folder:
+        os.chmod(folder, 0o755)
+        made = Shared(folder)
+        yield made
+        made.end()
+
+
+@pytest.fixture(params=["caller", "ordinary-user"])
+def either_runner(request):
+    return request.getfixturevalue("run_metron" if request.param == "caller" else "run_as_user")
 
 
 @pytest.fixture
-def either(start_either):
-    return start_either()
+def daemon(shared, run_metron):
+    yield (made := shared.get(run_metron))
+    shared.tidy(made)
 
 
 @pytest.fixture
-def jobs_daemon(start_daemon):
+def either(shared, either_runner):
+    yield (made := shared.get(either_runner))
+    shared.tidy(made)
+
+
+@pytest.fixture
+def jobs_daemon(shared, run_metron):
     """Only jobs are watched: what other tests do at the same time is not seen."""
-    return start_daemon(watch="jobs")
+    yield (made := shared.get(run_metron, watch="jobs"))
+    shared.tidy(made)
 
 
 @pytest.fixture
-def either_jobs(start_either):
-    return start_either(watch="jobs")
+def either_jobs(shared, either_runner):
+    yield (made := shared.get(either_runner, watch="jobs"))
+    shared.tidy(made)

@@ -307,8 +307,7 @@ def test_ids_of_events_grow_across_a_restart(start_either):
     shell = job_shell(daemon, "numbered")
     highest = []
     for _ in range(2):
-        pid = shell.start("sleep 0.7")
-        shell.reap(pid)
+        (pid,) = dc.seen_and_gone(daemon, shell)
         rows = wait_until(lambda pid=pid: daemon.rows(
             "SELECT id FROM process_events WHERE pid = ? AND event_type = 'exit'", pid), what="the exit, stored")
         assert len(rows) == 1

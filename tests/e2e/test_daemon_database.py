@@ -84,9 +84,7 @@ def test_stored_processes_are_those_that_were_told(either):
 
 def test_stored_events_are_those_that_were_told(either_jobs):
     shell = job_shell(either_jobs, "history")
-    pids = [shell.start("sleep 0.7") for _ in range(3)]
-    for pid in pids:
-        shell.reap(pid)
+    pids = dc.seen_and_gone(either_jobs, shell, 3)
     events = either_jobs.events_when(lambda events: all("exit" in types_of(events, pid) for pid in pids), what="exits")
     statement = f"SELECT {', '.join(dc.EVENT_COLUMNS)} FROM process_events WHERE pid = ? ORDER BY id"
     for pid in pids:

@@ -6,7 +6,6 @@ The client shares no code with metron. Numbers are held against the kernel's own
 import os
 import pathlib
 import signal
-import statistics
 import time
 
 import pytest
@@ -30,11 +29,15 @@ def test_every_field_of_a_snapshot_has_its_name_and_type(either):
 
 
 def test_snapshots_come_at_the_interval_and_are_stamped_in_unix_seconds(daemon):
-    stamps = [snapshot["timestamp"] for snapshot in daemon.tops(8)]
-    assert abs(stamps[-1] - time.time()) < 2
-    steps = [after - before for before, after in zip(stamps, stamps[1:])]
-    assert min(steps) > 0
-    assert statistics.median(steps) == pytest.approx(INTERVAL, abs=0.05)
+    missed, begin = daemon.call("daemon.status")["missed_ticks"], time.time()
+    first, last = (daemon.top_when()["timestamp"], daemon.tops(6)[-1]["timestamp"])
+    assert begin <= first < last <= time.time()
+    stamps = [snapshot["timestamp"] for snapshot in daemon.logged()]
+    assert stamps == sorted(set(stamps))
+    count = sum(first < stamp <= last for stamp in stamps)
+    missed = daemon.call("daemon.status")["missed_ticks"] - missed
+    # A tick may be late by less than an interval; one that is later is missed, and counted.
+    assert count - 1 <= (last - first) / INTERVAL <= count + missed + 1
 
 
 def test_memory_of_the_machine_is_the_kernels_in_mib(either):
@@ -59,7 +62,7 @@ def test_load_averages_are_the_kernels(either):
 def test_the_daemon_tells_its_own_size_and_age(either):
     snapshot = either.top_when()
     assert snapshot["daemon_rss_mb"] == pytest.approx(dc.rss_mb(either.pid), rel=0.2, abs=2)
-    assert snapshot["conductor_uptime_seconds"] == pytest.approx(dc.age_at(either.pid, snapshot["timestamp"]), abs=1.5)
+    assert 0 < snapshot["conductor_uptime_seconds"] <= dc.age_at(either.pid, snapshot["timestamp"]) + 0.05
     later = either.top_when(lambda later: later["timestamp"] > snapshot["timestamp"] + 0.3)
     grown = later["conductor_uptime_seconds"] - snapshot["conductor_uptime_seconds"]
     assert grown == pytest.approx(later["timestamp"] - snapshot["timestamp"], abs=0.3)
@@ -120,49 +123,47 @@ def test_a_stopped_process_is_told_as_stopped(daemon):
 
 
 def check_cpu_percent(daemon, pid):
-    """100 is one core. Over five intervals of the log, within 10 (a clock tick is 5 of an interval) of the kernel's own
-    count, read by us all the while. Returns both, as means."""
-    daemon.top_when(lambda snapshot: "cpu_percent" in process_in(snapshot, pid))
-    readings, count = [], len(daemon.logged())
-    while len(logged := daemon.logged()[count:]) < 7:
-        readings.append((time.time(), dc.cpu_seconds(pid)))
-        assert len(readings) < 2000, "seven snapshots did not come"
+    """100 is one core. Five intervals of the log together are what the kernel counted between the first snapshot and the
+    last, read by us all the while: from before a snapshot's time to after it was logged, whenever that was."""
+    begin = daemon.top_when(lambda snapshot: "cpu_percent" in process_in(snapshot, pid))["timestamp"]
+    readings, after = [(dc.cpu_seconds(pid), time.time())], {}
+
+    def logged_since():
+        return [snapshot for snapshot in daemon.logged() if snapshot["timestamp"] > begin]
+    while len(after) < 6:
+        for snapshot in logged_since():
+            if snapshot["timestamp"] not in after:
+                after[snapshot["timestamp"]] = dc.cpu_seconds(pid)
+        readings.append((dc.cpu_seconds(pid), time.time()))
         time.sleep(0.01)
-    readings.append((time.time(), dc.cpu_seconds(pid)))
-    stamps = [snapshot["timestamp"] for snapshot in logged[1:7]]
-    span = stamps[-1] - stamps[0]
-    told = [process_in(snapshot, pid)["cpu_percent"] for snapshot in logged[2:7]]
-    used = [dc.between(readings, moment) for moment in (stamps[0], stamps[-1])]
-    mean = sum(rate * (end - begin) for rate, begin, end in zip(told, stamps, stamps[1:])) / span
-    truth = 100 * (used[1] - used[0]) / span
-    assert mean == pytest.approx(truth, rel=0.05, abs=10), told
-    assert min(told) > 0, told
-    return mean, truth
+    logged = logged_since()[:6]
+    stamps = [snapshot["timestamp"] for snapshot in logged]
+    told = [process_in(snapshot, pid)["cpu_percent"] for snapshot in logged[1:]]
+    used = sum(rate / 100 * (end - begin) for rate, begin, end in zip(told, stamps, stamps[1:]))
+    first, last = ([cpu for cpu, moment in readings if moment < stamp][-1:] or [0] for stamp in (stamps[0], stamps[-1]))
+    tick = 2 / os.sysconf("SC_CLK_TCK")
+    assert last[0] - after[stamps[0]] - tick <= used <= after[stamps[-1]] - first[0] + tick, told
 
 
 def test_cpu_percent_of_a_burner_is_what_the_kernel_counted(either):
     child = start_child(either.runner, either.runner.workload("burn"), "600")
-    mean, truth = check_cpu_percent(either, child.pid)
-    if truth > 95:  # nobody else wanted the core
-        assert mean == pytest.approx(100, abs=10)
-    assert mean < 110
+    check_cpu_percent(either, child.pid)
 
 
 def test_cpu_percent_counts_every_core_a_process_uses(daemon):
     child = start_child(daemon.runner, daemon.runner.workload("burn"), "600", "3")
-    mean, _ = check_cpu_percent(daemon, child.pid)
-    assert mean < 100 * os.cpu_count() + 10
+    check_cpu_percent(daemon, child.pid)
 
 
-def test_cpu_percent_of_a_fresh_burner_is_there_from_the_second_snapshot_on_and_never_0(either):
+def test_cpu_percent_of_a_fresh_burner_is_there_from_the_second_snapshot_on(either):
     child = start_child(either.runner, either.runner.workload("burn"), "600")
     either.tops(5)
     seen = [process_in(snapshot, child.pid) for snapshot in either.logged()]
     seen = [process for process in seen if process]
     assert len(seen) >= 3
     assert "cpu_percent" not in seen[0] or seen[0]["cpu_percent"] > 0, "before a second reading: known, or absent"
-    for process in seen[1:]:
-        assert process["cpu_percent"] > 0, process
+    # A whole interval may pass without a CPU for it.
+    assert all("cpu_percent" in process for process in seen[1:]) and any(process["cpu_percent"] for process in seen[1:])
 
 
 def test_cpu_percent_of_a_sleeper_is_near_0_and_there(either):

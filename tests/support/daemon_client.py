@@ -368,6 +368,22 @@ def job_shell(daemon, job_id, env=None, **params):
     return shell
 
 
+def seen_and_gone(daemon, shell, count=1):
+    """So many children of the shell, alive in a snapshot, ended with 0 and reaped: pids."""
+    gate = daemon.runner.cwd / "gate"
+    os.mkfifo(gate)
+    gate.chmod(0o666)
+    held = os.open(gate, os.O_RDWR)  # they read to its end
+    pids = [shell.start(f"cat {gate}") for _ in range(count)]
+    daemon.top_when(lambda snapshot: all(process_in(snapshot, pid).get("command", "").startswith("cat") for pid in pids),
+                    what="all of them")
+    os.close(held)
+    for pid in pids:
+        assert shell.reap(pid) == 0
+    gate.unlink()
+    return pids
+
+
 def need_exit_codes(daemon):
     """Only where the kernel tells of every exit are codes and signals always known."""
     reason = kernel_events.why_none(daemon.runner.binary)

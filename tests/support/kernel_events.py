@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+from support import processes
 from support.processes import wait_until
 
 # What opens descriptors for BPF, perf and netlink (linux/capability.h).
@@ -124,3 +125,20 @@ def capabilities(pid, which="Eff"):
 
 def of_kind(events, kind):
     return [event for event in events if event["event_type"] == kind]
+
+
+# ---- a strace that never attaches ----
+
+def hanging_strace(folder):
+    """Variables of a metron whose strace never attaches, made in this folder."""
+    program = folder / "hanging" / "strace"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\ntrap '' INT TERM\nwhile :; do sleep 600; done\n", encoding="utf-8")
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+
+def wait_for_strace(pid):
+    """The pid of the strace that this process has started."""
+    return wait_until(lambda: [child for child, name in processes.named_descendants(pid).items() if name == "strace"],
+                      what="strace")[0]

@@ -46,14 +46,6 @@ def cpu_seconds(pid):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def between(readings, moment):
-    """The value at a moment, from (moment, value) pairs around it."""
-    for (before, low), (after, high) in zip(readings, readings[1:]):
-        if before <= moment <= after:
-            return low + (high - low) * (moment - before) / (after - before)
-    raise AssertionError(f"no readings around {moment}")
-
-
 def is_kernel_thread(pid):
     """None if there is no such process."""
     try:

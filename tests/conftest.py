@@ -37,7 +37,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes five seconds or more; left out under sanitizers")
     config.addinivalue_line("markers", "alone: judges time, rates or cost, or asks for a certain pid: nothing runs beside")
     config.addinivalue_line("markers", "threads: several of the daemon's threads are at work; under ThreadSanitizer too")
-    config.addinivalue_line("markers", "hostile: among hostile clients; alone, but under sanitizers beside the others")
+    config.addinivalue_line("markers", "plain: judges memory, or what a sanitizer changes: with a plain build, too")
     processes.become_subreaper()
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.setsid()  # some tests watch the whole session: it is nobody else's
@@ -47,6 +47,12 @@ def pytest_configure(config):
     for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "not_sanitized" in item.fixturenames:
+            item.add_marker(pytest.mark.plain)
 
 
 def _may_not_skip(item):

@@ -163,6 +163,15 @@ def check_info(info, usage):
             raise BrokenRecord(f"headline {question} is {answer}")
 
 
+def whole_lines(path):
+    """The records of a file that is still written, without a last line that is not whole; [] if it is not there yet."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return strict_lines(data[:data.rfind(b"\n") + 1])
+
+
 def per_pid(records, key):
     """{pid text: [value per record it is in]} of a per-process key."""
     values = {}

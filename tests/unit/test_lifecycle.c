@@ -68,20 +68,6 @@ static void have_child_on_every_cpu(void)
     assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
-/* Processes and threads that the machine has begun so far. */
-static uint64_t forks(void)
-{
-    FILE *file = fopen("/proc/stat", "re");
-    char line[4096];
-    unsigned long long count = 0;
-
-    assert_non_null(file);
-    while (fgets(line, sizeof(line), file) && sscanf(line, "processes %llu", &count) != 1)
-        ;
-    (void)fclose(file);
-    return count;
-}
-
 static void what_the_connector_had_no_room_for_is_counted(void **state)
 {
     (void)state;

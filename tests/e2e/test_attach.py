@@ -3,14 +3,15 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
-from support.processes import alive, wait_until
+from support.processes import alive, file_lines, wait_until
+from support.records import whole_lines
 from support.users import ANOTHER_USER, AS_ANOTHER_USER, others_are_hidden
 
 
@@ -44,9 +45,10 @@ def test_a_running_process_is_recorded(run_metron, sleeper):
     fields = pathlib.Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()
     assert roots(run)[0]["pid"] == sleeper.pid and roots(run)[0]["start_ticks"] == int(fields[19])
     assert roots(run)[0]["working_directory"] == os.getcwd() and roots(run)[0]["uid"] == os.getuid()
-    assert run.summary["wall_clock_time"] == pytest.approx(0.7, abs=0.1)
+    assert run.summary["wall_clock_time"] >= 0.69
     assert "exit_code" not in run.summary and "cause" not in run.summary and "survivors" not in info
-    assert 6 <= run.summary["num_samples"] <= 9 and len(run.usage) == 4
+    assert 1 <= run.summary["num_samples"] <= run.summary["wall_clock_time"] / 0.1 + 2
+    assert len(run.usage) >= 2
     assert str(sleeper.pid) in run.usage[0]["measurements"]["proc_rss"]
     assert run.events == []
     assert alive(sleeper.pid)
@@ -62,7 +64,6 @@ def test_only_what_run_writes_of_it_is_written(run_metron, sleeper):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_the_recording_and_nothing_else(run_metron, sleeper, number):
     started = run_metron.attach("--sample-interval 0.1", sleeper.pid)
-    time.sleep(0.3)
     started.signal(number)
     run = started.finish()
     assert run.returncode == 0 and run.info["status"] == "ended"
@@ -83,7 +84,6 @@ def test_no_signal_reaches_the_target(run_metron):
     assert target.stdout.readline() == b"ready\n"
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         started = run_metron.attach("--sample-interval 0.05", target.pid, prefix=f"{number}_")
-        time.sleep(0.2)
         started.signal(number)
         assert started.finish().returncode == 0
     status = pathlib.Path(f"/proc/{target.pid}/status").read_text()
@@ -96,10 +96,13 @@ def test_no_signal_reaches_the_target(run_metron):
 def test_it_ends_when_the_last_has_ended(run_metron, events):
     if events != "off":
         run_metron.need_events(events)
-    target = subprocess.Popen(["sh", "-c", "sleep 3 & sleep 2; exit 3"], stdin=subprocess.DEVNULL)
-    run = run_metron.attach(f"--events {events} --sample-interval 0.1", target.pid).finish()
+    target = subprocess.Popen(["sh", "-c", "exec 3<&0; (read line <&3; sleep 0.3) & read line; exit 3"], stdin=subprocess.PIPE)
+    started = run_metron.attach(f"--events {events} --sample-interval 0.1", target.pid)
+    target.stdin.write(b"\n\n")
+    target.stdin.close()
+    run = started.finish()
     assert run.returncode == 0 and run.info["attached"]["ended_by"] == "target"
-    assert run.summary["wall_clock_time"] > 0.6  # the child that outlived it was waited for
+    assert run.summary["wall_clock_time"] > 0.3  # the child that outlived it was waited for
     told = events != "off"
     assert run.summary.get("exit_code") == (3 if told else None)
     assert run.summary.get("cause") == ("exited with code 3" if told else None)
@@ -112,7 +115,6 @@ def test_how_it_was_killed_is_told(run_metron, events):
     run_metron.need_events(events)
     target = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
     started = run_metron.attach(f"--events {events}", target.pid)
-    time.sleep(0.3)
     target.send_signal(signal.SIGTERM)
     run = started.finish()
     assert run.returncode == 0
@@ -123,12 +125,13 @@ def test_how_it_was_killed_is_told(run_metron, events):
 
 def test_of_several_how_they_ended_is_in_the_events_alone(run_metron):
     run_metron.need_events("connector")
-    targets = [subprocess.Popen(["sh", "-c", f"sleep 0.6; exit {code}"], stdin=subprocess.DEVNULL)
-               for code in (3, 4)]
-    run = run_metron.attach("--events connector --sample-interval 0.1",
-                            [target.pid for target in targets]).finish()
+    targets = [subprocess.Popen(["sh", "-c", f"read line; exit {code}"], stdin=subprocess.PIPE) for code in (3, 4)]
+    started = run_metron.attach("--events connector --sample-interval 0.1", [target.pid for target in targets])
+    for target in targets:
+        target.stdin.close()
+    run = started.finish()
     assert run.returncode == 0 and "exit_code" not in run.summary and "arguments" not in run.info
-    assert run.info["command"] == "sh -c 'sleep 0.6; exit 3' & sh -c 'sleep 0.6; exit 4'"
+    assert run.info["command"] == "sh -c 'read line; exit 3' & sh -c 'read line; exit 4'"
     codes = {event["pid"]: event["exit_code"] for event in run.events if event["event_type"] == "exit"}
     assert codes[targets[0].pid] == 3 and codes[targets[1].pid] == 4
     assert f"attached to 2 processes ({targets[0].pid}, {targets[1].pid})" in run.message
@@ -150,7 +153,7 @@ def test_without_children_only_the_process_itself_is_followed(run_metron):
 
 
 def test_its_own_shell_is_a_target_and_metron_no_part_of_it(run_metron):
-    shell = f"sleep 5 & exec 3>&1; {run_metron.binary} attach -p run_ --duration 0.4 --sample-interval 0.1 $$; kill %1"
+    shell = f"sleep 60 & exec 3>&1; {run_metron.binary} attach -p run_ --duration 0.4 --sample-interval 0.1 $$; kill %1"
     done = subprocess.run(["bash", "-c", shell], cwd=run_metron.cwd, env=run_metron.environment(),
                           capture_output=True, timeout=60, check=False)
     info = json.loads((run_metron.cwd / "run_info.json").read_text())
@@ -262,15 +265,20 @@ def test_nothing_is_reaped_and_that_is_told(run_metron, sleeper):
 
 
 def test_system_calls_are_counted_inside_the_kernel(with_bpf):
-    target = program("import os, time\nprint('ready', flush=True)\nwhile True:\n    os.getppid(); time.sleep(0.01)\n",
-                     stdout=subprocess.PIPE)
+    target = program("import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n"
+                     "for _ in range(77): os.getppid()\nprint('done', flush=True)\nsys.stdin.readline()\n",
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     target.stdout.readline()
-    run = with_bpf.attach("--syscalls summary --duration 1", target.pid).finish()
-    target.kill()
+    started = with_bpf.attach("--syscalls summary", target.pid)
+    target.stdin.write(b"\n")
+    target.stdin.flush()
+    assert target.stdout.readline() == b"done\n"
+    target.stdin.close()
+    run = started.finish()
     target.wait()
     assert run.returncode == 0, run
     assert run.info["syscalls"]["method"] == "bpf"
-    assert 50 <= run.info["syscalls"]["by_call"]["getppid"]["count"] <= 105
+    assert run.info["syscalls"]["by_call"]["getppid"]["count"] == 77
 
 
 def test_system_calls_with_strace_are_refused(run_metron, sleeper):
@@ -280,13 +288,18 @@ def test_system_calls_with_strace_are_refused(run_metron, sleeper):
 
 
 def test_an_exec_is_noticed(run_metron):
-    target = subprocess.Popen(["sh", "-c", "sleep 0.5; exec sleep 5"], stdin=subprocess.DEVNULL)
-    run = run_metron.attach("--duration 1.2 --sample-interval 0.1 --report-interval 0.2 --measurements default,proc_cmd",
-                            target.pid).finish()
+    target = subprocess.Popen(["sh", "-c", "read line; exec sleep 600"], stdin=subprocess.PIPE)
+    started = run_metron.attach("--sample-interval 0.1 --report-interval 0.1 --measurements default,proc_cmd", target.pid)
+    usage = started.path("usage.jsonl")
+    wait_until(lambda: whole_lines(usage), what="a record of the shell")
+    target.stdin.close()
+    wait_until(lambda: '"sleep 600"' in str(file_lines(usage)), what="a record of what it executed")
+    started.signal(signal.SIGTERM)
+    run = started.finish()
     target.kill()
     target.wait()
     commands = [record["measurements"]["proc_cmd"][str(target.pid)] for record in run.usage if record["num_samples"]]
-    assert commands[0].startswith("sh -c") and commands[-1] == "sleep 5"
+    assert commands[0].startswith("sh -c") and commands[-1] == "sleep 600"
 
 
 def test_a_settings_file_with_settings_of_run_is_no_trouble(run_metron, sleeper):
@@ -327,4 +340,4 @@ def test_readers_show_it(run_metron, sleeper):
 def test_a_summary_format_may_ask_for_what_is_absent(run_metron, sleeper):
     run = run_metron.attach(["--duration", "0.2", "--summary-format",
                              "[{exit_code}] {wall_clock_time:.1f} {command}"], sleeper.pid).finish()
-    assert "0.2 sleep 60" in run.message
+    assert re.search(r"\b\d+\.\d sleep 60", run.message)

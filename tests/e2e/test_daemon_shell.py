@@ -241,11 +241,10 @@ def test_follow_ends_well_on_an_interrupt(shell):
     shell("job", "start", "other")
     shell("job", "sheet", "night", "3", "started")
     shell("job", "finish", "night", "completed")
-    time.sleep(0.3)
+    lines = [process.stdout.readline().decode().split() for _ in range(4)]
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 0 and not err
-    lines = [line.split() for line in out.decode().splitlines()]
+    assert process.returncode == 0 and not out and not err
     assert [line[1] for line in lines[1:]] == ["started", "started", "finished"]
     assert [line[3] for line in lines[1:]] == ["night", "night/3", "night"]
 
@@ -257,7 +256,7 @@ def test_follow_as_json_is_what_the_socket_sends(shell):
     while json.loads(line)["event"] != "job.started":
         line = process.stdout.readline()
     event = strict_json(line)
-    assert event["job_id"] == "night" and abs(event["timestamp"] - time.time()) < 10
+    assert event["job_id"] == "night" and abs(event["timestamp"] - time.time()) < 60
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 0
@@ -278,10 +277,10 @@ def test_follow_tells_how_many_were_lost(shell):
     with shell.daemon.client() as client:
         client.call("job.start", job_id="busy")
         data = {"note": "x" * 3000}
-        for _ in range(1000):
+        for _ in range(300):
             client.call_many("event.publish", [{"event": "a.b", "job_id": "busy", "data": data}] * 20)
     seen = b""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while b" lost here" not in seen and time.monotonic() < end:
         seen += os.read(process.stdout.fileno(), 1 << 16)
     process.send_signal(signal.SIGINT)

@@ -431,7 +431,7 @@ def test_duct_has_the_numbers_of_the_recording(export, tmp_path, name):
 
 def test_duct_pcpu_of_a_process_is_its_cpu_over_its_age(run_metron, export, tmp_path):
     """A process that is busy, then idle: the average over its life, not its rate."""
-    busy = "import time\nwhile time.process_time() < 0.5: pass\ntime.sleep(1.5)"
+    busy = "import time\nwhile time.process_time() < 0.5: pass\ntime.sleep(0.7)"
     run = run_metron("-q --s-i 0.1 --r-i 0.1 --events off", ["/usr/bin/python3", "-c", busy])
     export("duct", run.path("info.json"), "-o", f"{tmp_path}/run_")
     usage = [json.loads(line) for line in (tmp_path / "run_usage.jsonl").read_text().splitlines()]

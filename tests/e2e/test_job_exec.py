@@ -3,13 +3,12 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
 from support import cgroups
 from support.daemon_client import Daemon, RpcError, need_daemon
-from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, own_leaf
+from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, only_the_shell_is_in, own_leaf
 from support.processes import wait_until
 from support.users import ANOTHER_USER
 
@@ -145,11 +144,12 @@ def test_without_a_daemon_the_command_runs_all_the_same(run_metron, tmp_path):
 
 
 def test_a_daemon_that_dies_does_not_disturb_the_command(run_metron, night):
-    process = start(run_metron, night, 1, ["sh", "-c", "echo ready; sleep 0.7; echo done; exit 6"])
+    process = start(run_metron, night, 1, ["sh", "-c", "echo ready; read line; echo done; exit 6"],
+                    stdin=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
     night.process.kill()
     night.process.wait()
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(input=b"\n", timeout=60)
     assert (process.returncode, out) == (6, b"done\n")
     assert err.startswith(b"metron: warning: the daemon is not told of this sheet") and err.count(b"\n") == 1
 
@@ -170,9 +170,9 @@ def test_the_cpu_of_the_sheet_is_the_kernels_count_of_its_leaf(run_metron, night
                     stdin=subprocess.PIPE)
     assert process.stdout.readline() == b"burnt\n"
     leaf = own_leaf(sheet_of(night, 1)["pid"])
-    time.sleep(0.3)  # the one in the background
+    wait_until(lambda: only_the_shell_is_in(leaf), what="the end of the one in the background")
     before = cpu_of_leaf(leaf)
-    assert 0.85 < before < 1.3
+    assert before > 0.85
     process.communicate(input=b"\n", timeout=60)
     usage, sheet = sheet_of(night, 1)["usage"], sheet_of(night, 1)
     assert sheet["own_cgroup"] is True
@@ -263,7 +263,7 @@ def test_a_second_try_adds_to_the_first(run_metron, night):
         assert execute(run_metron, night, 1, ["sh", "-c", f"{burn} 0.3; exit {code}"]).returncode == code
         seconds.append(sheet_of(night, 1)["usage"]["cpu_seconds"])
     assert sheet_of(night, 1)["tries"] == 2
-    assert 0.3 <= seconds[0] < 0.4 and 0.6 <= seconds[1] < 0.8
+    assert 0.3 <= seconds[0] < 0.6 <= seconds[1] < 0.9, "each of them once"
 
 
 def test_the_group_of_somebody_else_is_not_taken(run_metron, night):

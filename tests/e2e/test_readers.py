@@ -6,9 +6,10 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
+
+from support.processes import wait_until
 
 RECORDINGS = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "recordings"
 
@@ -72,6 +73,13 @@ def test_an_export_does_not_replace_the_recording(run, target):
         "events.jsonl", "info.json", "stderr", "stdout", "usage.jsonl"]
 
 
+def fd_link(pid, name):
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{name}")
+    except OSError:
+        return ""
+
+
 def test_an_export_that_is_killed_leaves_nothing(run):
     path, target = run.cwd / "run" / "usage.jsonl", run.cwd / "target"
     target.mkdir()
@@ -83,7 +91,8 @@ def test_an_export_that_is_killed_leaves_nothing(run):
     path.write_text(records * 400)
     metron = subprocess.Popen([run.binary, "export", "-f", "perfetto", "-o", target / "trace.json", "run"],
                               cwd=run.cwd)
-    time.sleep(0.1)
+    written = lambda: [name for name in os.listdir(f"/proc/{metron.pid}/fd") if str(target) in fd_link(metron.pid, name)]
+    wait_until(written, what="a file that is being written")
     metron.kill()
     assert metron.wait() == -signal.SIGKILL, "it was done too soon"
     assert list(target.iterdir()) == []

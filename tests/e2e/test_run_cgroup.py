@@ -4,10 +4,11 @@ import os
 import pathlib
 import re
 import signal
-import time
+import subprocess
 
 import pytest
 
+from support.processes import wait_until
 from support.run import Started
 
 LEAF = "metron-"
@@ -45,10 +46,11 @@ def owned(run_metron):
 
 
 def test_command_runs_in_a_group_of_its_own_and_metron_does_not(owned):
-    started = owned.start("", ["sh", "-c", "cat /proc/self/cgroup; sleep 0.5"])
-    time.sleep(0.25)
+    started = owned.start("--sample-interval 0.1", ["sh", "-c", "cat /proc/self/cgroup; touch begun; read line"],
+                          stdin=subprocess.PIPE)
+    wait_until((started.cwd / "begun").exists, what="the command")
     ours = memberships(pathlib.Path(f"/proc/{started.pid}/cgroup").read_text(encoding="utf-8"))
-    run = started.finish()
+    run = started.finish(data=b"\n")
     theirs = memberships(run.stdout.decode())
     moved = {name for name in ours if ours[name] != theirs[name]}
     assert moved, "in at least one hierarchy"
@@ -88,12 +90,8 @@ def test_groups_that_the_command_made_below_its_own_go_as_well(owned, leaves):
 
 def test_group_that_a_killed_metron_left_is_removed_by_a_later_run_once_it_is_empty(owned, leaves):
     started = owned.start("", "sleep 60", stdout=None, stderr=None)
-    for _ in range(200):
-        if leaves():
-            break
-        time.sleep(0.01)
-    time.sleep(0.2)
-    pids = [int(pid) for folder in leaves() for pid in (folder / "cgroup.procs").read_text().split()]
+    pids = wait_until(lambda: [int(pid) for folder in leaves() for pid in (folder / "cgroup.procs").read_text().split()],
+                      what="the command in its group")
     started.signal(signal.SIGKILL)
     started.process.wait()
     left = leaves()
@@ -102,48 +100,40 @@ def test_group_that_a_killed_metron_left_is_removed_by_a_later_run_once_it_is_em
     assert leaves() == left, "as long as somebody lives in it, it stays"
     for pid in set(pids):
         os.kill(pid, signal.SIGKILL)
-    for _ in range(100):
-        owned("", "true", prefix="third_", check=False)
-        for path in owned.cwd.glob("third_*"):
-            path.unlink()
-        if not leaves():
-            break
-        time.sleep(0.05)
-    assert not leaves()
+    wait_until(lambda: owned("--clobber", "true", prefix="third_") and not leaves(), what="a run that removes it")
 
 
 def test_group_of_a_living_metron_is_left_alone_by_others(owned, leaves):
-    started = owned.start("", "sleep 1")
-    time.sleep(0.4)
+    started = owned.start("", ["sh", "-c", "touch begun; read line"], stdin=subprocess.PIPE)
+    wait_until((started.cwd / "begun").exists, what="the command")
     mine = leaves()
     assert mine
     owned("", "true", prefix="other_")
     assert leaves() == mine
-    run = started.finish()
+    run = started.finish(data=b"\n")
     assert run.returncode == 0 and run.summary["cgroup_cpu_seconds"] >= 0
     assert not leaves()
 
 
 def test_survivor_stays_where_it_is(owned, leaves):
-    run = owned("", ["sh", "-c", "setsid sleep 30 >/dev/null 2>&1 & sleep 0.3"])
+    run = owned("", ["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & sleep 0.1"])
     survivor = run.info["survivors"]["processes"][0]["pid"]
     assert f"/{LEAF}" in pathlib.Path(f"/proc/{survivor}/cgroup").read_text(encoding="utf-8")
     os.kill(survivor, signal.SIGKILL)
-    for _ in range(100):
-        owned("", "true", prefix="next_", check=False)
-        for path in owned.cwd.glob("next_*"):
-            path.unlink()
-        if not leaves():
-            break
-        time.sleep(0.05)
-    assert not leaves()
+    wait_until(lambda: owned("--clobber", "true", prefix="next_") and not leaves(), what="a run that removes it")
+
+
+def run_and_look(runner, args, leaves):
+    """The finished run, and the leaves there were while its command ran."""
+    started = runner.start(args, ["sh", "-c", "touch begun; read line"], stdin=subprocess.PIPE)
+    wait_until((started.cwd / "begun").exists, what="the command")
+    made = leaves()
+    return started.finish(data=b"\n"), made
 
 
 def test_inherited_group_is_only_read(run_metron, leaves):
-    started = run_metron.start("--cgroup inherited --sample-interval 0.1", "sleep 0.5")
-    time.sleep(0.25)
-    assert not leaves()
-    run = started.finish()
+    run, made = run_and_look(run_metron, "--cgroup inherited --sample-interval 0.1", leaves)
+    assert not made
     provenance = run.info["provenance"]
     if provenance["cgroup_scope"] == "none":
         pytest.skip("no control group is to be seen here")
@@ -152,10 +142,8 @@ def test_inherited_group_is_only_read(run_metron, leaves):
 
 
 def test_switched_off_no_key_of_a_group_is_there_and_the_reason_is(run_metron, leaves):
-    started = run_metron.start("--cgroup off", "sleep 0.4")
-    time.sleep(0.2)
-    assert not leaves()
-    run = started.finish()
+    run, made = run_and_look(run_metron, "--cgroup off", leaves)
+    assert not made
     assert not [key for key in run.summary if key.startswith("cgroup_")]
     assert run.info["provenance"]["collectors"]["cgroup"] == {"available": False, "reason": "switched off"}
 

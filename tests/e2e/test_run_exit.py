@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -100,25 +99,15 @@ def test_wrong_usage_is_exit_2_in_one_line(run_metron, line):
 
 
 def test_report_interval_is_never_below_the_sample_interval(run_metron):
-    run = run_metron("--sample-interval 0.5 --report-interval 0.1", "sleep 1.2", check=False)
+    run = run_metron("--sample-interval 0.2 --report-interval 0.05", "sleep 0.7", check=False)
     if run.returncode == 2:
         assert "report" in run.message
         return
-    ends = [0.0] + [record["elapsed"] for record in run.usage]
-    assert all(after - before >= 0.4 for before, after in zip(ends, ends[1:-1]))
+    assert all(record["num_samples"] for record in run.usage[:-1]), "no record without a sample"
 
 
 def test_abbreviated_interval_options_work(run_metron):
-    run = run_metron("--s-i 0.1 --r-i 0.3 --f-t 0", "sleep 0.8", fail_time=None)
+    run = run_metron("--s-i 0.1 --r-i 0.3 --f-t 0", "true", fail_time=None)
     assert run.returncode == 0
-    assert len(run.usage) == 3
-
-
-def test_wrapping_true_is_quick(run_metron, not_sanitized):
-    """A generous bound; `make bench` measures it properly."""
-    best = 9.0
-    for i in range(8):
-        started = time.monotonic()
-        run_metron("-q", "true", prefix=f"run{i}_", check=False)
-        best = min(best, time.monotonic() - started)
-    assert best < 0.05
+    assert [run.info["provenance"][name] for name in ("sample_interval", "report_interval")] == [0.1, 0.3]
+    assert run.usage, "a fail time of 0 keeps the record of a short run"

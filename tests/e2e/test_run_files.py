@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 
 import pytest
 
@@ -17,7 +18,7 @@ ALL_FILES = ["run_events.jsonl", "run_info.json", "run_stderr", "run_stdout", "r
 
 def test_a_run_leaves_five_files(run_metron):
     run = run_metron("--sample-interval 0.1 --report-interval 0.3",
-                     ["sh", "-c", "echo out; echo err >&2; sleep 1"])
+                     ["sh", "-c", "echo out; echo err >&2; sleep 0.5"])
     assert run.returncode == 0
     assert run.files() == ALL_FILES
     assert run.bytes("stdout") == b"out\n"
@@ -25,19 +26,21 @@ def test_a_run_leaves_five_files(run_metron):
 
 
 def test_records_come_at_the_report_interval_and_one_for_the_rest(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 1.3")
+    run = run_metron("--sample-interval 0.1 --report-interval 0.3", "sleep 0.8")
     ends = [record["elapsed"] for record in run.usage]
-    assert len(ends) == 3
-    assert ends[0] == pytest.approx(0.5, abs=0.09)
-    assert ends[1] == pytest.approx(1.0, abs=0.09)
-    assert ends[2] == pytest.approx(1.3, abs=0.15)
-    # Within the first interval there are a few early samples more, so that a short command is seen at all.
-    assert 4 <= run.usage[0]["num_samples"] <= 11
-    assert run.usage[1]["num_samples"] == pytest.approx(5, abs=1)
+    # A record ends with the first sample at or after a multiple of the interval: one that is late shortens the next.
+    assert len(ends) >= 2 and ends[-1] >= 0.75
+    for number, end in enumerate(ends[:-1], 1):
+        assert end > number * 0.3 - 0.1
+    # Never more than there is time for; within the first interval, a few early ones more, so that a short command is
+    # seen at all.
+    assert 1 <= run.usage[0]["num_samples"] <= ends[0] / 0.1 + 7
+    for before, record in zip(ends, run.usage[1:-1]):
+        assert 1 <= record["num_samples"] <= (record["elapsed"] - before) / 0.1 + 2
 
 
 def test_single_keys_reduced_by_max_have_their_mean_beside_them(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.5", "sleep 0.8")
+    run = run_metron("--sample-interval 0.1 --report-interval 0.2", "sleep 0.4")
     first = run.usage[0]["measurements"]
     assert 0 < first["proc_ave_rss_total"] <= first["proc_rss_total"]
     assert 0 < run.summary["proc_ave_rss_total"] <= run.summary["proc_peak_rss_total"]
@@ -50,7 +53,6 @@ def test_record_is_usable_for_a_command_that_ends_at_once(run_metron):
     assert len(run.usage) == 1
     assert run.summary["proc_cpu_seconds"] >= 0
     assert run.summary["rusage_cpu_user_seconds"] >= 0
-    assert run.summary["wall_clock_time"] < 1
 
 
 def test_timestamps_agree_with_the_clock(run_metron):
@@ -59,8 +61,8 @@ def test_timestamps_agree_with_the_clock(run_metron):
     after = datetime.datetime.now(datetime.timezone.utc)
     for text in [record["timestamp"] for record in run.usage]:
         assert before <= datetime.datetime.fromisoformat(text) <= after
-    assert run.summary["wall_clock_time"] == pytest.approx(0.5, abs=0.15)
-    assert run.usage[-1]["elapsed"] == pytest.approx(run.summary["wall_clock_time"], abs=0.05)
+    assert 0.5 <= run.summary["wall_clock_time"] <= run.wall
+    assert 0.5 <= run.usage[-1]["elapsed"] <= run.wall
 
 
 def test_info_holds_what_was_run_where_by_whom(run_metron):
@@ -92,7 +94,7 @@ def test_absent_options_leave_no_fields(run_metron):
 
 
 def test_info_is_there_from_the_start_and_says_running(run_metron):
-    run = run_metron.start("", "sleep 1")
+    run = run_metron.start("", ["sh", "-c", "read line"], stdin=subprocess.PIPE)
     info = wait_until(lambda: run.path("info.json").exists() and run.path("info.json").read_bytes(),
                       what="info.json")
     info = records.strict_json(info)
@@ -105,7 +107,7 @@ def test_info_is_there_from_the_start_and_says_running(run_metron):
     found = list(records.leaves(info))
     assert run.pid in found
     assert any(boot in str(leaf) or boot.replace("-", "") in str(leaf) for leaf in found)
-    done = run.finish()
+    done = run.finish(data=b"\n")
     assert done.info["status"] != "running"
 
 
@@ -123,7 +125,7 @@ def test_info_is_replaced_atomically(run_metron):
 
 
 def test_kill_9_leaves_valid_records_and_status_running(run_metron):
-    run = run_metron.start("--sample-interval 0.05 --report-interval 0.1", "sleep 30")
+    run = run_metron.start("--sample-interval 0.05 --report-interval 0.1", "sleep 600")
     wait_until(lambda: run.path("usage.jsonl").exists()
                and run.path("usage.jsonl").read_bytes().count(b"\n") >= 3, what="three records")
     run.signal(signal.SIGKILL)

@@ -4,12 +4,10 @@ import itertools
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
-from support.processes import wait_until
-from support.run import SANITIZED
+from support.processes import file_lines, wait_until
 
 WHAT = ("all", "none", "stdout", "stderr")
 
@@ -41,8 +39,8 @@ def test_output_is_kept_byte_for_byte(run_metron):
     assert run.bytes("stdout") == data
 
 
-def test_one_gibibyte_through_cat_loses_nothing(run_metron):
-    size = str((256 << 20) if SANITIZED else (1 << 30))
+def test_a_quarter_of_a_gibibyte_through_cat_loses_nothing(run_metron):
+    size = str(256 << 20)
     pattern = run_metron.workload("pattern")
     source = subprocess.Popen([pattern, "make", size], stdout=subprocess.PIPE)
     run = run_metron.start("-q", "cat", stdin=source.stdout, stdout=subprocess.PIPE)
@@ -61,10 +59,8 @@ def test_one_gibibyte_through_cat_loses_nothing(run_metron):
 
 
 def test_output_is_shown_while_the_command_runs(run_metron):
-    run = run_metron.start("-q", ["sh", "-c", "echo early; sleep 5"])
-    started = time.monotonic()
+    run = run_metron.start("-q", ["sh", "-c", "echo early; sleep 600"])
     assert run.process.stdout.readline() == b"early\n"
-    assert time.monotonic() - started < 3
     wait_until(lambda: run.path("stdout").read_bytes() == b"early\n", what="the line in the file")
     run.signal(signal.SIGTERM)
     run.finish()
@@ -87,9 +83,8 @@ def test_both_to_one_place_keep_their_bytes(run_metron):
 
 
 def test_held_pipe_does_not_delay_the_end(run_metron):
-    run = run_metron("-q", [run_metron.workload("holder"), "20", "6"], timeout=15)
+    run = run_metron("-q", [run_metron.workload("holder"), "600", "6"])
     assert run.returncode == 6
-    assert run.wall < 5
     assert run.stdout == run.bytes("stdout") == b"before\n"
 
 
@@ -109,13 +104,13 @@ def test_slow_reader_loses_nothing(run_metron):
     """A reader that pauses holds the command back as a pipe would, and gets every byte."""
     pattern = run_metron.workload("pattern")
     run = run_metron.start("-q --sample-interval 0.1 --report-interval 0.1", [pattern, "make", "3000000"])
-    time.sleep(1)
+    records = run.path("usage.jsonl")
+    wait_until(lambda: len(file_lines(records)) >= 3, what="samples that go on while nobody reads")
     assert run.process.poll() is None
     check = subprocess.run([pattern, "check", "3000000"], stdin=run.process.stdout, capture_output=True,
                            timeout=60, check=False)
     assert check.returncode == 0, check.stderr
     assert run.process.wait(timeout=60) == 0
-    assert run.path("usage.jsonl").read_bytes().count(b"\n") >= 5, "sampling went on meanwhile"
 
 
 def test_command_that_reads_no_stdin_does_not_take_it(run_metron):

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from support import records
-from support.processes import alive, descendants, file_lines, state, wait_until
+from support.kernel_values import cpu_seconds
+from support.processes import alive, file_lines, named_descendants, state, wait_until
 
 
 def start_noting(runner, args, *options, seconds="30", code=None, **how):
@@ -28,6 +29,11 @@ def terminal_with_notes(runner, open_terminal, args, *options, seconds="30", cod
     return screen, notes
 
 
+def wait_for_command(metron, name):
+    """Until metron has a descendant of this name: the command has been executed. Returns {pid: name} of all."""
+    return wait_until(lambda: (found := named_descendants(metron)) and name in found.values() and found, what=name)
+
+
 def info_of(runner):
     return records.strict_json((runner.cwd / "run_info.json").read_bytes())
 
@@ -35,7 +41,6 @@ def info_of(runner):
 @pytest.mark.parametrize("args", ["", "--pty"])
 def test_ctrl_c_goes_to_the_command(run_metron, open_terminal, args):
     screen, notes = terminal_with_notes(run_metron, open_terminal, args, "-x", "INT", code=7)
-    time.sleep(0.2)
     screen.type("\x03")
     assert screen.finish() == 7
     assert file_lines(notes) == ["ready", "INT"]
@@ -59,7 +64,7 @@ def test_second_ctrl_c_ends_the_tree(run_metron, open_terminal, args):
     def is_over():
         # On a busy machine the first may lie more than a second back by now, and two of them are needed again.
         screen.type("\x03")
-        time.sleep(0.1)
+        time.sleep(0.1)  # nothing shows that it was the first of two again
         return screen.process.poll() is not None
 
     wait_until(is_over, what="the end")
@@ -71,8 +76,7 @@ def test_second_ctrl_c_ends_the_tree(run_metron, open_terminal, args):
 def test_ctrl_c_of_a_plain_command_is_130(run_metron, open_terminal):
     line = run_metron.command_line("", "sleep 30")
     screen = open_terminal(line, run_metron.cwd, run_metron.environment())
-    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
-    time.sleep(0.3)
+    wait_for_command(screen.pid, "sleep")
     screen.type("\x03")
     assert screen.finish() == 130
     assert info_of(run_metron)["execution_summary"]["exit_code"] == 130
@@ -82,17 +86,15 @@ def test_ctrl_c_of_a_plain_command_is_130(run_metron, open_terminal):
 def test_sigterm_and_sighup_to_metron_end_the_whole_tree(run_metron, number):
     """A child that left the session included; the record is still written."""
     orphan = run_metron.cwd / "orphan"
-    command = f"{run_metron.workload('escape')} -o {orphan} 20 0; sleep 30 & sleep 30; wait"
+    command = f"{run_metron.workload('escape')} -o {orphan} 600 0; exec sleep 600"
     run = run_metron.start("--sample-interval 0.1 --report-interval 0.2", ["sh", "-c", command])
-    wait_until(lambda: file_lines(orphan), what="the orphan")
-    time.sleep(0.5)
-    tree = descendants(run.pid)
-    assert int(file_lines(orphan)[0]) in tree and len(tree) >= 3
-    started = time.monotonic()
+    pid = wait_until(lambda: file_lines(orphan), what="the orphan")[0]
+    wait_until(lambda: any(f'"{pid}"' in line for line in file_lines(run.path("usage.jsonl"))), what="a record of it")
+    tree = wait_for_command(run.pid, "sleep")
+    assert int(pid) in tree
     run.signal(number)
     done = run.finish()
-    assert time.monotonic() - started < 5
-    assert done.returncode == 128 + signal.SIGTERM
+    assert done.returncode == 128 + signal.SIGTERM, "nobody had to be killed"
     assert not any(alive(pid) for pid in tree)
     assert done.info["status"] != "running" and done.usage
     assert done.summary["exit_code"] == 143
@@ -106,16 +108,6 @@ def test_stubborn_command_is_killed_in_the_end(run_metron):
     assert done.returncode == 137
     assert time.monotonic() - started >= 0.4
     assert done.summary["exit_code"] == 137
-
-
-@pytest.mark.slow
-def test_stubborn_command_has_ten_seconds(run_metron):
-    run, _ = start_noting(run_metron, "", "-i", "TERM", seconds="60")
-    started = time.monotonic()
-    run.signal(signal.SIGTERM)
-    done = run.finish()
-    assert done.returncode == 137
-    assert time.monotonic() - started == pytest.approx(10, abs=1.5)
 
 
 def test_command_may_answer_sigterm_with_its_own_code(run_metron):
@@ -142,15 +134,17 @@ def test_two_sigints_to_metron_end_the_tree(run_metron):
 
 def test_stopped_metron_goes_on_where_it_was(run_metron):
     """SIGSTOP cannot be passed on: the command runs meanwhile, nothing is counted twice or as missed samples."""
-    run = run_metron.start("--sample-interval 0.1 --report-interval 0.2", [run_metron.workload("burn"), "1.2"])
-    wait_until(lambda: run.path("usage.jsonl").exists() and run.path("usage.jsonl").read_bytes(), what="a record")
+    run = run_metron.start("--sample-interval 0.1 --report-interval 0.2", [run_metron.workload("burn"), "1"])
+    wait_until(lambda: file_lines(run.path("usage.jsonl")), what="a record")
+    command = next(pid for pid, name in wait_for_command(run.pid, "burn").items() if name == "burn")
     run.signal(signal.SIGSTOP)
-    time.sleep(0.5)
+    used = cpu_seconds(command)
+    wait_until(lambda: not alive(command) or cpu_seconds(command) > used + 0.5, what="CPU of the command")
     run.signal(signal.SIGCONT)
     done = run.finish()
     assert done.returncode == 0
-    assert done.summary["proc_cpu_seconds"] == pytest.approx(1.2, abs=0.03)
-    assert done.summary["proc_peak_pdcpu_total"] <= 115
+    assert done.summary["proc_cpu_seconds"] == pytest.approx(1, abs=0.03)
+    assert done.summary["proc_peak_pdcpu_total"] < 300, "0.5 s of CPU within one interval would be 500 %"
 
 
 def test_sigquit_goes_to_the_command(run_metron, open_terminal):
@@ -179,7 +173,6 @@ def test_ctrl_z_stops_the_job_and_fg_goes_on(run_metron, open_terminal, args):
     screen.type(line + "; echo code=$?\r")
     screen.expect("ready")
     pids = [int(pid) for pid in file_lines(run_metron.cwd / "pids")]
-    time.sleep(0.3)
     screen.type("\x1a")
     screen.expect("Stopped")
     # One that waits for a CPU stops when it gets one, before it does anything else.
@@ -194,9 +187,9 @@ def test_ctrl_z_stops_the_job_and_fg_goes_on(run_metron, open_terminal, args):
 def test_sigcont_to_a_running_metron_is_harmless(run_metron):
     run, notes = start_noting(run_metron, "", "-x", "USR1", code=3)
     run.signal(signal.SIGCONT)
-    time.sleep(0.2)
     run.signal(signal.SIGUSR1)
     assert run.finish().returncode == 3
+    assert file_lines(notes)[-1] == "USR1"
 
 
 def test_new_size_of_the_terminal_reaches_the_command(run_metron, open_terminal):
@@ -226,10 +219,9 @@ def test_pty_gives_the_command_a_terminal(run_metron, open_terminal):
 
 
 def test_pty_passes_typing_on(run_metron, open_terminal):
-    line = run_metron.command_line("-q --pty", ["sh", "-c", "read line; echo got:$line:"])
+    line = run_metron.command_line("-q --pty", ["sh", "-c", "echo ready; read line; echo got:$line:"])
     screen = open_terminal(line, run_metron.cwd, run_metron.environment())
-    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
-    time.sleep(0.3)
+    screen.expect("ready")
     screen.type("some words\r")
     assert screen.finish() == 0
     assert b"got:some words:" in screen.seen
@@ -250,8 +242,7 @@ def test_pty_captures_all_of_a_long_output(run_metron):
 def test_terminal_is_whole_after_a_killed_pty_run(run_metron, open_terminal):
     line = run_metron.command_line("--pty", "sleep 30")
     screen = open_terminal(line, run_metron.cwd, run_metron.environment())
-    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
-    time.sleep(0.3)
+    wait_for_command(screen.pid, "sleep")
     os.kill(screen.pid, signal.SIGTERM)
     assert screen.finish() == 143
     assert screen.modes() == screen.modes_at_start
@@ -259,10 +250,9 @@ def test_terminal_is_whole_after_a_killed_pty_run(run_metron, open_terminal):
 
 def test_without_pty_the_command_in_a_terminal_reads_the_terminal(run_metron, open_terminal):
     """stdin is the caller's own: a command that asks a question gets its answer."""
-    line = run_metron.command_line("-q", ["sh", "-c", "read line; echo got:$line:"])
+    line = run_metron.command_line("-q", ["sh", "-c", "echo ready; read line; echo got:$line:"])
     screen = open_terminal(line, run_metron.cwd, run_metron.environment())
-    wait_until(lambda: (run_metron.cwd / "run_info.json").exists(), what="the start")
-    time.sleep(0.3)
+    screen.expect("ready")
     screen.type("an answer\r")
     assert screen.finish() == 0
     assert b"got:an answer:" in screen.seen

@@ -4,20 +4,18 @@ import os
 import shlex
 import signal
 import subprocess
-import time
 
 import pytest
 
-from support.processes import alive, file_lines, wait_until
+from support.processes import alive, file_lines, named_descendants, wait_until
 from support.records import leaves, per_pid
 from support.run import Run
 
 
 def test_wait_root_ends_with_the_command_and_names_who_is_left(run_metron):
     path = run_metron.cwd / "orphan"
-    run = run_metron("--sample-interval 0.1", [run_metron.workload("escape"), "-o", str(path), "3", "0.5"])
+    run = run_metron("--sample-interval 0.1", [run_metron.workload("escape"), "-o", str(path), "600", "0.3"])
     assert run.returncode == 0
-    assert run.wall < 2.5
     orphan = int(path.read_text())
     assert alive(orphan), "a survivor is not ended"
     assert str(orphan) in run.message and "escape" in run.message
@@ -27,26 +25,26 @@ def test_wait_root_ends_with_the_command_and_names_who_is_left(run_metron):
 def test_wait_tree_ends_when_nobody_is_left(run_metron):
     path = run_metron.cwd / "orphan"
     run = run_metron("--wait tree --sample-interval 0.1",
-                     [run_metron.workload("escape"), "-o", str(path), "1", "0"])
+                     [run_metron.workload("escape"), "-o", str(path), "0.5", "0"])
     assert run.returncode == 0
-    assert run.wall >= 1
+    assert run.wall >= 0.5
     assert not alive(int(path.read_text()))
-    assert run.summary["wall_clock_time"] >= 1
-    assert run.summary["proc_cpu_seconds"] >= 0.95
+    assert run.summary["wall_clock_time"] >= 0.5
+    assert run.summary["proc_cpu_seconds"] >= 0.45
 
 
 def test_wait_tree_keeps_the_commands_own_exit_code(run_metron):
-    run = run_metron("--wait tree --sample-interval 0.1", ["sh", "-c", "sleep 0.6 & exit 3"])
+    run = run_metron("--wait tree --sample-interval 0.1", ["sh", "-c", "sleep 0.3 & exit 3"])
     assert run.returncode == 3
-    assert run.wall >= 0.6
+    assert run.wall >= 0.3
 
 
 def test_wait_tree_can_be_ended_by_a_signal(run_metron):
     path = run_metron.cwd / "orphan"
     run = run_metron.start("--wait tree --sample-interval 0.1",
-                           [run_metron.workload("escape"), "-o", str(path), "20", "0"])
+                           [run_metron.workload("escape"), "-o", str(path), "600", "0"])
     orphan = int(wait_until(lambda: file_lines(path), what="the orphan")[0])
-    time.sleep(0.5)
+    wait_until(lambda: list(named_descendants(run.pid).values()).count("escape") == 1, what="the end of the command itself")
     run.signal(signal.SIGTERM)
     done = run.finish()
     assert not alive(orphan)
@@ -67,8 +65,8 @@ def test_command_leads_its_own_session_by_default(run_metron):
 def test_current_session_follows_the_session(run_metron):
     """As in a batch job's shell: what its script started beside us belongs to it too."""
     line = " ".join(run_metron.command_line(
-        "--mode current-session --sample-interval 0.1 --report-interval 0.5", "sleep 1.5"))
-    script = f"sleep 20 & echo $!; {line}; kill %1; exit 0"
+        "--mode current-session --sample-interval 0.1 --report-interval 0.2", "sleep 0.6"))
+    script = f"sleep 600 & echo $!; {line}; kill %1; exit 0"
     done = subprocess.run(["setsid", "-w", "bash", "-mc", script], cwd=run_metron.cwd,
                           env=run_metron.environment(), capture_output=True, timeout=60, check=False)
     sibling = done.stdout.split()[0].decode()
@@ -100,8 +98,15 @@ def test_children_of_threads_are_found(run_metron):
 
 
 def test_exec_keeps_the_process_and_renews_its_command(run_metron):
-    run = run_metron("--sample-interval 0.1 --report-interval 0.4",
-                     ["sh", "-c", "sleep 0.5; exec sleep 0.6"])
+    started = run_metron.start("--sample-interval 0.1 --report-interval 0.1", ["sh", "-c", "read go; exec sleep 600"],
+                               stdin=subprocess.PIPE)
+    usage = started.path("usage.jsonl")
+    wait_until(lambda: any("read go" in line for line in file_lines(usage)), what="a record of the shell")
+    started.process.stdin.write(b"\n")
+    started.process.stdin.flush()
+    wait_until(lambda: any('"sleep 600"' in line for line in file_lines(usage)), what="a record of what it executed")
+    started.signal(signal.SIGTERM)
+    run = started.finish()
     commands = per_pid(run.usage, "proc_cmd")[run.root]
     assert commands[0].startswith("sh") and commands[-1].startswith("sleep")
     exits = [event for event in run.events if event["event_type"] == "exit" and str(event["pid"]) == run.root]
@@ -137,9 +142,9 @@ def test_two_runs_in_one_another_do_not_disturb(run_metron):
 def test_survivors_do_not_hold_metron(run_metron):
     """A whole crowd is left behind; the end is not later for it."""
     run = run_metron("--sample-interval 0.1", ["sh", "-c",
-                     f"{run_metron.workload('manyprocs')} 200 6 > /dev/null & sleep 1; exit 2"])
+                     f"mkfifo ready; {run_metron.workload('manyprocs')} 200 600 > ready & read line < ready; exit 2"])
     assert run.returncode == 2
-    assert run.wall < 4
+    assert run.info["survivors"]["count"] == 200, "they sleep for longer than any test"
     assert os.path.exists(run.path("info.json"))
 
 
@@ -154,10 +159,9 @@ def shell_with_metron(run_metron, script, args, command):
 @pytest.mark.parametrize("events", ["auto", "off"])
 def test_children_of_before_are_not_the_targets(run_metron, events):
     """A shell that execs metron leaves it its own children: tee, for one."""
-    started = time.monotonic()
-    run = shell_with_metron(run_metron, "sleep 15 > /dev/null 2>&1 & exec METRON > >(cat)",
-                            f"--wait tree --events {events} --sample-interval 0.05", "sleep 1")
-    assert run.returncode == 0 and time.monotonic() - started < 10, "they are not waited for"
+    run = shell_with_metron(run_metron, "sleep 600 > /dev/null 2>&1 & exec METRON > >(cat)",
+                            f"--wait tree --events {events} --sample-interval 0.05", "sleep 0.3")
+    assert run.returncode == 0, "they are not waited for"
     assert len(per_pid(run.usage, "proc_rss")) == 1 and run.summary["proc_spawned"] == 1
     assert "survivors" not in run.info
 
@@ -168,9 +172,9 @@ def test_cpu_of_a_session_is_not_counted_twice(run_metron, events):
     burn = run_metron.workload("burn")
     run = shell_with_metron(run_metron, "METRON; exit 0",
                             f"--mode current-session --events {events} --sample-interval 0.1",
-                            ["sh", "-c", f"for i in 1 2 3 4 5; do sh -c '{burn} 0.15; :'; done"])
+                            ["sh", "-c", f"for i in 1 2 3 4 5; do sh -c '{burn} 0.1; :'; done"])
     waited_for = run.summary["rusage_cpu_user_seconds"] + run.summary["rusage_cpu_system_seconds"]
-    assert waited_for > 0.75
+    assert waited_for > 0.5
     assert run.summary["proc_cpu_seconds"] == pytest.approx(waited_for, abs=0.02)
 
 
@@ -179,7 +183,6 @@ def test_ending_a_session_run_ends_a_stubborn_descendant(run_metron):
     started = run_metron.start("-q --mode current-session --kill-after 0.5",
                                ["sh", "-c", f"sh -c '{script}' & wait"], start_new_session=True)
     wait_until(lambda: file_lines(started.cwd / "pid"), what="the descendant")
-    time.sleep(0.2)
     started.signal(signal.SIGTERM)
     assert started.finish().returncode == 128 + signal.SIGTERM
     wait_until(lambda: not alive(int(file_lines(started.cwd / "pid")[0])), what="its end")

@@ -41,3 +41,8 @@ def cpu_of_leaf(folder):
         return int((folder / "cpuacct.usage").read_text(encoding="utf-8")) / 1e9
     stat = dict(each.split() for each in (folder / "cpu.stat").read_text(encoding="utf-8").splitlines())
     return int(stat["usage_usec"]) / 1e6
+
+
+def only_the_shell_is_in(folder):
+    """Whatever it started has ended."""
+    return len((folder / "cgroup.procs").read_text(encoding="utf-8").split()) == 1

@@ -117,6 +117,15 @@ class Started:
         return run.check() if check else run
 
 
+def catches(pid, number):
+    """Whether a process has a handler for a signal."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return bool(int(status.partition("SigCgt:\t")[2].split()[0], 16) & 1 << (number - 1))
+
+
 class Runner:
     """How metron is started in one test: which binary, in which folder, as whom."""
 
@@ -171,10 +180,11 @@ class Runner:
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    **popen)
         started = Started(process, cwd or self.cwd, prefix)
-        # info.json is written when the baseline is there
+        # info.json is written when the baseline is there; a little later it is ready for signals
         end = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < end:
-            if started.path("info.json").exists() and started.path("info.json").stat().st_size:
+            if started.path("info.json").exists() and started.path("info.json").stat().st_size and \
+                    catches(process.pid, signal.SIGCONT):
                 break
             time.sleep(0.002)
         return started

@@ -8,9 +8,10 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 
 from support.processes import wait_until
+
+END = b"\x1eend of the screen\x1e"
 
 
 class Terminal:
@@ -61,7 +62,10 @@ class Terminal:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
             raise AssertionError(f"not ended within {timeout} s; screen: {self.seen[-2000:]!r}") from None
-        time.sleep(0.05)
+        # The end of what was printed: behind it comes what is written now.
+        os.write(self.slave, END)
+        wait_until(lambda: END in self.seen, what="the end of the screen")
+        self.seen = self.seen.replace(END, b"")
         return code
 
     def close(self):

@@ -1,26 +1,29 @@
 /*
- * usage: forkbomb [-c CONCURRENT] SECONDS FILE EXIT_CODE
+ * usage: forkbomb [-c CONCURRENT] [-u PATH] SECONDS FILE EXIT_CODE
  *
- * Short children as fast as they can be made, at most CONCURRENT (default 16) at a time, for SECONDS. How
- * many there were is written to FILE; then exits with EXIT_CODE.
+ * Short children as fast as they can be made, at most CONCURRENT (default 16) at a time, for SECONDS or until
+ * there is a file PATH. How many there were is written to FILE; then exits with EXIT_CODE.
  */
 #include "workload.h"
 
 int main(int argc, char **argv)
 {
-    const char *usage = "forkbomb [-c CONCURRENT] SECONDS FILE EXIT_CODE";
+    const char *usage = "forkbomb [-c CONCURRENT] [-u PATH] SECONDS FILE EXIT_CODE", *until = NULL;
     long concurrent = 16, running = 0, started = 0;
     int option;
 
-    while ((option = getopt(argc, argv, "c:")) != -1) {
-        if (option != 'c')
+    while ((option = getopt(argc, argv, "c:u:")) != -1) {
+        if (option == 'c')
+            concurrent = argument_integer(optarg);
+        else if (option == 'u')
+            until = optarg;
+        else
             workload_usage(usage);
-        concurrent = argument_integer(optarg);
     }
     if (argc - optind != 3)
         workload_usage(usage);
     double end = clock_seconds(CLOCK_MONOTONIC) + argument_number(argv[optind]);
-    while (clock_seconds(CLOCK_MONOTONIC) < end) {
+    while (clock_seconds(CLOCK_MONOTONIC) < end && (until == NULL || access(until, F_OK) != 0)) {
         if (running >= concurrent && wait(NULL) > 0)
             running--;
         pid_t pid = fork_checked();

@@ -94,8 +94,8 @@ def bench_top(metron):
     with tempfile.TemporaryDirectory() as name, daemon(metron, pathlib.Path(name)) as (process, _, client):
         folder = pathlib.Path(name)
         program = folder / "manyprocs"
-        subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-pthread", TESTS / "workloads" / "manyprocs.c", "-o",
-                        program], check=True)
+        subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-pthread", TESTS / "workloads" / "manyprocs.c",
+                        "-o", program], check=True)
         crowd = subprocess.Popen([program, str(CROWD), "600"], stdout=subprocess.PIPE)
         try:
             assert crowd.stdout.readline() == b"ready\n"

@@ -96,7 +96,8 @@ def test_no_signal_reaches_the_target(run_metron):
 def test_it_ends_when_the_last_has_ended(run_metron, events):
     if events != "off":
         run_metron.need_events(events)
-    target = subprocess.Popen(["sh", "-c", "exec 3<&0; (read line <&3; sleep 0.3) & read line; exit 3"], stdin=subprocess.PIPE)
+    target = subprocess.Popen(["sh", "-c", "exec 3<&0; (read line <&3; sleep 0.3) & read line; exit 3"],
+                              stdin=subprocess.PIPE)
     started = run_metron.attach(f"--events {events} --sample-interval 0.1", target.pid)
     target.stdin.write(b"\n\n")
     target.stdin.close()
@@ -289,7 +290,8 @@ def test_system_calls_with_strace_are_refused(run_metron, sleeper):
 
 def test_an_exec_is_noticed(run_metron):
     target = subprocess.Popen(["sh", "-c", "read line; exec sleep 600"], stdin=subprocess.PIPE)
-    started = run_metron.attach("--sample-interval 0.1 --report-interval 0.1 --measurements default,proc_cmd", target.pid)
+    started = run_metron.attach("--sample-interval 0.1 --report-interval 0.1 --measurements default,proc_cmd",
+                                target.pid)
     usage = started.path("usage.jsonl")
     wait_until(lambda: whole_lines(usage), what="a record of the shell")
     target.stdin.close()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.threads
 # ---- events of processes ----
 
 def test_each_process_has_one_spawn_and_one_exit(either_jobs):
-    """However they are learnt."""
+    """By whatever method the daemon has them."""
     shell = job_shell(either_jobs, "births")
     begin = time.time()
     pids = seen_and_gone(either_jobs, shell, 3)

@@ -200,7 +200,7 @@ def test_the_context_of_an_unknown_pid_leaves_out_what_is_unknown(daemon):
 
 @pytest.mark.threads
 def test_cpu_seconds_of_a_job_are_what_it_burned(either_jobs):
-    """1 s by the burners' own clocks, and what starting them takes: two threads of one, then one child after the other."""
+    """1 s by the burners' own clocks, and what starting them takes: two threads, then one child after the other."""
     shell = job_shell(either_jobs, "burnt")
     assert shell.run(f"{either_jobs.runner.workload('burn')} 0.35 2") == 0
     assert shell.run(f"{either_jobs.runner.workload('forkstorm')} 3 100") == 0

@@ -123,8 +123,8 @@ def test_a_stopped_process_is_told_as_stopped(daemon):
 
 
 def check_cpu_percent(daemon, pid):
-    """100 is one core. Five intervals of the log together are what the kernel counted between the first snapshot and the
-    last, read by us all the while: from before a snapshot's time to after it was logged, whenever that was."""
+    """100 is one core. Five intervals of the log together are what the kernel counted between the first snapshot and
+    the last, read here all the while: from before a snapshot's time to after it was logged, whenever that was."""
     begin = daemon.top_when(lambda snapshot: "cpu_percent" in process_in(snapshot, pid))["timestamp"]
     readings, after = [(dc.cpu_seconds(pid), time.time())], {}
 

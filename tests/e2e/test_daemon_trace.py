@@ -300,7 +300,7 @@ def test_who_asks_for_the_end_of_a_trace_that_has_ended_may_leave(daemon, in_bat
         tracer = tracer_of(shell.pid)
         shell.end()
         wait_until(lambda: not os.path.exists(f"/proc/{tracer}"), what="strace to be waited for")
-        time.sleep(0.05)  # nothing shows that the daemon has been told
+        time.sleep(0.05)  # nothing shows that the daemon has noticed
         stop = request_of("trace.stop", pid=shell.pid)
         with stopped(daemon), daemon.client() as client:
             client.request("daemon.health")  # its answer cannot be sent either

@@ -378,7 +378,8 @@ def test_many_straces_attach_and_detach_at_once(straced):
 
 
 def test_a_strace_that_does_not_attach_holds_up_no_tick(start_daemon):
-    daemon = start_daemon(env={**COUNT, "METRON_EVENTS": "off", **kernel_events.hanging_strace(start_daemon.runner.cwd)})
+    hanging = kernel_events.hanging_strace(start_daemon.runner.cwd)
+    daemon = start_daemon(env={**COUNT, "METRON_EVENTS": "off", **hanging})
     shell = Shell(daemon.runner)
     with daemon.client() as client:
         client.call("job.start", job_id="held")

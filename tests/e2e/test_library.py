@@ -27,7 +27,8 @@ STRICT = ["-Wall", "-Wextra", "-Werror", "-O1", "-g"]
 
 def plain(test):
     """A library with sanitizers needs their libraries."""
-    return pytest.mark.plain(pytest.mark.skipif(SANITIZED, reason="a library with sanitizers needs their libraries")(test))
+    skip = pytest.mark.skipif(SANITIZED, reason="a library with sanitizers needs their libraries")
+    return pytest.mark.plain(skip(test))
 
 
 class Installed:

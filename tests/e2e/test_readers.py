@@ -1,5 +1,6 @@
 """What holds for every reader of recorded runs: pipes, full disks, the recording as target, numbers out of reach."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -73,11 +74,10 @@ def test_an_export_does_not_replace_the_recording(run, target):
         "events.jsonl", "info.json", "stderr", "stdout", "usage.jsonl"]
 
 
-def fd_link(pid, name):
-    try:
-        return os.readlink(f"/proc/{pid}/fd/{name}")
-    except OSError:
-        return ""
+def open_files(pid):
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            yield os.readlink(f"/proc/{pid}/fd/{name}")
 
 
 def test_an_export_that_is_killed_leaves_nothing(run):
@@ -91,8 +91,7 @@ def test_an_export_that_is_killed_leaves_nothing(run):
     path.write_text(records * 400)
     metron = subprocess.Popen([run.binary, "export", "-f", "perfetto", "-o", target / "trace.json", "run"],
                               cwd=run.cwd)
-    written = lambda: [name for name in os.listdir(f"/proc/{metron.pid}/fd") if str(target) in fd_link(metron.pid, name)]
-    wait_until(written, what="a file that is being written")
+    wait_until(lambda: any(str(target) in link for link in open_files(metron.pid)), what="a file that is being written")
     metron.kill()
     assert metron.wait() == -signal.SIGKILL, "it was done too soon"
     assert list(target.iterdir()) == []

@@ -56,8 +56,8 @@ def test_files_come_first_unless_the_job_is_asked_for(either):
     runner = either.runner
     finished_job(either, "night")
     done = subprocess.run([*runner.wrapper, runner.binary, "run", "--output-prefix", "night/", "--", "true"],
-                          cwd=runner.cwd, env=runner.environment({"METRON_FAIL_TIME": "0"}), capture_output=True, timeout=60,
-                          check=False)
+                          cwd=runner.cwd, env=runner.environment({"METRON_FAIL_TIME": "0"}), capture_output=True,
+                          timeout=60, check=False)
     assert done.returncode == 0, done
     job = either.call("job.report", job_id="night")["report"]
     of_files = report(either, "night/")

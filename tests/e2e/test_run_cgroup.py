@@ -90,8 +90,9 @@ def test_groups_that_the_command_made_below_its_own_go_as_well(owned, leaves):
 
 def test_group_that_a_killed_metron_left_is_removed_by_a_later_run_once_it_is_empty(owned, leaves):
     started = owned.start("", "sleep 60", stdout=None, stderr=None)
-    pids = wait_until(lambda: [int(pid) for folder in leaves() for pid in (folder / "cgroup.procs").read_text().split()],
-                      what="the command in its group")
+    pids = [int(pid) for pid in wait_until(lambda: [pid for folder in leaves() for pid in
+                                                    (folder / "cgroup.procs").read_text().split()],
+                                           what="the command in its group")]
     started.signal(signal.SIGKILL)
     started.process.wait()
     left = leaves()

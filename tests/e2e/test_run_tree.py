@@ -44,7 +44,8 @@ def test_wait_tree_can_be_ended_by_a_signal(run_metron):
     run = run_metron.start("--wait tree --sample-interval 0.1",
                            [run_metron.workload("escape"), "-o", str(path), "600", "0"])
     orphan = int(wait_until(lambda: file_lines(path), what="the orphan")[0])
-    wait_until(lambda: list(named_descendants(run.pid).values()).count("escape") == 1, what="the end of the command itself")
+    wait_until(lambda: list(named_descendants(run.pid).values()).count("escape") == 1,
+               what="the end of the command itself")
     run.signal(signal.SIGTERM)
     done = run.finish()
     assert not alive(orphan)

@@ -75,7 +75,7 @@ def test_a_stream_ends_with_its_client(server, path):
             listener.call("stream")
         assert client.call("counts")["subscribers"] == 10
         listeners[0].socket.shutdown(socket.SHUT_WR)  # done with sending only: it still listens
-        wait_for_ticks(client, 300)  # of 5 ms: whoever has done with sending is looked at once a second
+        wait_for_ticks(client, 300)  # of 5 ms: clients that have done with sending are checked once a second
         client.call("publish")
         assert listeners[0].read()["method"] == "monitor.event"
         for listener in listeners:
@@ -142,7 +142,8 @@ def test_those_that_stand_still_make_room(server, path):
     for connection in deaf:
         connection.send({"jsonrpc": "2.0", "id": 1, "method": "big", "params": {"bytes": 1_000_000}})
     with contextlib.closing(Client(path)) as good:
-        until(lambda: "result" in good.ask({"jsonrpc": "2.0", "id": 1, "method": "big", "params": {"bytes": 4_000_000}}))
+        large = {"jsonrpc": "2.0", "id": 1, "method": "big", "params": {"bytes": 4_000_000}}
+        until(lambda: "result" in good.ask(large))
         assert good.call("counts")["held_bytes"] <= 64 << 20
         assert rss_kb(server) < (96 << 10) * (4 if SANITIZED else 1)
     for connection in deaf:

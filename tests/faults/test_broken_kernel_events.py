@@ -31,7 +31,7 @@ def helpers_of(pid, own):
 
 
 class Ticking:
-    """A command that writes a line every 50 ms to a file of its own and, asked to end, one more, unless it is harmed."""
+    """A command that writes a line every 50 ms to a file of its own and, asked to end, one more, unless harmed."""
 
     def __init__(self, runner, args, **how):
         self.file = runner.cwd / "ticks"
@@ -64,7 +64,8 @@ def all_kinds(objects):
                          ids=["bpf", "calls-by-bpf", "loaded-behind"])
 def test_metron_killed_leaves_nothing_in_the_kernel(with_bpf, args):
     command = Ticking(with_bpf, args)
-    objects = wait_until(lambda: all_kinds(kernel_events.held_objects(command.started.pid)), what="programs, links, maps")
+    objects = wait_until(lambda: all_kinds(kernel_events.held_objects(command.started.pid)),
+                         what="programs, links and maps")
     assert kernel_events.living_objects(objects) == objects
     command.kill_metron()
     kernel_events.expect_gone(objects)  # so none was pinned either
@@ -348,8 +349,8 @@ def test_metron_stopped_in_a_storm_tells_how_much_the_connector_lost(run_metron)
     # A gap shows in the next event of the same CPU.
     on_each_cpu = "; ".join(f"taskset -c {cpu} true" for cpu in sorted(os.sched_getaffinity(0))) + "; sleep 0.3"
     started = run_metron.start("-q --events connector --cgroup off",
-                               ["sh", "-c", f'touch begun; read go; "$@"; touch done; read go; {on_each_cpu}', "-", *storm],
-                               stdin=subprocess.PIPE)
+                               ["sh", "-c", f'touch begun; read go; "$@"; touch done; read go; {on_each_cpu}', "-",
+                                *storm], stdin=subprocess.PIPE)
     wait_until((started.cwd / "begun").exists, what="the command")
     before = forks()
     started.signal(signal.SIGSTOP)

@@ -375,8 +375,8 @@ def seen_and_gone(daemon, shell, count=1):
     gate.chmod(0o666)
     held = os.open(gate, os.O_RDWR)  # they read to its end
     pids = [shell.start(f"cat {gate}") for _ in range(count)]
-    daemon.top_when(lambda snapshot: all(process_in(snapshot, pid).get("command", "").startswith("cat") for pid in pids),
-                    what="all of them")
+    daemon.top_when(lambda snapshot: all(process_in(snapshot, pid).get("command", "").startswith("cat")
+                                         for pid in pids), what="all of them")
     os.close(held)
     for pid in pids:
         assert shell.reap(pid) == 0

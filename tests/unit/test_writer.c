@@ -40,12 +40,12 @@ static void a_slow_disk_never_delays_a_sample(void **state)
     unsigned taken = 0;
 
     start_blocked((struct writer_options){.queue_count = 4});
-    /* The disk answers only after the last of them: whoever waited for it would wait for ever. */
+    /* The disk answers only after the last of them: a caller that waited for it would wait for ever. */
     for (unsigned i = 0; i < 400; i++)
         taken += submit(50);
     assert_int_equal(taken, 4);
     assert_int_equal(figures().dropped, 400 - taken);
-    (void)usleep(20000); /* the delay that is to be told */
+    (void)usleep(20000); /* the delay that is to be reported */
     SET(one->blocked, false);
     await_offered(1 + taken);
     assert_true(figures().longest_delay_seconds >= 0.02);

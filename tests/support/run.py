@@ -190,7 +190,9 @@ class Runner:
         return started
 
     def need_events(self, events):
-        """Skips where `--events connector` cannot be had: no connector, or not for this user."""
+        """Skips where these cannot be had: no programs in the kernel, no connector, or not for this user."""
+        if events == "bpf":
+            kernel_events.need(self)
         if events != "connector":
             return
         reason = kernel_events.why_no_connector() if os.getuid() == 0 else None

@@ -37,8 +37,9 @@ def assert_everybody_is_told(run, count):
     assert run.summary["proc_spawned"] == count
     assert run.summary["proc_exited"] == count
     assert run.summary["exit_processes"] == count
-    spawned = collections.Counter(event["pid"] for event in of_kind(run.events, "spawn"))
-    exited = collections.Counter(event["pid"] for event in of_kind(run.events, "exit"))
+    # A pid may come again within the run, where others fork as well.
+    spawned, exited = (collections.Counter((event["pid"], event["start_time"]) for event in of_kind(run.events, kind))
+                       for kind in ("spawn", "exit"))
     assert len(spawned) == count and set(spawned.values()) == {1}
     assert exited == spawned
     for event in of_kind(run.events, "exit"):

@@ -233,6 +233,10 @@ def test_the_log_has_every_snapshot_as_it_was_told_while_it_is_written(either):
     wait_until(lambda: either.logged()[-1]["timestamp"] >= told[-1]["timestamp"], what="the last one in the log")
     logged = {snapshot["timestamp"]: dc.check_snapshot(snapshot) for snapshot in either.logged()}
     assert list(logged) == sorted(logged)
+    # On a machine that hardly runs at all the queue to the disk may be full; what it drops is counted.
+    missing = [snapshot for snapshot in told if snapshot["timestamp"] not in logged]
+    assert len(missing) <= either.call("daemon.status")["store"]["snapshots_dropped"]
+    told = [snapshot for snapshot in told if snapshot not in missing]
     for snapshot in told:
         for name in set(dc.SNAPSHOT_FIELDS) - {"conductor_uptime_seconds"}:
             assert logged[snapshot["timestamp"]][name] == snapshot[name], name

@@ -68,7 +68,7 @@ def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
         first = live_and_die(daemon, "first")
         shell.stdin.write(b"go\n")
         shell.stdin.flush()
-        wait_until(lambda: store(daemon)["events_dropped"] > 0, 120, "more events than there is room for")
+        wait_until(lambda: store(daemon)["events_dropped"] > 0, 600, "more events than there is room for")
         last = live_and_die(daemon, "last")
         dropped = store(daemon)["events_dropped"]
     shell.kill()

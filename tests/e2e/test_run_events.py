@@ -122,7 +122,9 @@ def test_nobody_is_lost_or_told_twice_across_the_take_over(with_bpf, how):
     if not how:
         with_bpf.need_events("connector")
     path, leave = with_bpf.cwd / "count", with_bpf.cwd / "leave"
-    started = with_bpf.start(f"-q --wait tree {how}", [with_bpf.workload("forkbomb"), "-u", leave, "600", path, "0"])
+    # Two at a time: the loader needs a CPU too.
+    bomb = [with_bpf.workload("forkbomb"), "-c", "2", "-u", leave, "600", path, "0"]
+    started = with_bpf.start(f"-q --wait tree {how}", bomb)
     kernel_events.await_all_open(started.pid)
     leave.touch()
     run = started.finish()

@@ -187,7 +187,7 @@ static inline void rpc_end_work(uv_work_t *request, int status)
     struct rpc_work *work = (struct rpc_work *)request;
 
     (void)status;
-    work->service->resumed++;
+    __atomic_add_fetch(&work->service->resumed, 1, __ATOMIC_RELEASE); /* a test reads it in its own thread */
     work->service->deferred--;
     call_resume(work->call);
     free(work);

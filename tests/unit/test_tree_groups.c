@@ -4,7 +4,7 @@
 #include "machine_fixture.h"
 #include "tree/members.h"
 
-enum { STORM = 300 };
+enum { STORM = 100 };
 
 static long cpu_microseconds(int whose)
 {
@@ -59,7 +59,7 @@ static void a_storm_of_short_children_is_counted_as_the_kernel_counts_it(void **
     tree_refresh(watch.tree);
     double used = (double)(atomic_load(&shared->counts[0]) + atomic_load(&shared->counts[1])) / 1e6;
     assert_true(used > STORM * 0.01);
-    assert_near(cpu_of(group), used, used * 0.01);
+    assert_near(cpu_of(group), used, 0.02); /* two ticks; a child that is missing takes one with it */
     group_usage(watch.tree, group, &usage);
     assert_int_equal(usage.spawned_is_exact, is_told(state));
     if (is_told(state)) {

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { STEPS = 160, RUNS = 40, PROCESSES = 6, SERIALS_MAX = 256, PASSES_MAX = STEPS + 8 };
+enum { STEPS = 160, RUNS = 20, PROCESSES = 6, SERIALS_MAX = 256, PASSES_MAX = STEPS + 8 };
 
 struct reading {
     uint64_t serial; /* 0: the single row */

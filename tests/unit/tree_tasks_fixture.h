@@ -240,6 +240,33 @@ static inline void watch_twice(void **state)
     assert_non_null(reference);
 }
 
+static inline char state_of(pid_t pid)
+{
+    char path[64], text[PID_STAT_SIZE];
+    struct pid_stat stat = {.state = '?'};
+    size_t length = 0;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file) {
+        length = fread(text, 1, sizeof(text), file);
+        (void)fclose(file);
+    }
+    return pid_stat_parse(text, length, &stat) == 0 ? stat.state : '?';
+}
+
+static inline void await_states(void)
+{
+    static const char wanted[KINDS + 1] = "SZTSSSZR";
+
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int ms = 0; state_of(family->pids[kind]) != wanted[kind]; ms++) {
+            if (ms > PATIENCE_MS)
+                fail_msg("kind %d is in state %c", kind, state_of(family->pids[kind]));
+            sleep_seconds(0.001);
+        }
+}
+
 static inline void watch_family(void **state, void (*body)(void))
 {
     watch_twice(state);
@@ -252,7 +279,8 @@ static inline void watch_family(void **state, void (*body)(void))
             fail_msg("only %d are ready", atomic_load(&family->ready));
         sleep_seconds(0.001);
     }
-    sleep_seconds(0.1); /* they fall asleep */
+    await_states();
+    sleep_seconds(0.1); /* the others fall asleep: they have nothing else to do */
 }
 
 /* ---- set-up ---- */

@@ -7,6 +7,7 @@ import resource
 import signal
 import statistics
 import subprocess
+import time
 
 import pytest
 
@@ -101,9 +102,14 @@ def test_a_crowd_that_ends_at_once_is_no_crowd_for_long(run_metron):
 
 
 def test_every_tick_is_a_sample_or_counted_as_missed(run_metron):
-    run = run_metron("--sample-interval 0.01 --report-interval 0.5", "sleep 2")
+    started = run_metron.start("--sample-interval 0.01 --report-interval 0.5", "sleep 1.5")
+    wait_for_records(started, 1)
+    started.signal(signal.SIGSTOP)  # so that some are missed on an idle machine too
+    time.sleep(0.3)
+    started.signal(signal.SIGCONT)
+    run = started.finish()
     ticks = run.summary["wall_clock_time"] / 0.01
-    assert run.summary["num_samples"] > 0
+    assert run.summary["num_samples"] > 0 and run.summary["self_missed_ticks"] >= 20
     assert run.summary["num_samples"] + run.summary["self_missed_ticks"] == pytest.approx(ticks, abs=6)
 
 

@@ -18,12 +18,14 @@ from support.processes import wait_until
 
 TIMER = re.compile(r"^read\(\d+<anon_inode:\[timerfd\]>.* = 8$", re.M)
 CALL = re.compile(r"^(\w+)\(", re.M)
+# The process whose file or clock a call reads.
+READS = re.compile(r"^\w+\((?:.*?</proc/|MAKE_PROCESS_CPUCLOCK\()(\d+)", re.M)
 # Waiting, and taking in events: with the process connector those of the whole machine are received.
 WAITING = re.compile(r"epoll_|p?poll|p?select|recv|clock_nanosleep|nanosleep|futex|restart_syscall")
 
 
-def samples_of(pid, count=5):
-    """Names of the system calls in each of `count` whole samples from now on: a list of Counters."""
+def traces_of(pid, count=5):
+    """What strace shows of each of `count` whole samples from now on: a list of texts."""
     if shutil.which("strace") is None:
         pytest.skip("strace is missing")
     with tempfile.NamedTemporaryFile("r", errors="replace") as trace:
@@ -43,7 +45,17 @@ def samples_of(pid, count=5):
         found = wait_until(parts, 60, f"{count} samples in a trace")
         tracer.send_signal(signal.SIGINT)
         tracer.communicate(timeout=30)
-    return [collections.Counter(CALL.findall(part)) for part in found[:count]]
+    return found[:count]
+
+
+def samples_of(pid, count=5):
+    """Names of the system calls in each of `count` whole samples from now on: a list of Counters."""
+    return [collections.Counter(CALL.findall(trace)) for trace in traces_of(pid, count)]
+
+
+def calls_about(trace, pids):
+    """How many calls of a sample read something of these processes; others may do what they like."""
+    return sum(int(pid) in pids for pid in READS.findall(trace))
 
 
 def calls_without_waiting(sample):

@@ -1,7 +1,6 @@
 """Events of processes and of sheets: asked for, and sent to those who subscribed."""
 
 import os
-import pathlib
 import signal
 import time
 
@@ -11,7 +10,7 @@ from support import daemon_client as dc
 from support import kernel_events, processes
 from support.daemon_client import (check_fields, event_name, job_shell, need_exit_codes, of_pid, process_in, publish,
                                    seen_and_gone, types_of)
-from support.processes import wait_until
+from support.processes import named_descendants, wait_until
 
 pytestmark = pytest.mark.threads
 
@@ -207,5 +206,8 @@ def test_a_subscriber_that_leaves_harms_nobody(daemon):
 def test_the_program_that_loads_kernel_events_leaves_no_zombie(run_metron, daemon):
     kernel_events.need(run_metron)
     wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", what="kernel events in force")
-    children = pathlib.Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children")
-    wait_until(lambda: not children.read_text(encoding="utf-8").split(), what="the loader to be reaped")
+
+    def loader():
+        return [pid for pid, name in named_descendants(daemon.pid).items() if name == "metron-bpf"]
+
+    wait_until(lambda: not loader(), what="the loader to be reaped")

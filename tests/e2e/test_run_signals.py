@@ -58,16 +58,18 @@ def test_one_ctrl_c_ends_nothing_by_itself(run_metron, open_terminal, args):
 @pytest.mark.parametrize("args", ["", "--pty"])
 def test_second_ctrl_c_ends_the_tree(run_metron, open_terminal, args):
     screen, notes = terminal_with_notes(run_metron, open_terminal, args, "-d", "TERM")
+    command = next(pid for pid, name in wait_for_command(screen.pid, "signals").items() if name == "signals")
     screen.type("\x03")
     wait_until(lambda: "INT" in file_lines(notes), what="the first SIGINT")
 
-    def is_over():
-        # On a busy machine the first may lie more than a second back by now, and two of them are needed again.
-        screen.type("\x03")
-        time.sleep(0.1)  # nothing shows that it was the first of two again
-        return screen.process.poll() is not None
+    def has_ended():
+        # On a busy machine the first may be more than a second ago by now, and two of them are needed again.
+        if alive(command):
+            screen.type("\x03")
+            time.sleep(0.1)  # nothing shows that it was the first of two again
+        return not alive(command)
 
-    wait_until(is_over, what="the end")
+    wait_until(has_ended, what="the end of the command")
     code = screen.finish()
     assert code == 128 + signal.SIGTERM
     assert info_of(run_metron)["execution_summary"]["exit_code"] == code

@@ -1,6 +1,6 @@
 """System calls counted: the known number to the last one, and strace's own table row by row.
 
-What counting costs in time is measured by `make bench` (scripts/bench_syscalls.py).
+What counting costs in time is measured by `make bench` (step `syscalls`).
 """
 
 import collections

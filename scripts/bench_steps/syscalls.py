@@ -1,5 +1,4 @@
-#!/usr/bin/python3
-"""What counting system calls costs, as a ratio to the same command without metron:  scripts/bench_syscalls.py METRON
+"""What counting system calls costs, as a ratio to the same command without metron.
 
 getppid  the worst case: a loop of a million calls that do nothing, by its own clock.
 build    a small C project with make, by wall time; CPU time beside it, metron's own included.
@@ -13,11 +12,12 @@ import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
-WORKLOADS = pathlib.Path(__file__).resolve().parents[1] / "tests" / "workloads"
+from bench_steps.common import ROOT, table, verdict
+
+WORKLOADS = ROOT / "tests" / "workloads"
 LOOP = 1_000_000
 LOOP_RATIO, LOOP_PAIRS = 4.0, 7
 BUILD_RATIO, BUILD_PAIRS = 1.10, 5
@@ -96,29 +96,19 @@ def build_row(metron, folder):
             BUILD_RATIO)
 
 
-def bench_syscalls(metron):
-    """Prints the table. Returns whether every target was met; True also where nothing can be measured."""
+def bench(metron):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         reason = why_not(metron, folder)
         if reason is not None:
             print(f"SKIPPED syscalls: {reason}")
-            return True
+            return
         rows = [loop_row(metron, folder)]
         if shutil.which("make"):
             rows.append(build_row(metron, folder))
         else:
             print("SKIPPED build: make is not installed")
     print("Counting system calls: the command bare and counted in turn, medians")
-    print(f"  {'command':<20}{'bare':>8}{'counted':>9}{'ratio':>8}{'CPU':>8}{'target':>10}")
-    for what, plain, slow, ratio, cpu, target in rows:
-        cpu_text = "" if cpu is None else f"{cpu:.3f}"
-        print(f"  {what:<20}{plain:>8}{slow:>9}{ratio:>8.3f}{cpu_text:>8}{f'<= {target:g}':>10}  "
-              f"{'ok' if ratio <= target else 'over'}")
-    return all(ratio <= target for _, _, _, ratio, _, target in rows)
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    sys.exit(0 if bench_syscalls(str(pathlib.Path(sys.argv[1]).resolve())) else 1)
+    table(("command", "bare", "counted", "ratio", "CPU", "target", ""),
+          [(what, plain, slow, f"{ratio:.3f}", "" if cpu is None else f"{cpu:.3f}", f"<= {target:g}",
+            verdict(ratio, target)) for what, plain, slow, ratio, cpu, target in rows])

@@ -1,5 +1,4 @@
-#!/usr/bin/python3
-"""How long the daemon takes to answer:  scripts/bench_answers.py METRON
+"""How long the daemon takes to answer.
 
 Every figure is measured in this run, and given as a multiple of its peer's in the same run:
 
@@ -16,7 +15,9 @@ import sys
 import tempfile
 import time
 
-TESTS = pathlib.Path(__file__).resolve().parents[1] / "tests"
+from bench_steps.common import ROOT
+
+TESTS = ROOT / "tests"
 sys.path.insert(0, str(TESTS))
 from support.hostile_clients import REAL_METHODS  # noqa: E402
 from support.rpc_server import Client  # noqa: E402
@@ -113,14 +114,6 @@ def bench_top(metron):
             crowd.wait()
 
 
-def main(arguments):
-    if len(arguments) != 1:
-        print(__doc__, file=sys.stderr)
-        return 2
-    bench_health(arguments[0])
-    bench_top(arguments[0])
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def bench(metron):
+    bench_health(metron)
+    bench_top(metron)

@@ -7,7 +7,7 @@ KILLS ?= 1000
 export FUZZ_SECONDS
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test soak bench fuzz lint format docs images install clean
+.PHONY: help build demo test check soak bench fuzz lint format docs images install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' $(MAKEFILE_LIST) | \
@@ -24,14 +24,18 @@ demo: ## install what is missing (apt-get), build, profile a small workload
 	@$(MAKE) --no-print-directory build
 	@scripts/demo $(BUILD)/metron
 
-test: ## install what is missing (apt-get), run every test and check
+test: ## install what is missing (apt-get), run every test; ONLY=daemon: a folder, a file or a word
 	@scripts/deps test
-	@scripts/test
+	@scripts/test $(if $(ONLY),--only '$(ONLY)')
+
+check: ## before each commit, under 2 minutes: linters on changed files, unit tests, every command once
+	@scripts/deps test
+	@scripts/test --check
 
 soak: build ## kill the daemon KILLS (1000) times; ten minutes with 4,000 processes (METRON_SOAK_SECONDS)
 	@scripts/deps test
 	METRON=$(abspath $(BUILD)/metron) METRON_KILLS=$(KILLS) /usr/bin/python3 -m pytest -q -s -p no:cacheprovider \
-	    tests/e2e/test_daemon_crash.py tests/measure/soak_daemon.py -k 'killed or ten_minutes'
+	    tests/e2e/test_daemon_crash.py tests/measure/soak_daemon.py -k 'killed or ten_minutes or thousands_of_ticks'
 
 bench: ## cost of metron beside GNU time and con-duct
 	@scripts/deps bench
@@ -44,7 +48,7 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS (30)
 
 lint: ## format, clang-tidy, cppcheck, include directions, scripts, generated documents
 	@scripts/deps test
-	@scripts/test lint
+	@scripts/test --deep lint
 
 format: ## put all C files into the house's format
 	clang-format -i $$(find src tests fuzz -name '*.[ch]')

@@ -1,8 +1,8 @@
 """Fixtures of the tests that run the program.
 
 METRON           the binary (default: the newest build/*/metron)
-METRON_WORKLOADS the folder with the compiled tests/workloads (default: they are compiled here)
-METRON_SANITIZED 1: the binary is built with sanitizers; only metron's own size and speed are then not judged
+METRON_WORKLOADS the folder with the compiled tests/workloads (default: of the same build; else they are compiled here)
+METRON_SANITIZED 1: the binary is built with sanitizers: tests marked `plain` are skipped
 
 What a machine cannot give is a skip. But where kernel events can be had, the tests of MAY_NOT_SKIP are there to be
 run: a skip of one of them is a failure.
@@ -34,10 +34,8 @@ MAY_NOT_SKIP = {
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes five seconds or more; left out under sanitizers")
-    config.addinivalue_line("markers", "alone: judges time, rates or cost, or asks for a certain pid: nothing runs beside")
+    config.addinivalue_line("markers", "plain: needs a metron without sanitizers: measures, limits memory, loads libmetron")
     config.addinivalue_line("markers", "threads: several of the daemon's threads are at work; under ThreadSanitizer too")
-    config.addinivalue_line("markers", "plain: judges memory, or what a sanitizer changes: with a plain build, too")
     processes.become_subreaper()
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.setsid()  # some tests watch the whole session: it is nobody else's
@@ -51,13 +49,15 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "not_sanitized" in item.fixturenames:
-            item.add_marker(pytest.mark.plain)
+        if item.path.is_relative_to(TESTS / "measure"):
+            item.add_marker("plain")
+        if SANITIZED and item.get_closest_marker("plain"):
+            item.add_marker(pytest.mark.skip(reason="needs a metron without sanitizers"))
 
 
 def _may_not_skip(item):
-    if SANITIZED:
-        return False  # what is not judged then is skipped by name
+    if SANITIZED and item.get_closest_marker("plain"):
+        return False
     tests = MAY_NOT_SKIP.get(item.path.relative_to(TESTS).as_posix(), ())
     return (tests == "*" or item.originalname in tests) and kernel_events.why_none(_find_binary()) is None
 
@@ -95,10 +95,11 @@ def programs():
     """A folder that any user may enter, with metron and the workloads in it."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="metron-programs-"))
     folder.chmod(0o755)
-    given = os.environ.get("METRON_WORKLOADS")
-    if given:
-        for source in sorted((TESTS / "workloads").glob("*.c")):
-            shutil.copy(pathlib.Path(given) / source.stem, folder)
+    built = pathlib.Path(os.environ.get("METRON_WORKLOADS") or _find_binary().parent / "tests" / "workloads")
+    names = sorted(source.stem for source in (TESTS / "workloads").glob("*.c"))
+    if all((built / name).exists() for name in names):
+        for name in names:
+            shutil.copy(built / name, folder)
     else:
         _compile_workloads(folder)
     shutil.copy(_find_binary(), folder / "metron")
@@ -214,9 +215,3 @@ def full_disk(tmp_path):
     processes.end_leftovers()
     for folder in mounted:
         subprocess.run(["umount", "-l", folder], check=True)
-
-
-@pytest.fixture
-def not_sanitized():
-    if SANITIZED:
-        pytest.skip("metron is built with sanitizers: its own speed and size say nothing")

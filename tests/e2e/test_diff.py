@@ -322,7 +322,8 @@ def test_two_runs_before_do_not_tell_the_noise(diff, tmp_path):
     assert "so few runs do not tell" in " ".join(diff("--against", tmp_path / "past", tmp_path / "now_").split())
 
 
-def test_thousands_of_runs_are_compared_in_little_memory(run_metron, not_sanitized, tmp_path):
+@pytest.mark.plain
+def test_thousands_of_runs_are_compared_in_little_memory(run_metron, tmp_path):
     folder = tmp_path / "past"
     make_history(folder, 20)
     contents = [path.read_bytes() for path in sorted(folder.iterdir())]

@@ -25,12 +25,6 @@ EXAMPLES = ["run", "attach", "client"]
 STRICT = ["-Wall", "-Wextra", "-Werror", "-O1", "-g"]
 
 
-def plain(test):
-    """A library with sanitizers needs their libraries."""
-    skip = pytest.mark.skipif(SANITIZED, reason="a library with sanitizers needs their libraries")
-    return pytest.mark.plain(skip(test))
-
-
 class Installed:
     """metron below a folder of its own, and programs that were made with it."""
 
@@ -109,7 +103,7 @@ def number(printed, word):
 
 # ---- what is installed ----
 
-@plain
+@pytest.mark.plain  # a library with sanitizers needs their libraries
 def test_only_names_of_the_header_are_exported_and_all_of_them(installed):
     exported = subprocess.run(["nm", "-D", "--defined-only", installed.library], check=True, text=True,
                               stdout=subprocess.PIPE).stdout.split()[2::3]
@@ -117,7 +111,7 @@ def test_only_names_of_the_header_are_exported_and_all_of_them(installed):
     assert sorted(exported) == sorted(declared) and len(declared) > 25
 
 
-@plain
+@pytest.mark.plain  # a library with sanitizers needs their libraries
 def test_it_needs_the_c_library_and_no_other(installed):
     needed = subprocess.run(["readelf", "-d", installed.library], check=True, text=True,
                             stdout=subprocess.PIPE).stdout
@@ -128,7 +122,7 @@ def test_it_needs_the_c_library_and_no_other(installed):
     assert "libmetron" not in metron
 
 
-@plain
+@pytest.mark.plain  # a library with sanitizers needs their libraries
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_a_cpp_program_can_use_the_header_and_versions_agree(installed, run_metron, compiler, tmp_path):
     if shutil.which(compiler) is None:

@@ -193,7 +193,7 @@ def week(tmp_path_factory):
     return made_recording.make_long(tmp_path_factory.mktemp("week"), peak_at=400_000)
 
 
-@pytest.mark.slow
+@pytest.mark.plain  # a sanitizer takes half a minute to draw it
 def test_one_record_in_a_week_that_is_high_is_seen(picture, week):
     """24 GiB for one second, in a week of less than 16: the line reaches up there, once."""
     width, height, rows, step = read_png(picture("week.png", week))

@@ -350,7 +350,8 @@ def pp_within(mib, path, run_metron):
     return done.returncode, done.stderr.decode()
 
 
-def test_a_long_file_takes_little_memory(run_metron, not_sanitized, tmp_path):
+@pytest.mark.plain
+def test_a_long_file_takes_little_memory(run_metron, tmp_path):
     line = b'{"elapsed": 1.5, "measurements": {"proc_rss_total": 123456}}\n'
     (tmp_path / "usage.jsonl").write_bytes(line * 1_500_000)  # 90 MB
     assert pp_within(32, tmp_path / "usage.jsonl", run_metron) == (0, "")
@@ -361,7 +362,8 @@ def test_a_long_file_takes_little_memory(run_metron, not_sanitized, tmp_path):
     ("document", b'["', "no lines of JSON, and as a document it is too large (more than 64 MiB)"),
     ("lines.jsonl", b'{"', "line 1: longer than 64 MiB"),
 ])
-def test_a_gigabyte_without_a_line_end_is_refused_in_bounded_memory(run_metron, not_sanitized, tmp_path, name, begin,
+@pytest.mark.plain
+def test_a_gigabyte_without_a_line_end_is_refused_in_bounded_memory(run_metron, tmp_path, name, begin,
                                                                     said):
     path = tmp_path / name
     with open(path, "wb") as file:
@@ -375,7 +377,8 @@ def test_a_gigabyte_without_a_line_end_is_refused_in_bounded_memory(run_metron, 
     assert answer == (1, f"metron: error: {path}: {said}\n")
 
 
-def test_many_small_values_do_not_swell(run_metron, not_sanitized, tmp_path):
+@pytest.mark.plain
+def test_many_small_values_do_not_swell(run_metron, tmp_path):
     """Each of 5 million values gets a line with an indent of 120, 600 MB in all: that is never held whole."""
     (tmp_path / "f").write_bytes(b"[" * 60 + b"1" + b",1" * 5_000_000 + b"]" * 60)
     assert pp_within(64, tmp_path / "f", run_metron) == (0, "")

@@ -12,7 +12,6 @@ import subprocess
 
 import pytest
 
-from support.run import SANITIZED
 from support.users import AS_ANOTHER_USER
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -444,11 +443,11 @@ def many_ends(path, count):
 
 @pytest.mark.plain
 def test_100_000_processes_take_100_mb_at_most(recording, run_metron):
-    prefix, count = recording("metron-ended"), 10_000 if SANITIZED else 100_000
+    prefix, count = recording("metron-ended"), 100_000
     many_ends(prefix + "events.jsonl", count)
-    limit = 0 if SANITIZED else 100 << 20
+    limit = 100 << 20
     done = subprocess.run([run_metron.binary, "report", "--json", prefix], capture_output=True, check=True,
-                          preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))) if limit else None)
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
     page = json.loads(done.stdout)
     assert page["events"]["ended"]["value"] == count
     assert page["processes"]["by_cpu"]["rows"][0]["pid"] == 1000 + count - 1

@@ -14,7 +14,6 @@ import pytest
 
 from support.rpc_server import (HEALTH, Client, client, error_of, path, server, start, still_alive, until,
                                 wait_for_ticks)
-from support.run import SANITIZED
 
 HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_clients.py"
 
@@ -118,8 +117,7 @@ def test_a_client_that_never_reads_is_held_back_and_costs_little(server, path):
         counts = good.call("counts")
         assert counts["held_bytes"] < 1 << 20, counts
         expect_waiting(good)
-        if not SANITIZED:
-            assert rss_kb(server) - before < 8 << 10
+        assert rss_kb(server) - before < 8 << 10
         deaf.socket.settimeout(60)
         for _ in range(100):  # it goes on once it reads
             assert deaf.read()["result"] == "x" * 100_000
@@ -145,7 +143,7 @@ def test_those_that_stand_still_make_room(server, path):
         large = {"jsonrpc": "2.0", "id": 1, "method": "big", "params": {"bytes": 4_000_000}}
         until(lambda: "result" in good.ask(large))
         assert good.call("counts")["held_bytes"] <= 64 << 20
-        assert rss_kb(server) < (96 << 10) * (4 if SANITIZED else 1)
+        assert rss_kb(server) < 96 << 10
     for connection in deaf:
         connection.close()
 
@@ -183,8 +181,7 @@ def test_idle_clients_cost_next_to_nothing(server, path):
             assert connection.read()["id"] == 1
         counts = good.call("counts")
         assert counts["clients"] == 501 and counts["held_bytes"] < 10_000
-        if not SANITIZED:
-            assert (rss_kb(server) - before) / 500 < 4
+        assert (rss_kb(server) - before) / 500 < 4
         expect_waiting(good)
         for connection in clients:
             connection.close()

@@ -57,7 +57,6 @@ def runner(request, run_metron, run_as_user):
     return run_metron if request.param == "root" else run_as_user
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("events", ["off", "connector", "bpf"])
 def test_what_it_burnt_before_is_not_counted(runner, events):
     if events == "bpf" and runner.wrapper:
@@ -83,7 +82,6 @@ def test_what_it_burnt_before_is_not_counted(runner, events):
     assert sum(record["measurements"]["proc_cpu_seconds"] for record in run.usage) == pytest.approx(counted, abs=1e-6)
 
 
-@pytest.mark.slow
 def test_the_last_second_of_one_that_ends_is_counted_where_the_kernel_tells(with_bpf):
     target = burner(seconds=2.5)
     wait_until(lambda: cpu_clock(target.pid) > 1, 30, "a second of CPU")
@@ -98,7 +96,6 @@ def test_the_last_second_of_one_that_ends_is_counted_where_the_kernel_tells(with
     assert run.info["provenance"]["cpu_is_conserved"] is True
 
 
-@pytest.mark.slow
 def test_without_events_what_is_missing_is_told(run_metron):
     target = burner((), 2, "-", stdin=subprocess.PIPE)
     wait_until(lambda: cpu_clock(target.pid) > 1, 60, "a second of CPU")
@@ -118,7 +115,6 @@ def test_without_events_what_is_missing_is_told(run_metron):
     assert "not conserved" in run.info["headline"]["cpu_seconds"]["note"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("events", ["off", "connector", "bpf"])
 def test_a_tree_of_200(run_metron, events):
     """Who was there, who came, and their CPU against the kernel's clocks."""
@@ -138,7 +134,6 @@ def test_a_tree_of_200(run_metron, events):
     assert run.summary["proc_spawned"] == 0
 
 
-@pytest.mark.slow
 def test_a_past_that_is_inherited_is_not_counted(runner):
     """The child burns 1 s before and 1 s after; its parent waits for it, and inherits both."""
     code = ("import os, sys, time\n"
@@ -169,7 +164,6 @@ def test_a_past_that_is_inherited_is_not_counted(runner):
     assert run.summary["proc_cpu_seconds"] == pytest.approx(1, abs=0.08)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("events", ["connector", "bpf"])
 def test_one_that_escapes_after_the_attach_is_counted(run_metron, events):
     """setsid, two forks, and the parent gone: its CPU is the target's."""
@@ -200,7 +194,6 @@ def test_one_that_escapes_after_the_attach_is_counted(run_metron, events):
     assert target.wait() == 0
 
 
-@pytest.mark.slow
 def test_a_peak_of_before_is_not_reported(run_metron):
     code = ("import sys, time\n"
             "x = bytearray(200_000_000)\n"
@@ -234,7 +227,6 @@ def test_a_peak_of_before_is_not_reported(run_metron):
     assert high.summary["proc_hwm_max"] > 300_000_000  # above the mark of before: of our time
 
 
-@pytest.mark.slow
 def test_input_and_output_of_before_is_not_counted(runner):
     code = ("import os, sys\n"
             "f = os.open('/dev/null', os.O_WRONLY)\n"
@@ -265,7 +257,6 @@ def test_input_and_output_of_before_is_not_counted(runner):
     assert target.wait() == 0
 
 
-@pytest.mark.slow
 def test_bystanders_cost_nothing_per_sample(run_metron):
     """The machine is scanned when it attaches, and not again."""
     target = subprocess.Popen([run_metron.workload("manyprocs"), "10", "60"], stdin=subprocess.DEVNULL,

@@ -32,9 +32,8 @@ def highest_kb(pid):
     return int(dc.status_of(pid)["VmHWM"].split()[0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stuck", [False, True], ids=["writing", "stuck"])
-def test_in_a_storm_memory_is_bounded_and_every_event_is_stored_or_counted(run_metron, daemon, not_sanitized, stuck):
+def test_in_a_storm_memory_is_bounded_and_every_event_is_stored_or_counted(run_metron, daemon, stuck):
     daemon.start(interval=5, log_file="off", watch="jobs", env={"METRON_EVENTS": "bpf"})
     wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", 10, "kernel events")
     line = ["sh", "-c", f"read go; {run_metron.workload('forkstorm')} {STORM} 0; read end"]

@@ -55,7 +55,6 @@ def assert_cpu_is_exact(run, seconds):
     assert records.total(run.usage, "exit_cpu_seconds_total") == pytest.approx(told, rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("option, count", [([], 10000), (["-i"], 2000)], ids=["waited-for", "2000-ignored"])
 def test_10000_children_of_1_ms_are_complete(with_bpf, cpu_truth, option, count):
     truth = cpu_truth(as_user=False)
@@ -104,7 +103,6 @@ def test_a_leader_that_left_before_its_threads_ends_with_the_last(with_bpf, cpu_
     assert_cpu_is_exact(run, truth.seconds())
 
 
-@pytest.mark.slow
 def test_with_the_connector_all_are_seen_or_the_loss_is_told(run_metron, cpu_truth):
     run_metron.need_events("connector")
     truth = cpu_truth(as_user=False)
@@ -200,7 +198,6 @@ def test_signals_that_are_blocked_and_then_read_are_no_kills(with_bpf):
     assert of_kind(run.events, "kill") == []
 
 
-@pytest.mark.usefixtures("not_sanitized")
 @pytest.mark.parametrize("choice", ["own", "inherited"])
 def test_oom_kill_is_an_event_and_the_cause_as_before(with_bpf, groups, choice):
     """metron waits inside the limit, so it must itself fit."""
@@ -216,7 +213,6 @@ def test_oom_kill_is_an_event_and_the_cause_as_before(with_bpf, groups, choice):
     assert group.oom_kills() in (0, 1, None)
 
 
-@pytest.mark.usefixtures("not_sanitized")
 def test_oom_kill_of_the_command_itself(with_bpf, groups):
     group = groups.memory(limit=64 * MIB)
     run = with_bpf("--events bpf", [with_bpf.workload("hog"), str(200 * MIB)], outer=group.inside)

@@ -23,17 +23,17 @@ def instructions_per_run(runner, args, number):
 
 
 @pytest.mark.parametrize("args, limit", LISTINGS, ids=lambda part: " ".join(part) if isinstance(part, list) else "")
-def test_a_listed_run_takes_few_instructions(run_metron, not_sanitized, args, limit):
+def test_a_listed_run_takes_few_instructions(run_metron, args, limit):
     assert instructions_per_run(run_metron, args, SOME) < limit
 
 
 @pytest.mark.parametrize("args", [["--sort", "wall"], ["--group-by", "job"]], ids=" ".join)
-def test_more_runs_do_not_make_each_dearer(run_metron, not_sanitized, args):
+def test_more_runs_do_not_make_each_dearer(run_metron, args):
     few, some = (instructions_per_run(run_metron, args, number) for number in (FEW, SOME))
     assert some < 1.05 * few
 
 
-def test_ten_thousand_runs_list_in_64_mib(run_metron, not_sanitized):
+def test_ten_thousand_runs_list_in_64_mib(run_metron):
     """Of address space. (A process's largest RSS, as wait4 has it, begins with that of the one that spawned it.)"""
     folder, out = made_runs.make_many(run_metron.cwd / "many", MANY), run_metron.cwd / "out"
     for args, _ in LISTINGS:

@@ -37,7 +37,7 @@ def test_spike_of_a_command_shorter_than_a_sample_is_not_lost(run_as_user):
     assert run.info["headline"]["peak_memory_bytes"]["value"] == pytest.approx(SPIKE, rel=0.01)
 
 
-def test_small_command_is_not_charged_with_metrons_size(run_as_user, not_sanitized):
+def test_small_command_is_not_charged_with_metrons_size(run_as_user):
     """ru_maxrss starts from the spawner's size: metron must still be small when it spawns."""
     run = run_as_user("", "true")
     assert run.summary["rusage_max_rss"] < 4 * 2**20

@@ -34,7 +34,6 @@ def assert_two_methods_agree(run, seconds):
     assert abs(run.summary["ledger_unaccounted_seconds"]) <= WITHOUT * seconds
 
 
-@pytest.mark.slow
 def test_2000_children_of_3_ms_with_an_own_leaf(own_leaf, leaf_truth):
     run, seconds = measured(own_leaf, leaf_truth, "--cgroup own", "forkstorm", "2000", "3")
     assert seconds > 6
@@ -42,7 +41,6 @@ def test_2000_children_of_3_ms_with_an_own_leaf(own_leaf, leaf_truth):
     assert_two_methods_agree(run, seconds)
 
 
-@pytest.mark.slow
 def test_2000_children_of_3_ms_without_a_leaf(run_as_user, cpu_truth):
     run, seconds = measured(run_as_user, cpu_truth(), "--cgroup off", "forkstorm", "2000", "3")
     headline = run.info["headline"]["cpu_seconds"]

@@ -29,7 +29,7 @@ def plot_line(runner, form, folder):
     return [runner.binary, "plot", *picture, str(folder)]
 
 
-def test_a_record_takes_few_instructions(run_metron, not_sanitized):
+def test_a_record_takes_few_instructions(run_metron):
     """A terminal is drawn with the same effort whatever the length: the rest is reading."""
     lines = [plot_line(run_metron, "terminal", make_week(run_metron, number)) for number in (MIDDLE, SHORT)]
     more, less = (instructions.of_command(line, run_metron.environment()) for line in lines)
@@ -37,7 +37,7 @@ def test_a_record_takes_few_instructions(run_metron, not_sanitized):
 
 
 @pytest.mark.parametrize("form", INSTRUCTIONS_OF_PICTURE)
-def test_a_picture_takes_few_instructions(run_metron, not_sanitized, form):
+def test_a_picture_takes_few_instructions(run_metron, form):
     line = plot_line(run_metron, form, make_week(run_metron, SHORT))
     assert instructions.of_command(line, run_metron.environment()) < INSTRUCTIONS_OF_PICTURE[form]
 
@@ -48,7 +48,7 @@ def long_recording(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", ["png", "svg", "terminal"])
-def test_a_long_recording_is_never_held_whole(run_metron, not_sanitized, long_recording, form):
+def test_a_long_recording_is_never_held_whole(run_metron, long_recording, form):
     assert (long_recording / "usage.jsonl").stat().st_size > 0.7 * MEMORY
     subprocess.run(["prlimit", f"--as={MEMORY}", *plot_line(run_metron, form, long_recording)], check=True,
                    stdout=subprocess.DEVNULL, env=run_metron.environment())

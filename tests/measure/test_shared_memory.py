@@ -11,12 +11,11 @@ import subprocess
 import pytest
 
 from support.held import await_record
-from support.run import SANITIZED
 
 SHARED = 400_000_000
 WORKERS = 8
 # Processes are read one after the other, which takes much longer with sanitisers: what is shared changes meanwhile.
-TOLERANCE = 0.1 if SANITIZED else 0.03
+TOLERANCE = 0.03
 ARGS = "--sample-interval 0.5 --report-interval 0.5 --smaps-interval 0.5"
 
 

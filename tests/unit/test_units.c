@@ -65,6 +65,16 @@ static void durations_read_as_people_write(void **state)
     check(UNIT_SECONDS, 400.0 * 86400, "400 d 00 h");
 }
 
+static void a_value_read_back_rounds_as_it_did(void **state)
+{
+    (void)state;
+    check(UNIT_SECONDS, 0.003765, "3.77 ms");
+    check(UNIT_SECONDS, 0.00376499999999995, "3.77 ms"); /* what a difference of two counters may be */
+    check(UNIT_PERCENT, 0.35, "0.4 %");
+    check(UNIT_PERCENT, 0.34999999999, "0.4 %");
+    check(UNIT_PERCENT, 0.3499999, "0.3 %");
+}
+
 static void percent_has_one_decimal(void **state)
 {
     (void)state;
@@ -143,6 +153,7 @@ int main(void)
         cmocka_unit_test(bytes_have_three_digits_and_binary_units),
         cmocka_unit_test(rounding_moves_to_the_next_unit),
         cmocka_unit_test(durations_read_as_people_write),
+        cmocka_unit_test(a_value_read_back_rounds_as_it_did),
         cmocka_unit_test(percent_has_one_decimal),
         cmocka_unit_test(counts_are_grouped),
         cmocka_unit_test(other_units_carry_their_sign),

@@ -4,6 +4,8 @@ every event, as far as there was room for them; the others are counted. And a ke
 import signal
 import subprocess
 
+import pytest
+
 from support import daemon_client as dc
 from support.processes import wait_until
 from support.stopped_thread import has_ended, seize, stopped, thread_named
@@ -35,6 +37,7 @@ def stored_ends(daemon, pid):
     return daemon.rows("SELECT job_id FROM process_events WHERE pid = ? AND event_type = 'exit'", pid)
 
 
+@pytest.mark.plain  # the thread that is stopped may hold a lock of the sanitizer's heap
 def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_either):
     daemon = start_either(watch="jobs", log_file="off", env=FAST)
     with stopped(daemon.pid, WRITER):
@@ -55,6 +58,7 @@ def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_
     assert daemon.stop() == 0
 
 
+@pytest.mark.plain  # likewise
 def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
     """Long command lines, so that few of them are enough."""
     daemon = start_either(watch="jobs", log_file="off", env=FAST)

@@ -12,6 +12,8 @@
 
 #define CPUS_MAX 4096 /* beyond these the connector's losses are counted by occasions */
 
+#define MESSAGE_BYTES_LEAST 512 /* of the receive buffer: the kernel counts what it keeps beside the data */
+
 /* Of the connector's messages that one CPU sends. */
 struct cpu_sequence {
     bool seen;
@@ -136,15 +138,28 @@ static void convert(void *context, const struct connector_event *told)
     lifecycle->visit(lifecycle->context, &event);
 }
 
+/* How many messages can be queued, or more. */
+static int queue_length(int fd)
+{
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+
+    (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+    return bytes / MESSAGE_BYTES_LEAST + 1;
+}
+
+/* All that is queued now, and not what comes meanwhile: in a storm that would never end. */
 static uint64_t read_connector(struct lifecycle *lifecycle)
 {
+    int left = queue_length(lifecycle->connector_fd);
     int code;
 
     do {
         code = connector_read(lifecycle->connector_fd, convert, lifecycle);
         if (code == -ENOBUFS)
             lifecycle->overflows++;
-    } while (code > 0 || code == -ENOBUFS);
+        left -= code > 0 ? code : 1;
+    } while (left > 0 && (code > 0 || code == -ENOBUFS));
     /* How many are missing is known when the next one comes. */
     return lifecycle->missing > lifecycle->overflows ? lifecycle->missing : lifecycle->overflows;
 }

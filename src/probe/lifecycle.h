@@ -81,7 +81,7 @@ enum lifecycle_method lifecycle_method(const struct lifecycle *lifecycle);
 int lifecycle_fd(const struct lifecycle *lifecycle); /* to poll */
 /* Whether it takes long until unread events are lost: then they may be read seldom. */
 bool lifecycle_is_patient(const struct lifecycle *lifecycle);
-/* Reads what is there and visits it. 0; or -ENOBUFS: some were lost before these. */
+/* Reads what is there when it begins, and visits it. 0; or -ENOBUFS: some were lost before these. */
 int lifecycle_read(struct lifecycle *lifecycle, lifecycle_visit *visit, void *context);
 /* Events lost so far. For the connector: of all processes of the machine. */
 uint64_t lifecycle_lost(const struct lifecycle *lifecycle);

@@ -268,6 +268,8 @@ static void visit_event(void *context, const struct lifecycle_event *told)
     struct lifecycle_event event = *told;
     uint64_t now_ns = clock_monotonic_ns();
 
+    tree->events_read++;
+
     /* The kernel's stamp is of the initial time namespace; in another one our clock is not that one. */
     if (event.stamp_ns > now_ns || now_ns - event.stamp_ns > EVENT_AGE_LIMIT_NS)
         event.stamp_ns = now_ns;

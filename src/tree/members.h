@@ -43,6 +43,7 @@ struct tree {
     struct lifecycle *source;      /* what the kernel tells; NULL: nothing */
     bool told_from_start;          /* there was one before the command began */
     uint64_t events_lost;          /* by sources before this one */
+    uint64_t events_read;          /* since the pass began */
     bool scan_once;                /* events were lost: the next pass scans /proc */
     struct bpf_programs *programs; /* to read processes in one go; NULL: cannot */
     uint64_t passes, task_passes;  /* all, and those that did */

@@ -15,6 +15,8 @@
 
 /* Linux' own upper bound on pids (PID_MAX_LIMIT): a count for each is virtual until a pid is seen. */
 #define PID_LIMIT ((size_t)4 * 1024 * 1024)
+/* Where more events come than can be read, a pass does not try to catch up with them. */
+#define EVENTS_PER_PASS 32768
 static void tree_choose_method(struct tree *tree)
 {
     tree->source = tree->options.source;
@@ -141,7 +143,8 @@ static bool word_may_come(struct process *process)
 /* A member that is not there any more: nothing is left of it but, perhaps, the kernel's word on its end. */
 static void refresh_gone(struct tree *tree, struct process *process)
 {
-    tree_read_events(tree);
+    if (tree->events_read < EVENTS_PER_PASS)
+        tree_read_events(tree);
     if (process->ended)
         return;
     settle_unreaped(tree, process);
@@ -202,22 +205,28 @@ void tree_refresh(struct tree *tree)
     bool scan = tree->method == TREE_SCAN || tree->scan_once || discover_is_due(tree);
     tree->scan_once = false;
     tree->living = tree->zombies = 0;
+    tree->events_read = 0;
     tree->ledger.live = (struct ledger_sum){0};
     groups_begin_pass(tree);
     tasks_read(tree);
-    /* The list grows while it is walked: children come after their parents, and are read after them. */
+    /* Listings and scans add to the list while it is walked: children come after their parents, and are read
+     * after them. Processes that events add meanwhile are left to the next pass: a storm of them has no end.
+     */
+    size_t end = tree->count;
     for (size_t i = 0;; i++) {
-        /* Only once it is known who has ended: a reused pid must lend its children to nobody. Both may add:
-         * then the walk goes on. */
-        if (i == tree->count && scan) {
+        /* Only once it is known who has ended: a reused pid must lend its children to nobody. */
+        if (i == end && scan) {
             discover_by_scan(tree);
             if (tree->method == TREE_BPF)
                 (void)follow_all(tree, tree->source, i, discover_by_scan);
             scan = false;
+            end = tree->count;
         }
-        if (i == tree->count && list && tree->options.reaps)
+        if (i == end && list && tree->options.reaps)
             discover_orphans(tree);
-        if (i == tree->count)
+        if (list)
+            end = tree->count;
+        if (i == end)
             break;
         struct process *process = tree->members[i];
         if (!process->ended)

@@ -98,6 +98,13 @@ static void visit(void *context, const void *record, size_t length)
     (void)snprintf(test.seen + used, sizeof(test.seen) - used, "%.60s;", (const char *)record);
 }
 
+static void visit_and_add(void *context, const void *record, size_t length)
+{
+    visit(context, record, length);
+    if (strlen(test.seen) < sizeof(test.seen) / 2)
+        text_add("more", 0);
+}
+
 static size_t read_ring(void)
 {
     return bpf_ring_read(&test.ring, visit, &test);
@@ -108,6 +115,17 @@ static void empty_ring_has_no_record(void **state)
     (void)state;
     assert_int_equal(read_ring(), 0);
     assert_string_equal(test.seen, "");
+}
+
+static void what_comes_while_it_is_read_is_left_for_the_next_time(void **state)
+{
+    (void)state;
+    text_add("one", 0);
+    text_add("two", 0);
+    assert_int_equal(bpf_ring_read(&test.ring, visit_and_add, &test), 2);
+    assert_string_equal(test.seen, "one;two;");
+    assert_int_equal(read_ring(), 2);
+    assert_string_equal(test.seen, "one;two;more;more;");
 }
 
 static void records_come_in_their_order_and_once(void **state)
@@ -231,6 +249,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(empty_ring_has_no_record, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_comes_while_it_is_read_is_left_for_the_next_time, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(records_come_in_their_order_and_once, setup, teardown),
         cmocka_unit_test_setup_teardown(room_is_freed_after_the_visit_and_not_before, setup, teardown),
         cmocka_unit_test_setup_teardown(discarded_record_is_passed_over, setup, teardown),

@@ -113,9 +113,37 @@ static void what_the_connector_had_no_room_for_is_counted(void **state)
     lifecycle_free(roomy);
 }
 
+/* Each event brings two more, for a while. */
+static void have_child_and_count(void *context, const struct lifecycle_event *event)
+{
+    count_visit(context, event);
+    if (*(uint64_t *)context < STORM)
+        have_child();
+}
+
+static void a_read_of_the_connector_ends_in_a_storm(void **state)
+{
+    (void)state;
+    struct metron_error error = {0};
+    struct lifecycle *source = lifecycle_connector(&error);
+    uint64_t seen = 0;
+    int small = 64 << 10; /* holds 170 messages, the kernel doubles it */
+
+    if (!source) {
+        print_message("skip a_read_of_the_connector_ends_in_a_storm: %s\n", error.message);
+        skip();
+    }
+    assert_int_equal(setsockopt(lifecycle_fd(source), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+    have_child();
+    (void)lifecycle_read(source, have_child_and_count, &seen);
+    assert_in_range(seen, 1, STORM - 1);
+    lifecycle_free(source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_read_of_the_connector_ends_in_a_storm),
         cmocka_unit_test(what_the_connector_had_no_room_for_is_counted),
     };
 

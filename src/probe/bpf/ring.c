@@ -49,12 +49,12 @@ void bpf_ring_close(struct bpf_ring *ring)
 size_t bpf_ring_read(struct bpf_ring *ring, void (*visit)(void *context, const void *record, size_t length),
                      void *context)
 {
-    const unsigned long *produced = ring->kernel;
+    const unsigned long end = __atomic_load_n((const unsigned long *)ring->kernel, __ATOMIC_ACQUIRE);
     const char *data = (const char *)ring->kernel + ring->page_size;
     unsigned long position = __atomic_load_n(ring->consumed, __ATOMIC_RELAXED);
     size_t count = 0;
 
-    while (position < __atomic_load_n(produced, __ATOMIC_ACQUIRE)) {
+    while (position < end) {
         const char *record = data + (position & (ring->size - 1));
         uint32_t header = __atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE);
         size_t length = header & LENGTH_MASK;

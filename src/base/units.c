@@ -144,9 +144,11 @@ char *unit_human(enum unit unit, double value, char out[UNIT_TEXT_SIZE])
     /* The sign goes first and the rest is of the magnitude: nothing below needs to know of it. */
     if (value < 0)
         *out++ = '-';
-    /* Many quantities are whole microseconds, so that a half is common. In a record they have ten digits: a
-     * value and what was read back of it round alike. */
-    value = fabs(value) * (1 + 1e-9);
+    value = fabs(value);
+    /* Many quantities are whole microseconds, so a half is common, and a record keeps ten digits: lift the
+     * value a little, so that it rounds the same before and after it was stored. Counts show all digits. */
+    if (unit != UNIT_COUNT && value < 1e300)
+        value *= 1 + 1e-9;
 
     char text[UNIT_TEXT_SIZE] = "";
 

@@ -93,6 +93,8 @@ static void counts_are_grouped(void **state)
     check(UNIT_COUNT, 1234, "1,234");
     check(UNIT_COUNT, 1234567, "1,234,567");
     check(UNIT_COUNT, 123456, "123,456");
+    check(UNIT_COUNT, 123456789, "123,456,789");
+    check(UNIT_COUNT, 1e12, "1,000,000,000,000");
     check(UNIT_COUNT, 1234.5, "1,234.5");
     check(UNIT_COUNT, 999.96, "1,000");
 }

@@ -13,12 +13,13 @@
  *  - a limit on the size of a process: 8 GiB are a stall of 70 to 170 ms;
  *  - a budget of CPU time for a pass: before each read the time it should take, by the speed of earlier ones,
  *    is compared with what is left. It is our CPU time: on a busy machine a pass takes longer and costs the
- *    same, and nobody is left out for it. A process that did not fit is the first in the next
- *    pass. What is expected can be wrong, by one read of a process below the limit.
+ *    same, and no process is left out because of it. A process that did not fit is the first in the next
+ *    pass. What is expected can be wrong, by one read of a process below the limit;
+ *  - ten times the budget on the wall: a read waits for a process that changes its mappings all the time.
  * Processes that are passed over are counted. A total is there only if every living process was read in the
- * same pass, and if nobody came, went or changed much meanwhile (is_torn): a sum with a hole is not the sum.
- * A pass like that is made again with the next sample, a few times; a tree that never holds still has no such
- * total.
+ * same pass, and if no process started, exited or changed much meanwhile (is_torn): a sum with a hole is not
+ * the sum. A pass like that is made again with the next sample, a few times; a tree that never holds still
+ * has no such total.
  *
  * What is remembered between passes only decides when to look, and at whom.
  */
@@ -111,6 +112,7 @@ struct walk {
     const struct collect_context *context;
     struct pass *pass;
     uint64_t begin_ns;     /* CPU time of this thread */
+    uint64_t wall_end_ns;  /* no read begins after that */
     double budget;         /* seconds of CPU time */
     double rss_bytes;      /* of all that are no one else's, read or not */
     double seen_bytes;     /* resident memory of those that were read */
@@ -254,6 +256,8 @@ static bool has_time(struct walk *walk, const struct process *process)
     double left = walk->budget - cpu_seconds_since(walk->begin_ns);
     double expected = READ_SECONDS + resident_bytes(smaps, process) * smaps->read_spent / smaps->read_bytes;
 
+    if (clock_monotonic_ns() > walk->wall_end_ns)
+        return false;
     if (expected <= left)
         return true;
     /* With the whole time left: should the speed be taken for too slow a one, no read would ever put it
@@ -314,6 +318,7 @@ static void walk_members(struct smaps_state *smaps, const struct collect_context
         .budget = tuning->smaps_budget < half_sample ? tuning->smaps_budget : half_sample,
     };
 
+    walk.wall_end_ns = clock_monotonic_ns() + (uint64_t)(10 * walk.budget * (double)NS_PER_SECOND);
     uint64_t spawned = tree_spawned(context->tree);
 
     smaps->first = 0;

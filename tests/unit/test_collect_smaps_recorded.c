@@ -30,7 +30,7 @@ static void a_recorded_tree_is_read(void **state)
     assert_true(fabs(held(&with.pass.single, "smaps_pss_total") - sum) < 1);
 }
 
-static char copy[64] = "/tmp/metron-smaps-XXXXXX";
+static char copy[64];
 
 /* Has a lease on what is read first: the reader has to wait until it is given back. */
 static void body_that_keeps_a_reader_waiting(void)
@@ -51,11 +51,12 @@ static void body_that_keeps_a_reader_waiting(void)
     (void)fcntl(fd, F_SETLEASE, F_UNLCK);
 }
 
-static void a_read_that_waited_has_not_used_up_the_time(void **state)
+/* A pass whose first read has to wait for 0.1 s. */
+static void look_and_wait(double budget)
 {
     char command[256];
 
-    (void)state;
+    (void)strcpy(copy, "/tmp/metron-smaps-XXXXXX");
     assert_non_null(mkdtemp(copy));
     (void)snprintf(command, sizeof(command), "cp -r '%s/linux-6.18/proc' %s", METRON_FIXTURES, copy);
     assert_int_equal(system(command), 0);
@@ -65,7 +66,7 @@ static void a_read_that_waited_has_not_used_up_the_time(void **state)
     start(body_that_keeps_a_reader_waiting);
     await_said(1);
     bool has_lease = atomic_load(&shared->counts[0]);
-    with.tuning.smaps_budget = 0.05;
+    with.tuning.smaps_budget = budget;
     if (has_lease)
         look();
     (void)snprintf(command, sizeof(command), "rm -rf %s", copy);
@@ -74,8 +75,23 @@ static void a_read_that_waited_has_not_used_up_the_time(void **state)
         print_message("skip: no lease on a file in /tmp\n");
         skip();
     }
+}
+
+static void a_read_that_waited_has_not_used_up_the_time(void **state)
+{
+    (void)state;
+    look_and_wait(0.05);
     assert_true(has_total());
     assert_true(skipped() < 0.5);
+}
+
+static void a_pass_that_waits_for_ten_times_its_budget_ends(void **state)
+{
+    (void)state;
+    look_and_wait(0.005);
+    assert_false(has_total());
+    assert_true(skipped() > 0.5);
+    assert_non_null(row_of(19135));
 }
 
 int main(void)
@@ -83,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LIVE(a_recorded_tree_is_read),
         LIVE(a_read_that_waited_has_not_used_up_the_time),
+        LIVE(a_pass_that_waits_for_ten_times_its_budget_ends),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

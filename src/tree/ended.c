@@ -69,7 +69,7 @@ void ended_add(struct tree *tree, struct process *process, const struct lifecycl
     };
 }
 
-/* At least so much reaches the process that waits for it: its own time and its waited-for children's. */
+/* Lower bound of what its parent inherits: its own time and that of the children it waited for. */
 static uint64_t ticks_of(const struct process *process)
 {
     const struct pid_stat *stat = &process->stat;
@@ -91,15 +91,15 @@ static bool covers(const struct process *heir, const struct process *process)
 
 /* Both the process and its parent are gone: either the parent waited for it and passed both on to the process
  * that waited for the parent, or it was an orphan, whose times no member has. The amount that the heir has
- * inherited decides. This pass may have read the heir before it waited for the parent, which puts it further
- * apart the busier the machine is; so the heir is read again before the process counts as an orphan. */
+ * inherited decides. This pass may have read the heir before it waited for the parent (the more often, the
+ * busier the machine is), so the heir is read again before the process counts as an orphan. */
 static bool has_inherited(struct tree *tree, struct process *heir, const struct process *process)
 {
     if (heir->inherited_pass == tree->passes && covers(heir, process))
         return true;
     if (member_read_inherited(tree, heir) == 0)
         return covers(heir, process);
-    /* The heir has exited as well, and took the answer with it. */
+    /* The heir has exited as well: this can no longer be decided. */
     tree->ended_unread = true;
     return true;
 }

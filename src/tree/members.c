@@ -498,7 +498,8 @@ int member_read_inherited(struct tree *tree, struct process *process)
     struct pid_stat stat;
     int code = read_stat(tree, process, &stat);
 
-    if (code == 0 && stat.start_ticks != process->start_ticks)
+    /* A process that only an event has named yet has no start. */
+    if (code == 0 && process->start_ticks && stat.start_ticks != process->start_ticks)
         code = -ESRCH;
     if (code == 0)
         note_inherited(tree, process, &stat);

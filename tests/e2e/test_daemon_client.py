@@ -32,7 +32,7 @@ def test_health_ready_and_status_answer(either):
         status = client.call("daemon.status")
     check_fields(status, dc.STATUS_FIELDS, where="daemon.status")
     assert status["pid"] == either.pid
-    assert status["uptime_seconds"] == pytest.approx(dc.age_at(either.pid, time.time()), abs=1.5)
+    assert 0 < status["uptime_seconds"] <= dc.age_at(either.pid, time.time()) + 0.05
     assert status["memory_usage_mb"] == pytest.approx(dc.rss_mb(either.pid), rel=0.2, abs=2)
     assert status["version"] in either.runner.metron("--version").stdout.decode()
 
@@ -209,7 +209,7 @@ def ask_for_everything(path):
     """What a stranger gets: the name of the error, or the lines of the answers."""
     lines = []
     try:
-        with dc.Client(path, timeout=3.0) as client:
+        with dc.Client(path, timeout=30) as client:
             client.send({"jsonrpc": "2.0", "id": 1, "method": "daemon.top"})
             while (message := client.receive()) is not None:
                 lines.append(message)

@@ -84,10 +84,9 @@ def test_a_signal_that_does_not_kill_is_told_as_a_signal(jobs_daemon):
 
 def test_events_come_newest_last_and_as_many_as_asked_for(jobs_daemon):
     shell = job_shell(jobs_daemon, "many")
-    crowd(jobs_daemon, shell, 40)
-    jobs_daemon.events_when(lambda events: len(events) >= 80, what="80 events")
-    jobs_daemon.tops(3)
-    everything = jobs_daemon.call("daemon.events", limit=200)["events"]
+    pids = crowd(jobs_daemon, shell, 40)
+    everything = jobs_daemon.events_when(lambda events: all("exit" in types_of(events, pid) for pid in pids),
+                                         what="every exit")
     stamps = [dc.unix_seconds(event["timestamp"]) for event in everything]
     assert stamps == sorted(stamps)
     with jobs_daemon.client() as client:
@@ -96,7 +95,7 @@ def test_events_come_newest_last_and_as_many_as_asked_for(jobs_daemon):
 
 
 def crowd(daemon, shell, count):
-    """So many processes of the shell, each of them seen, and gone."""
+    """So many processes of the shell, each of them seen, and killed. Returns their pids."""
     before = len(processes.descendants(shell.pid))
     pid = shell.start(f"{daemon.runner.workload('manyprocs')} {count} 600")
     wait_until(lambda: len(processes.descendants(shell.pid)) == before + count, what="the crowd")
@@ -105,6 +104,7 @@ def crowd(daemon, shell, count):
     for each in pids:
         os.kill(each, signal.SIGKILL)
     shell.reap(pid)
+    return pids
 
 
 def test_events_of_a_job_are_not_pushed_out_by_others(either_jobs):
@@ -120,7 +120,8 @@ def test_events_of_a_job_are_not_pushed_out_by_others(either_jobs):
     assert {event["job_id"] for event in of_quiet()} == {"quiet"}
     assert types_of(of_quiet(), pid) == ["spawn", "exit"]
     assert either_jobs.call("daemon.events", job_id="nobody") == {"events": []}
-    assert len(either_jobs.call("daemon.events", job_id="loud", limit=230)["events"]) == 230
+    wait_until(lambda: len(either_jobs.call("daemon.events", job_id="loud", limit=230)["events"]) == 230,
+               what="all of them, from the history")
 
 
 def test_events_of_a_job_without_a_history_are_those_remembered(start_daemon):

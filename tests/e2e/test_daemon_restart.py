@@ -43,12 +43,12 @@ def test_a_job_whose_process_is_gone_after_a_restart_is_lost_and_others_go_on(st
     assert lost["ended"] == pytest.approx(last, abs=0.01), "when the daemon was last heard of"
     assert lost["sheets"][0]["status"] == "lost"
     assert "gone" in daemon.said() and "how it ended is not known" in daemon.said()
-    wait_until(lambda: stored_status(daemon, "gone") == "lost", 10, "its end in the database")
+    wait_until(lambda: stored_status(daemon, "gone") == "lost", what="its end in the database")
     assert stored_status(daemon, "stays") == "running"
     assert daemon.call("job.finish", job_id="gone", outcome="failed")["status"] == "failed"
     with pytest.raises(RpcError):
         daemon.call("job.finish", job_id="gone", outcome="failed")
-    wait_until(lambda: stored_status(daemon, "gone") == "failed", 10, "how it ended")
+    wait_until(lambda: stored_status(daemon, "gone") == "failed", what="how it ended")
     stays.kill()
     stays.wait()
     assert daemon.stop() == 0

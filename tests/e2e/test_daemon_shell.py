@@ -16,7 +16,7 @@ import pytest
 
 from support import daemon_client as dc
 from support.daemon_client import Daemon
-from support.processes import stat_fields, wait_until
+from support.processes import stat_fields, state, wait_until
 from support.records import strict_json, strict_lines
 from support.users import ANOTHER_USER
 
@@ -231,7 +231,9 @@ def test_events_of_a_job_oldest_first(shell):
 
 def follow(shell, *words):
     process = shell.start("events", "--follow", *words, COLUMNS="80")
-    wait_until(lambda: shell.json("daemon", "status")["clients"] >= 2, what="the subscription")
+    # Once it sleeps, its request has been sent.
+    wait_until(lambda: shell.json("daemon", "status")["clients"] >= 2 and state(process.pid) == "S",
+               what="the subscription")
     return process
 
 

@@ -29,25 +29,29 @@ def test_every_field_of_a_snapshot_has_its_name_and_type(either):
 
 
 def test_snapshots_come_at_the_interval_and_are_stamped_in_unix_seconds(daemon):
-    missed, begin = daemon.call("daemon.status")["missed_ticks"], time.time()
+    def skipped():
+        """Ticks without a snapshot, and snapshots that are not in the log."""
+        status = daemon.call("daemon.status")
+        return status["missed_ticks"] + status["store"]["snapshots_dropped"]
+    skipped_before, begin = skipped(), time.time()
     first, last = (daemon.top_when()["timestamp"], daemon.tops(6)[-1]["timestamp"])
     assert begin <= first < last <= time.time()
+    wait_until(lambda: daemon.logged()[-1]["timestamp"] >= last, what="the last one in the log")
     stamps = [snapshot["timestamp"] for snapshot in daemon.logged()]
     assert stamps == sorted(set(stamps))
     count = sum(first < stamp <= last for stamp in stamps)
-    missed = daemon.call("daemon.status")["missed_ticks"] - missed
     # A tick may be late by less than an interval; one that is later is missed, and counted.
-    assert count - 1 <= (last - first) / INTERVAL <= count + missed + 1
+    assert count - 1 <= (last - first) / INTERVAL <= count + skipped() - skipped_before + 1
 
 
 def test_memory_of_the_machine_is_the_kernels_in_mib(either):
-    slack = 0.05 * dc.meminfo_mb()["MemTotal"]
-    before = dc.meminfo_mb()
-    snapshot = either.top_when()
-    after = dc.meminfo_mb()
-    assert snapshot["system_memory_total_mb"] == pytest.approx(before["MemTotal"], abs=0.1)
-    available = sorted([before["MemAvailable"], after["MemAvailable"]])
-    assert available[0] - slack <= snapshot["system_memory_available_mb"] <= available[1] + slack
+    total = dc.meminfo_mb()["MemTotal"]
+
+    def same(snapshot):
+        # Other processes take and free memory between the two readings.
+        return abs(snapshot["system_memory_available_mb"] - dc.meminfo_mb()["MemAvailable"]) < 0.01 * total
+    snapshot = either.top_when(same, what="the memory that is available")
+    assert snapshot["system_memory_total_mb"] == pytest.approx(total, abs=0.1)
     assert snapshot["system_memory_used_mb"] == pytest.approx(
         snapshot["system_memory_total_mb"] - snapshot["system_memory_available_mb"], abs=1)
 
@@ -77,7 +81,7 @@ def test_a_machine_without_a_gpu_tells_of_none(daemon):
 # ---- the snapshot: processes ----
 
 def test_a_known_child_is_told_as_the_kernel_tells_it(either):
-    """Memory to 0.5 MiB (the kernel itself counts it in batches), age to 0.25 s, everything else exactly."""
+    """Memory to 0.5 MiB (the kernel itself counts it in batches), everything else exactly."""
     child = dc.start_known_child(either.runner)
     # It sleeps for good once its threads have all begun.
     snapshot = either.top_when(lambda snapshot: "open_fds" in (told := process_in(snapshot, child.pid))
@@ -91,7 +95,9 @@ def test_a_known_child_is_told_as_the_kernel_tells_it(either):
     assert told["rss_mb"] == pytest.approx(dc.rss_mb(child.pid), abs=0.5)
     assert told["rss_mb"] > 64
     assert told["vms_mb"] == pytest.approx(dc.vms_mb(child.pid), abs=0.1)
-    assert told["age_seconds"] == pytest.approx(dc.age_at(child.pid, snapshot["timestamp"]), abs=0.25)
+    # The snapshot is stamped when its tick begins, and filled somewhat later.
+    assert dc.age_at(child.pid, snapshot["timestamp"]) - 0.1 <= told["age_seconds"]
+    assert told["age_seconds"] <= dc.age_at(child.pid, time.time()) + 0.1
     assert "job_id" not in told and "sheet_num" not in told and "syscall_counts" not in told
 
 
@@ -157,19 +163,21 @@ def test_cpu_percent_counts_every_core_a_process_uses(daemon):
 
 def test_cpu_percent_of_a_fresh_burner_is_there_from_the_second_snapshot_on(either):
     child = start_child(either.runner, either.runner.workload("burn"), "600")
-    either.tops(5)
-    seen = [process_in(snapshot, child.pid) for snapshot in either.logged()]
-    seen = [process for process in seen if process]
-    assert len(seen) >= 3
+
+    def logged():
+        found = [process_in(snapshot, child.pid) for snapshot in either.logged()]
+        return [process for process in found if process]
+    wait_until(lambda: len(logged()) >= 4 and any(process.get("cpu_percent") for process in logged()),
+               what="four snapshots of it, and a CPU for it")
+    seen = logged()
     assert "cpu_percent" not in seen[0] or seen[0]["cpu_percent"] > 0, "before a second reading: known, or absent"
-    # A whole interval may pass without a CPU for it.
-    assert all("cpu_percent" in process for process in seen[1:]) and any(process["cpu_percent"] for process in seen[1:])
+    assert all("cpu_percent" in process for process in seen[1:])
 
 
 def test_cpu_percent_of_a_sleeper_is_near_0_and_there(either):
     child = start_child(either.runner, "sleep", "600")
-    either.top_when(lambda snapshot: process_in(snapshot, child.pid))
-    for snapshot in either.tops(4)[1:]:
+    either.top_when(lambda snapshot: process_in(snapshot, child.pid).get("state") == "S")
+    for snapshot in either.tops(4)[2:]:
         assert 0 <= process_in(snapshot, child.pid)["cpu_percent"] < 1
 
 

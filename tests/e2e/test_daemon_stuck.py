@@ -58,12 +58,12 @@ def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_
     assert daemon.stop() == 0
 
 
-@pytest.mark.plain  # likewise
+@pytest.mark.plain  # the thread that is stopped may hold a lock of the sanitizer's heap
 def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
     """Long command lines, so that few of them are enough."""
     daemon = start_either(watch="jobs", log_file="off", env=FAST)
-    shell = subprocess.Popen([*daemon.runner.wrapper, "sh", "-c", "echo ready; read go; i=0; while [ $i -lt 900 ]; do "
-                              "sh -c 'sleep 0.03; exit 0' $i $(printf %03900d 0); i=$((i + 1)); done; sleep 600"],
+    shell = subprocess.Popen([*daemon.runner.wrapper, "sh", "-c", "echo ready; read go; i=0; while :; do "
+                              "sh -c 'sleep 0.03; exit 0' $i $(printf %03900d 0); i=$((i + 1)); done"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert shell.stdout.readline() == b"ready\n", "it is the user's by now"
     daemon.call("job.start", job_id="noisy", pid=shell.pid)
@@ -73,13 +73,11 @@ def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
         shell.stdin.write(b"go\n")
         shell.stdin.flush()
         wait_until(lambda: store(daemon)["events_dropped"] > 0, 600, "more events than there is room for")
+        shell.kill()
+        shell.wait()
         last = live_and_die(daemon, "last")
-        dropped = store(daemon)["events_dropped"]
-    shell.kill()
-    shell.wait()
     wait_until(lambda: stored_ends(daemon, last), what="the newest in the database")
     assert not stored_ends(daemon, first), "the oldest was dropped"
-    assert 0 < dropped < 1800
     text = daemon.runner.metron(["daemon", "status", "--socket", str(daemon.socket)]).stdout.decode()
     assert "events" in text and "dropped" in text, text
     assert daemon.stop() == 0

@@ -259,9 +259,10 @@ def test_the_daemon_answers_and_samples_while_a_trace_is_busy(daemon):
     shell = Shell(daemon.runner)
     busy = shell.start(f"sh -c 'while :; do {daemon.runner.workload('getppids')} 10000; done'")
     with daemon.client() as client, daemon.client() as other:
-        client.call("trace.start", pid=busy)
+        trace = client.call("trace.start", pid=busy)["path"]
         before = daemon.call("daemon.status")["ticks"]
         wait_until(lambda: other.call("daemon.status")["ticks"] > before + 5, what="ticks")
+        wait_until(lambda: os.stat(trace).st_size > 100000, what="a trace that grows")
         assert client.call("trace.stop", pid=busy)["bytes"] > 100000
 
 

@@ -204,19 +204,21 @@ def test_full_disk_is_told_and_the_next_write_works_when_there_is_room(tmp_path)
 
 def test_writer_goes_on_after_another_program_let_go_of_its_lock(tmp_path):
     path = tmp_path / "monitor.db"
-    process = start(path, processes=20, ticks=60, pause_ms=20, busy_ms=10)
+    ticks = 150
+    process = start(path, processes=20, ticks=ticks, pause_ms=20, busy_ms=10)
     first = process.stdout.readline()
     holder = sqlite3.connect(path, timeout=60, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     lines = [first]
     while not lines[-1].startswith("error"):
         lines.append(process.stdout.readline())
+        assert lines[-1], "it ended without an error"
     holder.execute("COMMIT")
     lines = [*lines, *process.communicate(timeout=60)[0].splitlines()]
     errors = [line for line in lines if line.startswith("error")]
     told = [tuple(map(int, line.split())) for line in lines if line[0].isdigit()]
     assert errors and all(line.startswith("error -16 ") and "locked" in line for line in errors), errors
-    assert [number for number, _ in told] == list(range(1, len(told) + 1)) and len(told) + len(errors) == 60
+    assert [number for number, _ in told] == list(range(1, len(told) + 1)) and len(told) + len(errors) == ticks
     check_whole(path, told)
 
 

@@ -7,13 +7,13 @@ import re
 import shutil
 import struct
 import subprocess
-import time
 import xml.etree.ElementTree
 import zlib
 
 import pytest
 
 from support import made_recording
+from support.processes import wait_until
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 RECORDINGS = TESTS / "fixtures" / "recordings"
@@ -26,7 +26,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def plot(run_metron):
     """plot(*args) -> Run of `metron plot`."""
 
-    def run(*args, env=None, timeout=30):
+    def run(*args, env=None, timeout=120):
         env = {"LC_ALL": "C.UTF-8", "TZ": "UTC", **(env or {})}
         return run_metron.metron(["plot", *map(str, args)], env=env, timeout=timeout)
 
@@ -340,13 +340,8 @@ def test_the_title_says_how_it_ended(plot, name, words):
 
 
 def test_a_run_that_still_runs_is_called_so(run_metron, plot):
-    started = run_metron.start("--sample-interval 0.05 --report-interval 0.1", "sleep 30")
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        done = plot(run_metron.cwd / "run_")
-        if done.returncode == 0:
-            break
-        time.sleep(0.1)
+    started = run_metron.start("--sample-interval 0.05 --report-interval 0.1", "sleep 600")
+    done = wait_until(lambda: (done := plot(run_metron.cwd / "run_")).returncode == 0 and done, what="a run to plot")
     assert "still running" in done.stdout.decode().splitlines()[1]
     started.process.terminate()
     started.finish(check=False)

@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+from support import made_runs
 from support.users import AS_ANOTHER_USER
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -429,22 +430,10 @@ def test_a_hostile_command_cannot_paint_the_screen(report, report_json, recordin
 # Size
 
 
-def many_ends(path, count):
-    with open(path, "w", encoding="utf-8") as events:
-        for i in range(count):
-            stamp = f"2026-11-15T18:{22 + i // 6000 % 30:02d}:{i // 100 % 60:02d}.{i % 100:02d}+00:00"
-            command = f"/usr/lib/gcc/cc1 -quiet file{i}.c" if i % 4 else f"sh -c 'make sub{i}'"
-            head = f'"timestamp":"{stamp}","pid":{1000 + i},"start_time":"{stamp}","command":"{command}","seen":"event"'
-            events.write(f'{{"event_type":"spawn",{head},"ppid":999}}\n')
-            events.write(f'{{"event_type":"exit",{head},"exit_code":{int(i % 100 == 0)},"cpu_seconds":{i / 1e6},'
-                         f'"lifetime_seconds":{0.01 + i * 1e-6},"max_rss":{1_000_000 + i},"read_bytes":{i},'
-                         f'"write_bytes":0}}\n')
-
-
 @pytest.mark.plain
 def test_100_000_processes_take_100_mb_at_most(recording, run_metron):
     prefix, count = recording("metron-ended"), 100_000
-    many_ends(prefix + "events.jsonl", count)
+    made_runs.write_ended_processes(prefix + "events.jsonl", count)
     limit = 100 << 20
     done = subprocess.run([run_metron.binary, "report", "--json", prefix], capture_output=True, check=True,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))

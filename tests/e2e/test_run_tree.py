@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from support import held
 from support.processes import alive, file_lines, named_descendants, wait_until
 from support.records import leaves, per_pid
 from support.run import Run
@@ -117,15 +118,20 @@ def test_exec_keeps_the_process_and_renews_its_command(run_metron):
 @pytest.mark.parametrize("events", ["auto", "connector", "off"])
 def test_every_way_of_learning_about_children_works(run_as_user, events):
     run_as_user.need_events(events)
-    run = run_as_user(f"--events {events} --sample-interval 0.1",
-                      ["sh", "-c", "for i in 1 2 3; do sleep 0.3 & done; wait"])
+    started = run_as_user.start(f"--events {events} --sample-interval 0.1 --report-interval 0.1",
+                                ["sh", "-c", "for i in 1 2 3; do sleep 600 & all=\"$all $!\"; done; read line; kill $all; wait"],
+                                stdin=subprocess.PIPE)
+    held.await_record(started, lambda measured: measured.get("proc_processes") == 4, "a record of all four")
+    run = started.finish()
     assert run.returncode == 0
     assert run.info["headline"]["processes"]["value"] == 4
 
 
 def test_deep_chain_of_processes_is_followed(run_metron):
-    run = run_metron("--sample-interval 0.1 --events off",
-                     [run_metron.workload("manyprocs"), "-f", "1", "60", "0.8"])
+    started = run_metron.start("--sample-interval 0.1 --report-interval 0.1 --events off",
+                               [run_metron.workload("manyprocs"), "-f", "1", "60", "-"], stdin=subprocess.PIPE)
+    held.await_record(started, lambda measured: measured.get("proc_processes") == 60, "a record of all of them")
+    run = started.finish()
     assert run.returncode == 0
     assert run.summary["proc_peak_processes"] == 60
 

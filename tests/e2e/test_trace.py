@@ -195,7 +195,8 @@ def test_metron_killed_leaves_no_strace_and_the_target_runs_on(run_metron, targe
     trace.process.wait()
     processes.wait_until(lambda: not processes.alive(trace.strace), what="the end of strace")
     assert it.tracer() == 0 and tracer(child) == 0
-    assert processes.state(it.pid) == "S" and processes.alive(child)
+    processes.wait_until(lambda: processes.state(it.pid) == "S", what="the target to sleep on")
+    assert processes.alive(child)
     it.ask(10)
     trace.process.stdout.close()
     trace.process.stderr.close()

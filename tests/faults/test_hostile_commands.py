@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from support import kernel_events, records
+from support import held, kernel_events, records
 from support.processes import wait_until
 from support.records import per_pid
 from support.users import others_are_hidden
@@ -141,8 +141,11 @@ def test_few_descriptors_and_many_processes(run_metron):
 
 
 def test_hardly_any_descriptors(run_metron):
-    run = run_metron("--sample-interval 0.1", [run_metron.workload("manyprocs"), "60", "0.6"],
-                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+    started = run_metron.start("--sample-interval 0.1 --report-interval 0.1", [run_metron.workload("manyprocs"), "60", "-"],
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)),
+                               stdin=subprocess.PIPE)
+    held.await_record(started, lambda measured: measured.get("proc_processes") == 60, "a record of all of them")
+    run = started.finish()
     assert run.returncode == 0, run
     assert run.summary["proc_peak_processes"] == 60
 

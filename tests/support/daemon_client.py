@@ -244,7 +244,7 @@ class Daemon:
     def is_ready(self):
         assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}: {self.said()}"
         try:
-            with self.client(timeout=2.0) as client:
+            with self.client() as client:
                 answer = client.call("daemon.ready")
         except (OSError, RpcError):
             return False
@@ -374,7 +374,7 @@ def seen_and_gone(daemon, shell, count=1):
     os.mkfifo(gate)
     gate.chmod(0o666)
     held = os.open(gate, os.O_RDWR)  # they read to its end
-    pids = [shell.start(f"cat {gate}") for _ in range(count)]
+    pids = [shell.start(f"cat < {gate}") for _ in range(count)]  # the shell opens it before it becomes cat
     daemon.top_when(lambda snapshot: all(process_in(snapshot, pid).get("command", "").startswith("cat")
                                          for pid in pids), what="all of them")
     os.close(held)

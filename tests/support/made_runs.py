@@ -56,3 +56,16 @@ def make_many(folder, count):
         start = f"{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}"
         (part / f"{number}_info.json").write_text(source.replace("18:21:40", start))
     return folder
+
+
+def write_ended_processes(path, count):
+    """An events.jsonl with the spawn and the exit of `count` processes."""
+    with open(path, "w", encoding="utf-8") as events:
+        for i in range(count):
+            stamp = f"2026-11-15T18:{22 + i // 6000 % 30:02d}:{i // 100 % 60:02d}.{i % 100:02d}+00:00"
+            command = f"/usr/lib/gcc/cc1 -quiet file{i}.c" if i % 4 else f"sh -c 'make sub{i}'"
+            head = f'"timestamp":"{stamp}","pid":{1000 + i},"start_time":"{stamp}","command":"{command}","seen":"event"'
+            events.write(f'{{"event_type":"spawn",{head},"ppid":999}}\n')
+            events.write(f'{{"event_type":"exit",{head},"exit_code":{int(i % 100 == 0)},"cpu_seconds":{i / 1e6},'
+                         f'"lifetime_seconds":{0.01 + i * 1e-6},"max_rss":{1_000_000 + i},"read_bytes":{i},'
+                         f'"write_bytes":0}}\n')

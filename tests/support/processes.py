@@ -66,8 +66,10 @@ def end_leftovers():
     """Kills everything below this process and reaps what has become ours. Returns how many there were."""
     count = 0
     for _ in range(50):
+        left = descendants(os.getpid())
+        # Read after the others: a process that was just started below a shared one is below it now.
         shared = {pid for each in SPARED for pid in (each, *descendants(each))}
-        left = [pid for pid in descendants(os.getpid()) if pid not in shared]
+        left = [pid for pid in left if pid not in shared]
         if not left:
             return count
         for pid in left:

@@ -90,13 +90,13 @@ class Started:
 
     pids = set()  # of all that this worker has started
 
-    def __init__(self, process, cwd, prefix):
+    def __init__(self, process, cwd, prefix, started):
         Started.pids.add(process.pid)
         self.process = process
         self.pid = process.pid
         self.cwd = pathlib.Path(cwd)
         self.prefix = prefix
-        self.started = time.monotonic()
+        self.started = started  # before metron was
 
     def path(self, name):
         return self.cwd / f"{self.prefix}{name}"
@@ -162,10 +162,11 @@ class Runner:
 
     def start(self, args, cmd, *, prefix="run_", fail_time=0, outer=(), env=None, cwd=None,
               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen):
+        begin = time.monotonic()
         process = subprocess.Popen(self.command_line(args, cmd, prefix, fail_time, outer),
                                    cwd=cwd or self.cwd, env=self.environment(env), stdin=stdin,
                                    stdout=stdout, stderr=stderr, **popen)
-        return Started(process, cwd or self.cwd, prefix)
+        return Started(process, cwd or self.cwd, prefix, begin)
 
     def __call__(self, args, cmd, *, data=None, timeout=60, check=True, **kwargs):
         if data is not None:
@@ -176,10 +177,11 @@ class Runner:
         """`metron attach` to processes that run; returns once their baseline is taken."""
         line = [*self.wrapper, self.binary, "attach", "--output-prefix", prefix, *words(args),
                 *(str(pid) for pid in ([pids] if isinstance(pids, int) else pids))]
+        begin = time.monotonic()
         process = subprocess.Popen(line, cwd=cwd or self.cwd, env=self.environment(env),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    **popen)
-        started = Started(process, cwd or self.cwd, prefix)
+        started = Started(process, cwd or self.cwd, prefix, begin)
         # info.json is written when the baseline is there; a little later it is ready for signals
         end = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < end:

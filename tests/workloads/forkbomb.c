@@ -1,20 +1,24 @@
 /*
- * usage: forkbomb [-c CONCURRENT] [-u PATH] SECONDS FILE EXIT_CODE
+ * usage: forkbomb [-c CONCURRENT] [-p PAUSE] [-u PATH] SECONDS FILE EXIT_CODE
  *
- * Short children as fast as they can be made, at most CONCURRENT (default 16) at a time, for SECONDS or until
- * there is a file PATH. How many there were is written to FILE; then exits with EXIT_CODE.
+ * Short children as fast as they can be made, or PAUSE seconds apart, at most CONCURRENT (default 16) at a
+ * time, for SECONDS or until there is a file PATH. How many there were is written to FILE; then exits with
+ * EXIT_CODE.
  */
 #include "workload.h"
 
 int main(int argc, char **argv)
 {
-    const char *usage = "forkbomb [-c CONCURRENT] [-u PATH] SECONDS FILE EXIT_CODE", *until = NULL;
+    const char *usage = "forkbomb [-c CONCURRENT] [-p PAUSE] [-u PATH] SECONDS FILE EXIT_CODE", *until = NULL;
+    double pause = 0;
     long concurrent = 16, running = 0, started = 0;
     int option;
 
-    while ((option = getopt(argc, argv, "c:u:")) != -1) {
+    while ((option = getopt(argc, argv, "c:p:u:")) != -1) {
         if (option == 'c')
             concurrent = argument_integer(optarg);
+        else if (option == 'p')
+            pause = argument_number(optarg);
         else if (option == 'u')
             until = optarg;
         else
@@ -26,6 +30,8 @@ int main(int argc, char **argv)
     while (clock_seconds(CLOCK_MONOTONIC) < end && (until == NULL || access(until, F_OK) != 0)) {
         if (running >= concurrent && wait(NULL) > 0)
             running--;
+        if (pause > 0)
+            sleep_seconds(pause);
         pid_t pid = fork_checked();
         if (pid == 0)
             _exit((int)(started % 3));

@@ -3,8 +3,8 @@
  *
  * COUNT processes (this one included), a tree in which each has up to FANOUT children (default COUNT: all
  * directly below the root). Once all live, their pids are written to FILE and "ready" is printed; they sleep,
- * and SECONDS later leave, leaves of the tree first. -w: each wakes every INTERVAL seconds, so that none is
- * idle.
+ * and SECONDS later ("-": after a line on standard input) leave, leaves of the tree first. -w: each wakes
+ * every INTERVAL seconds, so that none is idle.
  */
 #include <poll.h>
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     collect_pids(&plan, path);
     (void)puts("ready");
     (void)fflush(stdout);
-    sleep_seconds(argument_number(argv[optind + 1]));
+    hold(argv[optind + 1]);
     (void)close(plan.release[1]);
     while (wait(NULL) > 0 || errno == EINTR)
         ;

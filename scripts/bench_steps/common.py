@@ -10,6 +10,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VENV = ROOT / "build" / "bench-venv"
+CON_DUCT = "con-duct==0.23.0"  # as in scripts/deps
 
 
 def table(header, rows):
@@ -37,10 +38,19 @@ def fail(message):
     sys.exit(f"scripts/bench: {message}")
 
 
+def wait_until(holds, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            fail(f"waited {seconds} seconds for {what}")
+        time.sleep(0.05)
+
+
+@functools.lru_cache
 def from_pypi(package, program):
     """The path of `program` in an environment that has a Python package, installed if need be; or None and why."""
     python = VENV / "bin" / "python"
-    has_it = [python, "-c", f"import importlib.metadata as m; m.version('{package}')"]
+    has_it = [python, "-c", f"import importlib.metadata as m; m.version('{package.split('==')[0]}')"]
     if not python.exists() or subprocess.run(has_it, capture_output=True, check=False).returncode != 0:
         steps = [] if python.exists() else [["/usr/bin/python3", "-m", "venv", VENV]]
         for command in (*steps, [VENV / "bin" / "pip", "install", "-q", package]):
@@ -55,14 +65,16 @@ def from_pypi(package, program):
 
 @functools.lru_cache
 def workload(name):
-    """The path of a workload, built if need be."""
-    build = ROOT / "build" / "plain"
-    subprocess.run(["ninja", "-C", build, f"tests/workloads/{name}"], check=True, stdout=subprocess.DEVNULL)
-    return str(build / "tests" / "workloads" / name)
+    """The path of a program of tests/workloads, compiled into build/bench."""
+    program = ROOT / "build" / "bench" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-std=gnu17", "-O2", "-D_GNU_SOURCE", "-pthread", ROOT / "tests" / "workloads" / f"{name}.c",
+                    "-o", program], check=True)
+    return str(program)
 
 
 def floor_ms(processes, interval, rounds=None):
-    """CPU ms that reading stat and clock of so many processes costs here and now, and nothing else."""
+    """CPU ms to read stat and clock of `processes` processes."""
     done = subprocess.run([workload("samplefloor"), str(processes), str(interval),
                            str(rounds or max(8, int(3 / interval)))], check=True, capture_output=True, text=True)
     return float(done.stdout)

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from bench_steps.common import as_part, crowd, fail, floor_ms, has_kernel_events, table, verdict
+from bench_steps.common import as_part, crowd, fail, floor_ms, has_kernel_events, table, verdict, wait_until
 
 JOBS, PROCESSES_EACH = 50, 80
 INTERVAL, WINDOWS, WINDOW_SECONDS = 1, 3, 5
@@ -17,7 +17,7 @@ TARGETS = {"bpf": 1.2, "off": 5.5}
 
 
 class Daemon:
-    """A daemon of its own, in a folder of its own."""
+    """A dedicated daemon in a temporary folder."""
 
     def __init__(self, metron, folder, events):
         self.socket = f"{folder}/socket"
@@ -25,15 +25,13 @@ class Daemon:
                    f"{folder}/monitor.db", "--log-file", "off", "--events", events]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 30
-        while not self.answers():
-            if self.process.poll() is not None or time.monotonic() > end:
-                fail(f"{' '.join(command)} does not begin")
-            time.sleep(0.05)
+        wait_until(lambda: self.process.poll() is not None or self.answers(), "the daemon to start")
+        if self.process.poll() is not None:
+            fail(f"{' '.join(command)} did not start")
 
     def answers(self):
         try:
-            return bool(self.call("daemon.ready"))
+            return bool(self.call("daemon.top"))  # an error before the first tick
         except (OSError, ValueError):
             return False
 
@@ -44,7 +42,7 @@ class Daemon:
             with client.makefile("rb") as answers:
                 answer = json.loads(answers.readline())
         if "error" in answer:
-            fail(f"{method}: {answer['error']}")
+            raise ValueError(f"{method}: {answer['error']}")
         return answer["result"]
 
     def cpu_seconds(self):
@@ -74,11 +72,13 @@ def bench(metron):
             for number in range(JOBS):
                 root = jobs.enter_context(crowd(PROCESSES_EACH))
                 daemon.call("job.start", job_id=f"job-{number}", pid=root.pid)
-            while sum("job_id" in each for each in daemon.call("daemon.top")["processes"]) < count:
-                time.sleep(0.1)
+            wait_until(lambda: sum("job_id" in each for each in daemon.call("daemon.top")["processes"]) == count,
+                       f"{count} processes in jobs")
             daemon.tick_ms()  # names and groups have been read
             cost = statistics.median(daemon.tick_ms() for _ in range(WINDOWS))
             status = daemon.call("daemon.status")
+        if events == "bpf" and status["processes_seen_by"] != "bpf":
+            fail(f"the daemon follows processes by {status['processes_seen_by']}, not by kernel events")
         floor = floor_ms(count, INTERVAL, WINDOW_SECONDS)
         rows.append((events, f"{cost:.1f}", f"{floor:.1f}", as_part(cost / floor), f"<= {as_part(target)}",
                      verdict(cost / floor, target), f"{status['longest_tick_seconds'] * 1e3:.0f}",

@@ -15,9 +15,8 @@ import subprocess
 import tempfile
 import time
 
-from bench_steps.common import ROOT, table, verdict
+from bench_steps.common import table, verdict, workload
 
-WORKLOADS = ROOT / "tests" / "workloads"
 LOOP = 1_000_000
 LOOP_RATIO, LOOP_PAIRS = 4.0, 7
 BUILD_RATIO, BUILD_PAIRS = 1.10, 5
@@ -47,9 +46,9 @@ def why_not(metron, folder):
 
 
 def loop_seconds(command):
-    """(seconds of the loop, the same)"""
+    """Seconds of the loop, as it reports them."""
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    return (float(done.stdout.split()[2]),) * 2
+    return float(done.stdout.split()[2])
 
 
 def run_seconds(command):
@@ -60,10 +59,9 @@ def run_seconds(command):
     return wall, after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def medians(measure, bare, with_metron, pairs):
-    """((wall, CPU) bare, (wall, CPU) counted)"""
-    rounds = [(measure(bare), measure(with_metron)) for _ in range(pairs)]
-    return [[statistics.median(values) for values in zip(*column)] for column in zip(*rounds)]
+def in_turn(measure, bare, with_metron, pairs):
+    """(results bare, results counted)"""
+    return zip(*[(measure(bare), measure(with_metron)) for _ in range(pairs)])
 
 
 def write_project(folder):
@@ -78,11 +76,8 @@ def write_project(folder):
 
 
 def loop_row(metron, folder):
-    program = str(folder / "getppids")
-    subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-pthread", WORKLOADS / "getppids.c", "-o", program],
-                   check=True)
-    bare = [program, str(LOOP)]
-    (plain, _), (slow, _) = medians(loop_seconds, bare, counted(metron, folder, bare), LOOP_PAIRS)
+    bare = [workload("getppids"), str(LOOP)]
+    plain, slow = map(statistics.median, in_turn(loop_seconds, bare, counted(metron, folder, bare), LOOP_PAIRS))
     each = [f"{seconds * 1e9 / LOOP:.0f}" for seconds in (plain, slow)]
     return ("getppid, ns a call", *each, slow / plain, None, LOOP_RATIO)
 
@@ -91,7 +86,8 @@ def build_row(metron, folder):
     write_project(folder / "project")
     bare = ["make", "-s", "-B", "-C", str(folder / "project")]
     run_seconds(bare)
-    plain, slow = medians(run_seconds, bare, counted(metron, folder, bare), BUILD_PAIRS)
+    plain, slow = ([statistics.median(values) for values in zip(*results)]
+                   for results in in_turn(run_seconds, bare, counted(metron, folder, bare), BUILD_PAIRS))
     return ("build, wall seconds", f"{plain[0]:.2f}", f"{slow[0]:.2f}", slow[0] / plain[0], slow[1] / plain[1],
             BUILD_RATIO)
 

@@ -4,7 +4,7 @@ import shutil
 import statistics
 import tempfile
 
-from bench_steps.common import ROOT, as_part, from_pypi, spawn, table, verdict
+from bench_steps.common import CON_DUCT, ROOT, as_part, from_pypi, spawn, table, verdict
 
 RUNS = 50
 # What metron may add at most, as a part of what con-duct adds: 5 ms where that adds 75.
@@ -18,7 +18,7 @@ def bench(metron):
         commands["GNU time true"] = ["/usr/bin/time", true]
     else:
         print("SKIPPED GNU time: there is no /usr/bin/time")
-    duct, reason = from_pypi("con-duct", "con-duct")
+    duct, reason = from_pypi(CON_DUCT, "con-duct")
     if duct is not None:
         commands["con-duct run true"] = [duct, "run", true]
     else:

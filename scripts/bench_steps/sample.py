@@ -13,10 +13,9 @@ import signal
 import statistics
 import subprocess
 import tempfile
-import time
 
-from bench_steps.common import (ROOT, as_part, crowd, fail, floor_ms, from_pypi, has_kernel_events, spawn, spread,
-                                table, verdict, workload)
+from bench_steps.common import (CON_DUCT, ROOT, as_part, crowd, fail, floor_ms, from_pypi, has_kernel_events, spawn,
+                                spread, table, verdict, wait_until, workload)
 
 # (processes, bystanders, sample interval, samples in a record)
 TREES = [
@@ -30,14 +29,22 @@ TREES = [
 SELECTIONS = [
     ("minimal", "connector", "stat-level keys", [2.5, 1.7, 1.9, 1.4, 5]),
     ("default", "connector", "all keys", [7.5, 6.3, 7.6, 4.1, 10]),
-    # In one go, where that is cheaper: what is in stat, statm, io and status.
+    # The iterator returns what is in stat, statm, io and status. Trees below ITERATOR_MIN are read from files.
     ("minimal", "bpf", "stat-level keys, kernel events", [5, 1, 0.4, 0.2, 10]),
     ("proc_*,io_*", "bpf", "every proc and io key, kernel events", [None] * 5),
 ]
+ITERATOR_MIN = 32  # MEMBERS_MIN in src/tree/tasks.c
+# The iterator returns more than 200 bytes of every process; files of a process that sleeps are not read again.
+ITERATOR_BYTES = 100
+
+
+def bytes_read(pid):
+    return int(pathlib.Path(f"/proc/{pid}/io").read_text().split()[1])
 
 
 class Sampled:
-    """A run of metron, in its steady state: `cpu_ms` of one sample, `samples`, `missed` ticks, and who `read_by`."""
+    """A run of metron, in its steady state: `cpu_ms` of one sample, `samples`, `missed` ticks; `read_by` is iterator or
+    procfs."""
 
     def __init__(self, metron, processes, interval, samples, selection, how=(), events="connector"):
         with tempfile.TemporaryDirectory() as folder:
@@ -48,19 +55,24 @@ class Sampled:
                        workload("manyprocs"), *how, str(processes), "3600"]
             with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as run:
                 if "ready" not in run.stdout.readline():
-                    fail(f"{' '.join(command)} does not begin")
+                    fail(f"{' '.join(command)} did not start")
                 number = len(self.records())  # of the record that is being made
-                while len(self.records()) < number + 2:
-                    if run.poll() is not None:
-                        fail(f"{' '.join(command)} ended with {run.returncode}")
-                    time.sleep(0.05)
+                self.wait_for_records(number + 1, run)
+                before = bytes_read(run.pid)
+                self.wait_for_records(number + 2, run)
+                read = bytes_read(run.pid) - before
                 run.send_signal(signal.SIGTERM)
                 run.wait()
             record = json.loads(self.records()[number + 1])["measurements"]
-            provenance = json.loads((pathlib.Path(folder) / "info.json").read_text())["provenance"]
         self.samples, self.missed = record["self_samples"], record.get("self_missed_ticks", 0)
         self.cpu_ms = 1000 * record["self_cpu_seconds"] / max(1, self.samples)
-        self.read_by = provenance["processes_read_by"].split(", ")[-1]
+        is_iterated = events == "bpf" and read > ITERATOR_BYTES * processes * self.samples
+        self.read_by = "iterator" if is_iterated else "procfs"
+
+    def wait_for_records(self, count, run):
+        wait_until(lambda: run.poll() is not None or len(self.records()) >= count, f"record {count}", 600)
+        if run.poll() is not None:
+            fail(f"{' '.join(run.args)} ended with {run.returncode}")
 
     def records(self):
         """Whole lines."""
@@ -81,9 +93,12 @@ def bench(metron):
                     continue
                 run = Sampled(metron, processes, interval, samples, selection, events=events)
                 ratio, target = run.cpu_ms / floor, targets[index]
+                judged = verdict(ratio, target)
+                if events == "bpf" and processes >= ITERATOR_MIN and run.read_by != "iterator":
+                    judged = "SKIPPED: the iterator is not in force"
                 rows.append((f"{processes} processes" + (f" among {others}" if others else ""),
                              f"{selection} ({meaning})", run.read_by, f"{run.cpu_ms:.3f}", f"{floor:.3f}",
-                             as_part(ratio), f"<= {as_part(target)}" if target else "", verdict(ratio, target),
+                             as_part(ratio), f"<= {as_part(target)}" if target else "", judged,
                              run.samples, run.missed))
     print("One sample of sleeping processes: CPU ms (`floor`: stat and clock of each read in C, in the same minute)")
     table(("tree", "--measurements", "read by", "cost", "floor", "x floor", "target", "", "samples", "missed"), rows)
@@ -101,8 +116,8 @@ PEER_SELECTIONS = {
     "proc_*,io_*": ("every proc and io key", {"psutil loop": 1 / 10, "con-duct": 1 / 5}),
     "minimal": ("stat-level keys", {"psutil loop": 1 / 20, "con-duct": 1 / 20}),
 }
-# metron does not read a process again that has not run: so the dearest tree, where all have, is measured as well.
-# The peers read everybody anyway.
+# metron does not read a process again that has not run, so the most expensive tree, where all have run, is measured as
+# well. The peers always read every process.
 PEER_TREES = {"asleep": (), "all awake": ("-w", "0.2")}
 CROWD, CROWD_DESCRIPTORS = 4000, 1024
 
@@ -131,7 +146,7 @@ def psutil_sample_ms(python):
 
 
 def bench_crowd(metron):
-    """More processes than descriptors, and no right to more descriptors: everybody must be in the record still."""
+    """More processes than descriptors, and no right to more descriptors: every process must still be recorded."""
     limit = ["setpriv", "--bounding-set=-sys_resource", "--"] if os.getuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder:
         command = [*limit, metron, "run", "-q", "-p", f"{folder}/", "--sample-interval", "1", "--report-interval",
@@ -155,7 +170,7 @@ def bench_peers(metron):
                                                                        PEER_SAMPLES, keys, how).cpu_ms
             for selection in PEER_SELECTIONS for tree, how in PEER_TREES.items()}
     peers = []
-    duct, reason = from_pypi("con-duct", "con-duct")
+    duct, reason = from_pypi(CON_DUCT, "con-duct")
     if duct is not None:
         peers.append("con-duct")
         ways["con-duct"] = lambda: con_duct_sample_ms(duct)

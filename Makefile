@@ -25,15 +25,15 @@ demo: ## install what is missing (apt-get), build, profile a small workload
 	@scripts/demo $(BUILD)/metron
 
 test: ## install what is missing (apt-get), run every test; ONLY=daemon: a folder, a file or a word
-	@scripts/deps test
-	@scripts/test $(if $(ONLY),--only '$(ONLY)')
+	@scripts/deps $(if $(ONLY),check,test)
+	@scripts/test --only='$(ONLY)'
 
 check: ## before each commit, under 2 minutes: linters on changed files, unit tests, every command once
-	@scripts/deps test
+	@scripts/deps check
 	@scripts/test --check
 
 soak: build ## kill the daemon KILLS (1000) times; ten minutes with 4,000 processes (METRON_SOAK_SECONDS)
-	@scripts/deps test
+	@scripts/deps check
 	METRON=$(abspath $(BUILD)/metron) METRON_KILLS=$(KILLS) /usr/bin/python3 -m pytest -q -s -p no:cacheprovider \
 	    tests/e2e/test_daemon_crash.py tests/measure/soak_daemon.py -k 'killed or ten_minutes or thousands_of_ticks'
 
@@ -43,15 +43,15 @@ bench: ## cost of metron beside GNU time and con-duct
 	@scripts/bench $(BUILD)/metron
 
 fuzz: ## fuzz each parser for FUZZ_SECONDS (30)
-	@scripts/deps test
+	@scripts/deps check
 	@scripts/fuzz
 
 lint: ## format, clang-tidy, cppcheck, include directions, scripts, generated documents
-	@scripts/deps test
+	@scripts/deps check
 	@scripts/test --deep lint
 
 format: ## put all C files into the house's format
-	clang-format -i $$(find src tests fuzz -name '*.[ch]')
+	clang-format -i $$(find src include tests fuzz examples -name '*.[ch]')
 
 docs: build ## write the generated documents
 	$(BUILD)/metron measurements --markdown > docs/measurements.md

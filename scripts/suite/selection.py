@@ -1,15 +1,16 @@
 """What `--only` chooses: a folder, a file or a word.
 
     tests/e2e, tests/unit/test_window.c, tests/faults/test_disk.py   these tests
-    src/tree, src/tree/ledger.c                                      the tests whose names hold `tree`, `ledger`
-    daemon                                                           the tests whose names hold `daemon`
+    unit, e2e, faults, measure                                       the tests in this folder of tests/
+    daemon, src/daemon, src/tree/ledger.c                            the tests with a word in their names that starts
+                                                                     with `daemon`, `ledger`
 """
 
 import pathlib
 import re
 
 from suite.tally import ROOT
-from suite.tests import any_chosen
+from suite.tests import any_chosen, target_of
 
 TEST_FOLDERS = ["tests/e2e", "tests/faults", "tests/measure"]
 
@@ -27,19 +28,23 @@ def listed_units(name):
     return re.findall(r"'(\w+)'", re.search(rf"^{name} = \[(.*?)\]", listing, re.DOTALL | re.MULTILINE)[1])
 
 
-def target_of(name):
-    return f"fuzz/{name}" if name.startswith("replay_") else f"tests/unit/{name}"
-
-
 class Selection:
-    """`units` are the names of the chosen unit tests and replays."""
+    """`units` are the names of the chosen unit tests and replays. Raises ValueError if `only` has no word."""
 
     def __init__(self, only):
         self.only = only
-        path = pathlib.PurePosixPath(only.rstrip("/")) if only else None
-        is_test = path is not None and (ROOT / path).exists() and path.parts[0] in ("tests", "fuzz")
-        self.path = str(path) if is_test else None
-        self.word = None if only is None or is_test else path.stem
+        self.path = self.word = None
+        if only:
+            path = pathlib.PurePosixPath(only)
+            if str(path) in ("unit", "e2e", "faults", "measure"):
+                path = "tests" / path
+            if path.parts[:1] in (("tests",), ("fuzz",)) and (ROOT / path).exists():
+                self.path = str(path)
+            else:
+                # Names are words joined by `_`: `_ls` is in test_ls and test_ls_filter, not in test_calls.
+                self.word = "_" + path.name.split(".")[0].lower().removeprefix("test_")
+                if not re.fullmatch(r"_[\w-]+", self.word):
+                    raise ValueError(f"'{only}' is not a folder, a file or a word")
         self.units = [name for name in unit_names() if self.has_unit(name)]
 
     def has_unit(self, name):

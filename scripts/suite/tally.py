@@ -1,5 +1,6 @@
 """Counting tests, and running commands that must not hold the suite up."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -13,6 +14,7 @@ LOGS = BUILD / "log"
 # Not the first python3 in PATH, which may lack pytest: the one that Debian's python3-pytest belongs to.
 PYTHON = "/usr/bin/python3"
 JOBS = os.cpu_count() or 1
+RUNNING = set()  # the process groups of commands that run() waits for
 
 
 class Tally:
@@ -83,16 +85,24 @@ def run(command, timeout_seconds, log=None, environment=None, niceness=0):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         ) as process:
+            RUNNING.add(process.pid)
             try:
                 status = process.wait(timeout_seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 status = 124
+            RUNNING.discard(process.pid)
         output.seek(0)
         text = output.buffer.read().decode(errors="replace")
     if status == 124:
         text += f"\nkilled after {timeout_seconds:.0f} seconds\n"
     return status, text
+
+
+def kill_running():
+    for group in list(RUNNING):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def tail(output, lines=60):

@@ -116,7 +116,7 @@ static inline bool await_gone(const char *folder)
 }
 
 /* An ordinary user for a while: only root can try it. */
-static inline bool become_nobody(void)
+static inline bool become_ordinary_user(void)
 {
     return geteuid() == 0 && setresuid(another_user, another_user, 0) == 0;
 }

@@ -165,20 +165,20 @@ static void loader_that_fails_is_told(void **state)
     (void)child_end(start.pid);
 }
 
-static void become_nobody(void)
+static void become_ordinary_user(void)
 {
     if (geteuid() == 0 && !become_another_user())
         _exit(99);
 }
 
-/* Any program does for a loader: it is not started, and the one that was built may lie in a private home. */
-static void start_as_nobody(void)
+/* Any program will do as the loader: it is never started. */
+static void start_as_ordinary_user(void)
 {
     const struct bpf_start_options options = {.loader_path = "/bin/true"};
     struct metron_error error = {0};
     struct bpf_start start;
 
-    become_nobody();
+    become_ordinary_user();
     if (bpf_start(&start, &options, &error) != -ENOTSUP || start.pid != 0)
         _exit(1);
     (void)strcpy(fixture.shared, error.message);
@@ -191,7 +191,7 @@ static void ordinary_user_learns_the_way_out(void **state)
         print_message("skip %s: no BTF\n", __func__);
         skip();
     }
-    assert_int_equal(child_end(child_start(start_as_nobody)).status, 0);
+    assert_int_equal(child_end(child_start(start_as_ordinary_user)).status, 0);
     assert_non_null(strstr(fixture.shared, "not permitted: run as root, or give metron the right once"));
     assert_non_null(strstr(fixture.shared, "setcap cap_bpf,cap_perfmon=ep"));
 }
@@ -220,9 +220,9 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-static void execute_copy_as_nobody(void)
+static void execute_copy_as_ordinary_user(void)
 {
-    become_nobody();
+    become_ordinary_user();
     (void)execl(in_folder("copy"), "copy", "why not", (char *)NULL);
     _exit(98);
 }
@@ -245,7 +245,7 @@ static void loader_beside_the_program_is_found(void **state)
     (void)close(from);
     (void)close(to);
     assert_int_equal(symlink("/bin/true", in_folder("metron-bpf")), 0);
-    const int status = child_end(child_start(execute_copy_as_nobody)).status;
+    const int status = child_end(child_start(execute_copy_as_ordinary_user)).status;
     (void)unlink(in_folder("copy"));
     (void)unlink(in_folder("metron-bpf"));
     assert_int_equal(rmdir(folder), 0);

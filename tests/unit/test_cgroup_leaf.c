@@ -331,7 +331,7 @@ static void an_ordinary_user_is_told_that_it_may_not(void **state)
     struct cgroup_place place = live_place();
 
     (void)state;
-    if (!become_nobody()) {
+    if (!become_ordinary_user()) {
         cgroup_place_fini(&place);
         print_message("only root can become somebody else\n");
         skip();

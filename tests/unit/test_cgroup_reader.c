@@ -240,7 +240,7 @@ static void a_peak_of_an_inherited_v2_group_counts_once_it_has_grown(void **stat
     (void)state;
     inherit("v2-6.12");
     assert_int_equal(chmod(copied, 0755), 0);
-    if (!become_nobody()) { /* whoever may write could reset it */
+    if (!become_ordinary_user()) { /* whoever may write could reset it */
         print_message("only root can become somebody else\n");
         skip();
     }

@@ -318,7 +318,7 @@ static void a_broken_reader_is_no_group(void **state)
 static void without_permission_own_is_an_error_and_auto_is_not(void **state)
 {
     (void)state;
-    if (!become_nobody()) {
+    if (!become_ordinary_user()) {
         print_message("only root can become somebody else\n");
         skip();
     }

@@ -73,7 +73,7 @@ static void what_the_connector_had_no_room_for_is_counted(void **state)
     (void)state;
     struct metron_error error = {0};
     struct lifecycle *roomy = lifecycle_connector(&error), *narrow = lifecycle_connector(&error);
-    int outer = connector_open(&error); /* tells events of no interest as well, which count as lost too */
+    int outer = connector_open(&error); /* also receives events that lifecycle ignores; they are lost too */
     uint64_t all = 0, seen = 0, any = 0;
     int least = 0, much = 1 << 20;
 

@@ -63,7 +63,7 @@ static void only_keep(uint64_t permitted, uint64_t inheritable)
         _exit(91);
 }
 
-static bool become_nobody(void)
+static bool become_ordinary_user(void)
 {
     return geteuid() != 0 || become_another_user();
 }
@@ -71,7 +71,7 @@ static bool become_nobody(void)
 /* A user that has only what setcap or systemd gave. */
 static bool become_user_with(uint64_t permitted)
 {
-    if (prctl(PR_SET_KEEPCAPS, 1) != 0 || !become_nobody())
+    if (prctl(PR_SET_KEEPCAPS, 1) != 0 || !become_ordinary_user())
         return false;
     only_keep(permitted, 0);
     return true;
@@ -242,11 +242,11 @@ static bool never_asked(void *context)
     return false;
 }
 
-static int drop_as_nobody(void)
+static int drop_as_ordinary_user(void)
 {
     bool asked = false;
 
-    if (!become_nobody())
+    if (!become_ordinary_user())
         return 77;
     if (privilege_for_bpf())
         return 1;
@@ -259,7 +259,7 @@ static int drop_as_nobody(void)
 static void ordinary_user_has_nothing_to_drop(void **state)
 {
     (void)state;
-    in_child(drop_as_nobody);
+    in_child(drop_as_ordinary_user);
 }
 
 /* What metron has from its file, the loader would lose at exec: only ambient ones survive it. */

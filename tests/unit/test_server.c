@@ -263,7 +263,7 @@ static int listen_only(int backlog)
     return fd;
 }
 
-static void a_stuck_daemon_costs_the_timeout_and_no_more(void **state)
+static void a_stuck_daemon_is_waited_for_until_the_timeout(void **state)
 {
     struct client *other = NULL;
     int fd = listen_only(0);
@@ -480,7 +480,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(notifications_are_waited_for_and_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(a_daemon_that_dies_is_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_daemon_it_is_known_at_once, make_folder, teardown),
-        cmocka_unit_test_setup_teardown(a_stuck_daemon_costs_the_timeout_and_no_more, make_folder, teardown),
+        cmocka_unit_test_setup_teardown(a_stuck_daemon_is_waited_for_until_the_timeout, make_folder,
+                                        teardown),
         cmocka_unit_test_setup_teardown(what_is_no_answer_is_an_error, make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_socket_of_a_third_one_is_not_trusted, make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_lock_file_that_was_taken_away_is_no_trap, make_folder, teardown),

@@ -63,7 +63,7 @@ static void each_process(void (*visit)(pid_t pid))
     (void)closedir(folder);
 }
 
-static void become_nobody(void)
+static void become_ordinary_user(void)
 {
     if (!become_another_user() ||
         prctl(PR_SET_DUMPABLE, 1) != 0) /* its files in /proc are its own, as after exec */
@@ -117,12 +117,12 @@ static void everybody_is_seen_but_threads_of_the_kernel(void **state)
 }
 
 /* As an ordinary user, in a process of its own: how many of whom are seen. */
-static void body_of_nobody(void)
+static void body_of_ordinary_user(void)
 {
     struct tree_options options = tree_options_for(TREE_SCAN);
     struct metron_error error = {0};
 
-    become_nobody();
+    become_ordinary_user();
     if (fork() == 0) { /* orphaned: of nobody that this one knows */
         if (fork() == 0)
             body_that_waits();
@@ -164,7 +164,7 @@ static void an_ordinary_user_sees_its_own_alone(void **state)
     }
     pid_t roots = start(body_that_waits); /* root's, and a stranger */
     await_said(1);
-    pid_t pid = start(body_of_nobody);
+    pid_t pid = start(body_of_ordinary_user);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
@@ -180,7 +180,7 @@ static void body_that_changes_its_user(void)
 {
     say();
     wait_for_go(1);
-    become_nobody();
+    become_ordinary_user();
     say();
     wait_for_go(2);
 }
@@ -190,7 +190,7 @@ static void body_that_sees_the_change(void)
     struct tree_options options = tree_options_for(TREE_SCAN);
     struct metron_error error = {0};
 
-    become_nobody();
+    become_ordinary_user();
     options.scope = TREE_OF_MACHINE;
     options.reaps = false;
     options.on_event = NULL;

@@ -127,7 +127,7 @@ static bool fork_smaller(void)
             return true;
         (void)waitpid(child, NULL, 0);
     }
-    say(); /* for the child that there is not */
+    say(); /* in place of the missing child */
     return false;
 }
 

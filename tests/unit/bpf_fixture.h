@@ -28,8 +28,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "probe/bpf/programs.h"
+#include "process_state.h"
 
-enum { PATIENCE_MS = 60000, TEXT_MAX = 8192 };
+enum { TEXT_MAX = 8192 };
 
 /* An event with its texts, which the reader only lends. */
 struct kept_event {

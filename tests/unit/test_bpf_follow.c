@@ -97,7 +97,7 @@ static void living_process_is_followed_from_now_on(void **state)
 
     while (*(volatile char *)(fixture.shared + 64) == 0)
         (void)usleep(1000);
-    (void)usleep(10000);
+    await_rest(child, THREADS); /* each has burned, and waits for a byte */
     assert_int_equal(events_of(child, LIFECYCLE_FORK), 0);
     assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
     /* A second time changes nothing. */
@@ -138,13 +138,13 @@ static void end_together(void)
 
 static void threads_that_end_together_are_all_counted(void **state)
 {
-    (void)state;
     needs_programs();
     for (int round = 0; round < 10; round++) {
+        (void)test_setup(state); /* a pid may be in use again: only this round's events count */
         in_group_begin();
         const pid_t child = in_group_start(end_together);
 
-        (void)usleep(10000);
+        await_rest(child, THREADS);
         assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
         for (int i = 0; i < THREADS; i++)
             let_go();
@@ -178,7 +178,7 @@ static void process_without_its_first_thread_is_followed_to_its_end(void **state
     needs_programs();
     const pid_t child = child_start(lose_the_first_thread);
 
-    (void)usleep(10000);
+    await_state(child, 'Z'); /* its first thread has left */
     assert_int_equal(bpf_programs_follow(fixture.programs, &child, 1, NULL), 0);
     let_go();
     /* Before it is waited for. */

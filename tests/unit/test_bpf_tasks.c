@@ -31,7 +31,14 @@ static void await_ready(size_t count)
 
     for (size_t i = 0; i < count; i++)
         assert_int_equal(read(ready[0], &byte, 1), 1);
-    (void)usleep(3000); /* from the write to the sleep */
+}
+
+/* Until the child and its descendants have done what they were to do, `count` times in all, and each of its
+ * threads sleeps. */
+static void await_sleep(pid_t child, size_t count, unsigned threads)
+{
+    await_ready(count);
+    await_rest(child, threads);
 }
 
 static void kill_child(pid_t child)
@@ -204,7 +211,7 @@ static void sleeper_is_as_proc_has_it(void **state)
     needs_programs();
     const pid_t child = child_start(just_sleep);
 
-    await_ready(1);
+    await_sleep(child, 1, 1);
     const struct wire_task task = check_against_proc(child);
     assert_int_equal(task.state & 0xff, SLEEPING);
     assert_int_equal(task.exit_state, 0);
@@ -240,7 +247,7 @@ static void threads_are_summed(void **state)
     needs_programs();
     const pid_t child = child_start(burn_in_threads);
 
-    await_ready(4);
+    await_sleep(child, 4, 4);
     const struct wire_task task = check_against_proc(child);
     assert_int_equal(task.threads, 4);
     assert_true(task.cpu_ns >= 40000000);
@@ -271,7 +278,7 @@ static void ended_threads_are_counted(void **state)
     needs_programs();
     const pid_t child = child_start(burn_in_ended_threads);
 
-    await_ready(1);
+    await_sleep(child, 1, 1);
     const struct wire_task task = check_against_proc(child);
     assert_int_equal(task.threads, 1);
     assert_true(task.cpu_ns >= 20000000);
@@ -291,7 +298,7 @@ static void memory_is_what_the_page_tables_hold(void **state)
     needs_programs();
     const pid_t child = child_start(hold_memory);
 
-    await_ready(1);
+    await_sleep(child, 1, 1);
     const struct wire_task task = check_against_proc(child);
     assert_true(task.rss_bytes >= 8 << 20 && task.rss_bytes < 16 << 20);
     assert_true((double)task.hwm_bytes >= (16 << 20) * 0.98);
@@ -316,7 +323,7 @@ static void io_is_as_proc_has_it(void **state)
     needs_programs();
     const pid_t child = child_start(use_files);
 
-    await_ready(1);
+    await_sleep(child, 1, 1);
     const struct wire_task task = check_against_proc(child);
     assert_true(task.io.wchar >= 40000 && task.io.rchar >= 12345 && task.io.write_bytes >= 36864);
     kill_child(child);
@@ -348,7 +355,7 @@ static void children_waited_for_are_counted_and_ignored_ones_told(void **state)
     needs_programs();
     const pid_t child = child_start(have_children);
 
-    await_ready(2);
+    await_sleep(child, 2, 1);
     const struct wire_task task = check_against_proc(child);
     assert_true(task.children_user_ns + task.children_system_ns >= 50000000);
     assert_int_equal(task.ignores_sigchld, 1);
@@ -388,7 +395,7 @@ static void stopped_one_is_told_to_be(void **state)
     await_ready(1);
     assert_int_equal(kill(child, SIGSTOP), 0);
     assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
-    (void)usleep(2000);
+    await_rest(child, 1);
     assert_int_equal(check_against_proc(child).state & 0xff, STOPPED);
     kill_child(child);
 }
@@ -460,6 +467,8 @@ static size_t whole_records(const pid_t children[CHILDREN], const struct wire_ta
                 whole += is_whole(&tasks[i], start_ns);
             }
         found += told == 1 && whole == 1;
+        if (told != 1 || whole != 1)
+            print_message("%d: %zu records, %zu of them whole\n", (int)children[child], told, whole);
     }
     return found;
 }

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "loop/gpu_readings.h"
+#include "process_state.h"
 
 #define GIB (1ULL << 30)
 
@@ -252,14 +253,6 @@ static struct gpu_readings *readings_of(const char *lines)
     says(lines);
     assert_int_equal(gpu_readings_new(&readings, &error), 0);
     return readings;
-}
-
-static unsigned thread_count(void)
-{
-    struct stat task;
-
-    assert_int_equal(stat("/proc/self/task", &task), 0);
-    return (unsigned)task.st_nlink;
 }
 
 static void take_first(struct gpu_readings *readings)

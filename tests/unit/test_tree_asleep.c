@@ -26,7 +26,7 @@ static pid_t watch_asleep(void **state)
     watch_begin(state);
     pid_t root = start_root(body_sleeps);
     await_said(1);
-    sleep_seconds(0.05);
+    await_rest(root, 1);
     tree_refresh(watch.tree);
     assert_int_equal(who(root)->stat.state, 'S');
     return root;
@@ -91,10 +91,10 @@ static void a_sleeper_whose_parent_ended_has_another_at_once(void **state)
     watch_begin(state);
     pid_t root = start_root(body_leaves_a_sleeper);
     await_said(1);
-    sleep_seconds(0.05);
-    tree_refresh(watch.tree);
-    tree_refresh(watch.tree);
     pid_t sleeper = shared->pids[0];
+    await_rest(sleeper, 1);
+    tree_refresh(watch.tree);
+    tree_refresh(watch.tree);
     assert_int_equal(who(sleeper)->stat.ppid, root);
     let_go(1);
     await_reaped(1);
@@ -121,7 +121,7 @@ static void without_its_clock_a_sleeper_is_read_in_every_pass(void **state)
     watch_with(&options, method_of(state));
     pid_t root = start_root(body_sleeps);
     await_said(1);
-    sleep_seconds(0.05);
+    await_rest(root, 1);
     tree_refresh(watch.tree);
     for (int i = 0; i < 3; i++) {
         const uint64_t before_ns = clock_monotonic_ns();

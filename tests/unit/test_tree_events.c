@@ -241,7 +241,8 @@ static void a_signal_reaches_every_descendant(void **state)
 static void *thread_that_waits(void *argument)
 {
     (void)argument;
-    sleep_seconds(0.05); /* the main thread has gone by now; if not, the test is merely weaker */
+    while (state_of(getpid()) != 'Z') /* until the main thread has left */
+        sleep_seconds(0.001);
     say();
     wait_for_go(1);
     _exit(0);

@@ -103,7 +103,7 @@ static void the_ledger_is_that_of_proc(void **state)
 {
     watch_family(state, body_family);
     (void)kill(family->pids[BUSY], SIGSTOP);
-    sleep_seconds(0.05);
+    await_rest(family->pids[BUSY], 1);
     for (int i = 0; i < 2; i++) {
         tree_refresh(watch.tree);
         tree_refresh(reference);

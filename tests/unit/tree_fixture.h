@@ -34,9 +34,10 @@
 #include "base/clock.h"
 #include "probe/bpf/programs.h"
 #include "probe/kernel.h"
+#include "process_state.h"
 #include "tree/tree.h"
 
-enum { SAID_MAX = 64, TOLD_MAX = 8192, PATIENCE_MS = 20000, OVER = 1000 };
+enum { SAID_MAX = 64, TOLD_MAX = 8192, OVER = 1000 };
 
 static struct {
     atomic_int go;

@@ -40,8 +40,8 @@ enum kind {
 };
 
 static struct {
-    pid_t pids[KINDS];
-    atomic_int members; /* that shall be started */
+    pid_t pids[MEMBERS]; /* the special ones first, by their kind */
+    atomic_int members;  /* that shall be started */
     atomic_int ready;
 } * family;
 
@@ -106,7 +106,8 @@ static inline void be_with_threads(void)
 static inline void *thread_is_ready(void *argument)
 {
     (void)argument;
-    sleep_seconds(0.05); /* the main thread has left */
+    while (state_of(getpid()) != 'Z') /* until the main thread has left */
+        sleep_seconds(0.001);
     sleep_for_ever();
 }
 
@@ -203,8 +204,7 @@ static inline void start_family(void)
         pid_t pid = fork();
         if (pid == 0)
             be(i < KINDS ? (enum kind)i : KINDS, self);
-        if (i < KINDS)
-            family->pids[i] = pid;
+        family->pids[i] = pid;
     }
     say();
 }
@@ -240,31 +240,17 @@ static inline void watch_twice(void **state)
     assert_non_null(reference);
 }
 
-static inline char state_of(pid_t pid)
-{
-    char path[64], text[PID_STAT_SIZE];
-    struct pid_stat stat = {.state = '?'};
-    size_t length = 0;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file) {
-        length = fread(text, 1, sizeof(text), file);
-        (void)fclose(file);
-    }
-    return pid_stat_parse(text, length, &stat) == 0 ? stat.state : '?';
-}
-
+/* All but the busy one have nothing more to do. */
 static inline void await_states(void)
 {
     static const char wanted[KINDS + 1] = "SZTSSSZR";
+    static const unsigned threads[KINDS] = {[WITH_THREADS] = 4, [WITHOUT_MAIN_THREAD] = 2};
 
-    for (int kind = 0; kind < KINDS; kind++)
-        for (int ms = 0; state_of(family->pids[kind]) != wanted[kind]; ms++) {
-            if (ms > PATIENCE_MS)
-                fail_msg("kind %d is in state %c", kind, state_of(family->pids[kind]));
-            sleep_seconds(0.001);
-        }
+    for (int i = 0; i < atomic_load(&family->members); i++) {
+        await_state(family->pids[i], i < KINDS ? wanted[i] : 'S');
+        if (i != BUSY)
+            await_rest(family->pids[i], i < KINDS && threads[i] > 0 ? threads[i] : 1);
+    }
 }
 
 static inline void watch_family(void **state, void (*body)(void))
@@ -280,7 +266,7 @@ static inline void watch_family(void **state, void (*body)(void))
         sleep_seconds(0.001);
     }
     await_states();
-    sleep_seconds(0.1); /* the others fall asleep: they have nothing else to do */
+    await_rest(root, 1);
 }
 
 /* ---- set-up ---- */

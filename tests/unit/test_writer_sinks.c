@@ -172,6 +172,7 @@ static void upkeep_is_done_between_snapshots_and_every_second(void **state)
     start((struct writer_options){0});
     const uint64_t begin_ns = clock_monotonic_ns();
     submit_and_wait(5);
+    assert_false(GET(one->untidy));
     /* Once after each of them, and then once a second. */
     while (GET(one->idles) < 5 + 1)
         (void)usleep(1000);

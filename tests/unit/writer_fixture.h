@@ -29,6 +29,7 @@ struct sink {
     bool blocked;         /* atomic: stays in its write */
     unsigned writes;      /* atomic */
     unsigned idles;       /* atomic */
+    bool untidy;          /* atomic: a write came before the upkeep after the previous one */
     bool idle_fails;      /* atomic */
     bool remarks;         /* atomic */
     uint64_t ticks[4096]; /* of the snapshots it got */
@@ -57,6 +58,8 @@ static inline int sink_write(void *context, const struct snapshot *snapshot, str
     __atomic_add_fetch(&sink->writes, 1, __ATOMIC_RELEASE);
     if (sink->before && GET(sink->before->writes) < sink->writes)
         SET(sink->disorder, true);
+    if (GET(sink->idles) + 1 < sink->writes)
+        SET(sink->untidy, true);
     int code = GET(sink->fails_with);
     if (code == -EIO)
         return code; /* without a word */

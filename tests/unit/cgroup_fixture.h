@@ -107,7 +107,7 @@ static inline void end_member(pid_t pid)
 /* rmdir of a group fails for a moment after its last member was reaped. */
 static inline bool await_gone(const char *folder)
 {
-    for (int ms = 0; ms < 5000; ms++) {
+    for (int ms = 0; ms < 60000; ms++) {
         if (access(folder, F_OK) != 0)
             return true;
         usleep(1000);

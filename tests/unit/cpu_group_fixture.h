@@ -41,7 +41,7 @@ static inline void cpu_group_make(void)
 
 static inline void cpu_group_remove(void)
 {
-    for (int ms = 0; cpu_group.folder[0] && rmdir(cpu_group.folder) != 0 && ms < 5000; ms++)
+    for (int ms = 0; cpu_group.folder[0] && rmdir(cpu_group.folder) != 0 && ms < PATIENCE_MS; ms++)
         (void)usleep(1000);
     cpu_group.folder[0] = '\0';
 }

@@ -250,7 +250,7 @@ static void groups_below_a_leaf_that_somebody_is_left_in_are_still_his(void **st
     cgroup_leaf_sweep(parent);
     assert_int_equal(access(path, F_OK), 0);
     end_member(member);
-    for (int tries = 0; tries < 100 && access(folder, F_OK) == 0; tries++) {
+    for (int tries = 0; tries < 6000 && access(folder, F_OK) == 0; tries++) {
         cgroup_leaf_sweep(parent);
         usleep(10000);
     }

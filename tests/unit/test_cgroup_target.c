@@ -224,9 +224,8 @@ static void a_leaf_that_somebody_is_still_in_is_removed_by_the_next_run(void **s
     open_own(); /* the same pid: another name */
     assert_true(leaves_now() > count);
     end_member(member);
-    usleep(20000);
     cgroup_target_close(&target);
-    for (int tries = 0; tries < 50 && leaves_now() > 0; tries++) {
+    for (int tries = 0; tries < 3000 && leaves_now() > 0; tries++) {
         usleep(20000);
         open_own();
         cgroup_target_close(&target);

@@ -232,7 +232,7 @@ static void ctrl_z_is_a_request_to_suspend_metron(void **state)
     start(&setup, "echo ready; cat");
     expect(&setup, "ready");
     type("a\032b\r");
-    assert_int_equal(await_request(&setup, 10000), KEYBOARD_SUSPEND);
+    assert_int_equal(await_request(&setup, 60000), KEYBOARD_SUSPEND);
     expect(&setup, "ab\r\nab\r\n");
     type("\004");
     assert_int_equal(await_end(&setup), 0);
@@ -315,11 +315,12 @@ static void command_that_never_reads_does_not_hang_the_end(void **state)
 
 static void exit_restores_the_terminal(void **state)
 {
-    int ends[2];
+    int ends[2], gate[2];
     char byte;
     (void)state;
 
     assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe(gate), 0);
     (void)fflush(NULL);
 
     pid_t child = fork();
@@ -331,15 +332,17 @@ static void exit_restores_the_terminal(void **state)
         if (terminal_open(&master, &slave, NULL) != 0 ||
             keyboard_start(STDIN_FILENO, master, &keyboard, NULL) != 0 || write(ends[1], "", 1) != 1)
             _exit(1);
-        usleep(50000);
-        exit(0);
+        exit(read(gate[0], &byte, 1) == 1 ? 0 : 1);
     }
     assert_int_equal(read(ends[0], &byte, 1), 1);
     assert_true(is_raw());
+    assert_int_equal(write(gate[1], "", 1), 1);
     waitpid(child, NULL, 0);
     assert_false(is_raw());
     close(ends[0]);
     close(ends[1]);
+    close(gate[0]);
+    close(gate[1]);
 }
 
 /* As after Ctrl-Z and `bg`: the terminal belongs to the shell until `fg`. */

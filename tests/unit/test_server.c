@@ -420,7 +420,7 @@ static void listen_with_child(int pid_fd)
 
     if (listener_open(&listener, path, NULL, &error) < 0 || (child = fork()) < 0)
         _exit(1);
-    (void)alarm(20); /* each of them, whatever becomes of the test */
+    (void)alarm(120); /* each of them, whatever becomes of the test */
     if (child > 0)
         (void)!write(pid_fd, &child, sizeof(child));
     for (;;)

@@ -237,18 +237,15 @@ static void body_exec(void)
     (void)execl("/bin/sh", "sh", "-c", "sleep 20; true", "--api-token=hunter2", (char *)NULL);
 }
 
-static void await_command_name(pid_t pid, const char *wanted)
+/* Its arguments, of which this is the first: the kernel sets them after the name of the program. */
+static void await_program(pid_t pid, const char *wanted)
 {
-    char path[32], name[32] = "";
+    char path[32], arguments[4096] = "";
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    for (int ms = 0; strcmp(name, wanted) != 0; ms++) {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t length = fd < 0 ? -1 : read(fd, name, sizeof(name) - 1);
-        (void)close(fd);
-        if (ms > PATIENCE_MS || length <= 0)
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    for (int ms = 0; strcmp(arguments, wanted) != 0; ms++) {
+        if (ms > PATIENCE_MS || file_read(AT_FDCWD, path, arguments, sizeof(arguments)) < 0)
             fail_msg("%d never became %s", (int)pid, wanted);
-        name[length - 1] = '\0';
         sleep_seconds(0.001);
     }
 }
@@ -262,8 +259,7 @@ static void exec_is_noticed_and_secrets_are_masked(void **state)
     const uint64_t serial = who(root)->subject.serial;
     assert_non_null(strstr(who(root)->command, "test_tree"));
     let_go(1);
-    await_command_name(root, "sh");
-    sleep_seconds(0.02); /* the name is set before the arguments are */
+    await_program(root, "sh");
     tree_refresh(watch.tree);
     assert_non_null(strstr(who(root)->command, "sleep 20; true"));
     assert_non_null(strstr(who(root)->command, "--api-token=***"));

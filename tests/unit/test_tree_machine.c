@@ -335,7 +335,7 @@ static void one_that_came_and_went_is_told_of_all_the_same(void **state)
     pid_t pid = start(body_exits_with_7);
 
     wait_for(pid);
-    if (is_told(state))
+    if (is_told(state)) /* the event of its exit is due; if it comes later still, the test is merely weaker */
         sleep_seconds(0.05);
     (void)tree_take_in(watch.tree, pid);
     refresh_until_gone(pid);

@@ -94,6 +94,8 @@ static void one_that_was_seen_once_keeps_its_group(void **state)
 
 static void body_family(void)
 {
+    siginfo_t info;
+
     say();
     if (fork() == 0) {
         wait_for_said(1);
@@ -108,8 +110,12 @@ static void body_family(void)
         (void)wait(NULL);
         _exit(0);
     }
-    if (fork() == 0) /* a zombie until the end */
+    pid_t zombie = fork(); /* until the end */
+    if (zombie == 0)
         _exit(0);
+    (void)waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT);
+    wait_for_said(3);
+    say();
     wait_for_go(1);
     (void)wait(NULL);
     (void)wait(NULL);
@@ -122,8 +128,7 @@ static void adoption_takes_the_living_descendants_but_not_those_in_a_group_below
     struct group *sheet = group_new_sheet(watch.tree, job, 7);
     pid_t pid = start(body_family);
 
-    await_said(3);
-    sleep_seconds(0.05);
+    await_said(4);
     tree_refresh(watch.tree);
     assert_int_equal(group_adopt(watch.tree, sheet, shared->pids[2], MEMBER_BY_DESCENT), 1);
     assert_int_equal(group_adopt(watch.tree, job, pid, MEMBER_BY_DESCENT), 2);

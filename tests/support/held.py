@@ -5,20 +5,22 @@ standard input, or its end, which Started.finish() brings about: so the test fir
 however busy the machine is.
 """
 
-import json
+import contextlib
+import signal
 
-from support.processes import file_lines, wait_until
+from support.processes import state, wait_until
+from support.records import whole_lines
 
 
 def records(started):
     """The records that a run under way has written so far."""
-    found = []
-    for line in file_lines(started.path("usage.jsonl")):
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            break  # it is being written
-    return found
+    return whole_lines(started.path("usage.jsonl"))
+
+
+def _count(started):
+    """How many those are, at little cost: some have thousands of processes."""
+    path = started.path("usage.jsonl")
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def go_on(started):
@@ -28,9 +30,9 @@ def go_on(started):
 
 
 def await_records(started, count, timeout=120):
-    """So many more records than there are."""
-    count += len(records(started))
-    wait_until(lambda: len(records(started)) >= count, timeout, f"{count} records")
+    """Waits for `count` more records. Returns all that there are then."""
+    count += _count(started)
+    wait_until(lambda: _count(started) >= count, timeout, f"{count} records")
     return records(started)
 
 
@@ -40,3 +42,14 @@ def await_record(started, condition, what, timeout=120):
         assert started.process.poll() is None, "the run has ended"
         return next((record for record in records(started) if condition(record["measurements"])), None)
     return wait_until(find, timeout, what)
+
+
+@contextlib.contextmanager
+def paused(started):
+    """metron is stopped meanwhile and takes no sample; the command goes on."""
+    started.signal(signal.SIGSTOP)
+    wait_until(lambda: state(started.pid) == "T", what="metron stopped")
+    try:
+        yield
+    finally:
+        started.signal(signal.SIGCONT)

@@ -1,10 +1,12 @@
 /*
- * usage: spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]
+ * usage: spike [-c] [-o FILE] BYTES MILLISECONDS [AFTER_SECONDS]
  *
  * Touches BYTES of private memory, holds them MILLISECONDS, gives them back, lives on AFTER_SECONDS.
  * Either time may be "-": for a line on standard input.
  * -c: a child does it, and has ended before the parent goes on living.
+ * -o: FILE is made once the memory is given back.
  */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 
@@ -24,16 +26,21 @@ static void spike(size_t bytes, const char *hold_seconds)
 
 int main(int argc, char **argv)
 {
+    const char *usage = "spike [-c] [-o FILE] BYTES MILLISECONDS [AFTER_SECONDS]";
+    const char *path = NULL;
     bool in_child = false;
     int option;
 
-    while ((option = getopt(argc, argv, "c")) != -1) {
-        if (option != 'c')
-            workload_usage("spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]");
-        in_child = true;
+    while ((option = getopt(argc, argv, "co:")) != -1) {
+        if (option == 'c')
+            in_child = true;
+        else if (option == 'o')
+            path = optarg;
+        else
+            workload_usage(usage);
     }
     if (argc - optind < 2)
-        workload_usage("spike [-c] BYTES MILLISECONDS [AFTER_SECONDS]");
+        workload_usage(usage);
     size_t bytes = (size_t)argument_number(argv[optind]);
     char hold_seconds[32] = "-";
     if (strcmp(argv[optind + 1], "-") != 0)
@@ -49,6 +56,8 @@ int main(int argc, char **argv)
         }
         (void)wait_checked(pid);
     }
+    if (path != NULL && open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0)
+        workload_fail(path);
     if (argc - optind > 2)
         hold(argv[optind + 2]);
     return 0;

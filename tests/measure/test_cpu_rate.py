@@ -1,31 +1,42 @@
 """Rates: what a process burns is what is shown, at fine sampling too, and never more than the machine has."""
 
 import os
+import subprocess
 
 import pytest
 
 from support import rates
+from support.held import await_records, go_on
 from support.records import per_pid
 
 INTERVAL = 0.1
+RATES = f"--sample-interval {INTERVAL} --report-interval {INTERVAL}"
 
 
 def burner(runner, seconds, threads=1):
-    """A command that burns for so many seconds and notes what it got, and where it does."""
+    """A command that burns for so many seconds and notes what it got, and the file it notes it in."""
     path = runner.cwd / "truth"
     return [runner.workload("bursts"), str(path), str(threads), "1", str(seconds), "0"], path
 
 
+def held_burner(runner, meanwhile=""):
+    """The same, but it burns until standard input ends, and a shell runs `meanwhile`."""
+    command, path = burner(runner, 600)
+    return ["sh", "-c", f"{' '.join(command)} & {meanwhile} read end; kill $!; wait"], path
+
+
 def rate_of_busiest(run):
     """rate_of(record) of the process that has burnt most."""
-    shares = per_pid(run.usage, "proc_pdcpu")
-    pid = max(shares, key=lambda each: max(shares[each]))
+    own = per_pid(run.usage, "proc_own_cpu_seconds")
+    pid = max(own, key=lambda each: sum(own[each]))
     return lambda record: record["measurements"].get("proc_pdcpu", {}).get(pid)
 
 
 def test_steady_burner_reads_what_it_burns(run_metron):
-    command, path = burner(run_metron, 1.3)
-    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}", command)
+    command, path = held_burner(run_metron)
+    started = run_metron.start(RATES, command, stdin=subprocess.PIPE)
+    await_records(started, 12)
+    run = started.finish()
     assert run.returncode == 0, run
     truth = rates.Truth(path)
     assert rates.check_rates(run, truth, INTERVAL, rate_of_busiest(run)) >= 5
@@ -34,7 +45,7 @@ def test_steady_burner_reads_what_it_burns(run_metron):
 
 def test_total_rate_agrees_with_cpu_over_wall(run_metron):
     command, path = burner(run_metron, 1, threads=2)
-    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}", command)
+    run = run_metron(RATES, command)
     truth, last = rates.Truth(path), rates.moments(run, INTERVAL)[-1]
     wall, cpu = run.summary["wall_clock_time"], run.summary["proc_cpu_seconds"]
     assert cpu == pytest.approx(truth.until(float("inf")), abs=truth.tolerance)
@@ -60,7 +71,7 @@ def test_newborn_has_a_rate_from_its_first_sample(run_metron):
 
 
 def test_idle_process_reads_zero(run_metron):
-    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}", "sleep 1.2")
+    run = run_metron(RATES, "sleep 1.2")
     idle = [each.record["measurements"] for each in rates.moments(run, INTERVAL)[1:]
             if each.record["measurements"]["proc_cpu_seconds"] == 0]
     assert idle and all(share == 0 for each in idle for share in each["proc_pdcpu"].values())
@@ -68,10 +79,15 @@ def test_idle_process_reads_zero(run_metron):
 
 
 def test_stopped_then_waking_burner_never_exceeds_a_core(run_metron):
-    command, path = burner(run_metron, 1)
-    run = run_metron(f"--sample-interval {INTERVAL} --report-interval {INTERVAL}",
-                     ["sh", "-c", f"{' '.join(command)} & sleep 0.3; kill -STOP $!; sleep 0.4; kill -CONT $!; wait"])
+    command, path = held_burner(run_metron, "read stop; kill -STOP $!; read go; kill -CONT $!;")
+    started = run_metron.start(RATES, command, stdin=subprocess.PIPE)
+    await_records(started, 4)
+    go_on(started)
+    await_records(started, 4)
+    go_on(started)
+    await_records(started, 4)
+    run = started.finish()
     assert run.returncode == 0, run
-    truth = rates.Truth(path)
-    assert rates.check_rates(run, truth, INTERVAL, rate_of_busiest(run)) >= 5
-    assert truth.until(truth.begin + 1) < 0.8, "it was stopped: else this proves nothing"
+    truth, rate_of = rates.Truth(path), rate_of_busiest(run)
+    assert rates.check_rates(run, truth, INTERVAL, rate_of) >= 5
+    assert 0 in map(rate_of, run.usage), "it was stopped: else this proves nothing"

@@ -1,4 +1,4 @@
-"""Rates held against what the workload `bursts` noted of itself, on a machine as busy as it likes.
+"""Rates held against what the workload `bursts` noted of itself, however busy the machine is.
 
 The workload notes each thread's own CPU clock as it burns, so its CPU between any two moments is known to a
 millisecond per thread, however little of the machine it gets. metron reads the clocks after its tick and before the
@@ -46,13 +46,18 @@ def tick_seconds():
     return time.clock_getres(getattr(time, "CLOCK_MONOTONIC_COARSE", 6))
 
 
+def label(record):
+    """The wall clock when a record was made."""
+    return datetime.datetime.fromisoformat(record["timestamp"]).timestamp()
+
+
 class Moment:
     """When a record's last sample was taken: between `tick` and `stamp`, both on the monotonic clock."""
 
     def __init__(self, record, before, ahead, interval):
         elapsed = record["elapsed"]
         self.record = record
-        self.stamp = datetime.datetime.fromisoformat(record["timestamp"]).timestamp() - ahead
+        self.stamp = label(record) - ahead
         self.begin = self.stamp - elapsed  # when the command was started
         sampled = elapsed - record["measurements"].get("self_sample_seconds", 0)
         self.tick = self.begin + math.floor(sampled / interval) * interval
@@ -62,18 +67,26 @@ class Moment:
         self.tick = min(self.tick, self.stamp)
 
 
-def moments(run, interval):
-    """Of each record that was made while the command ran: the last is not, nor is one without a sample."""
-    ahead, found = time.time() - time.monotonic(), []
+def stepped(run, step):
+    """The records that were made after the wall clock had stepped by so many seconds."""
+    first = run.usage[0]
+    return [record for record in run.usage
+            if abs(label(record) - label(first) - record["elapsed"] + first["elapsed"] - step) < abs(step) / 2]
+
+
+def moments(run, interval, step=0):
+    """Of each record that was made while the command ran: the last is not, nor is one without a sample. `step` is what
+    the wall clock, as metron saw it, was set by after the first of them."""
+    ahead, found, after = time.time() - time.monotonic(), [], stepped(run, step)
     for record in itertools.takewhile(lambda each: each["num_samples"] > 0, run.usage[:-1]):
-        found.append(Moment(record, found[-1] if found else None, ahead, interval))
+        found.append(Moment(record, found[-1] if found else None, ahead + step * (record in after), interval))
     return found
 
 
-def check_rates(run, truth, interval, rate_of):
+def check_rates(run, truth, interval, rate_of, step=0):
     """Every rate of an interval that is a sample long, rate_of(record) in percent or None, against the truth. Returns
     how many there were."""
-    found, checked = moments(run, interval), 0
+    found, checked = moments(run, interval, step), 0
     for before, after in zip(found, found[1:]):
         rate = rate_of(after.record)
         if rate is None or after.record["num_samples"] != 1:
@@ -88,10 +101,10 @@ def check_rates(run, truth, interval, rate_of):
     return checked
 
 
-def check_sum(run, truth, interval):
+def check_sum(run, truth, interval, step=0):
     """The CPU of all records so far, at every record: errors do not add up."""
     used = None
-    for moment in moments(run, interval):
+    for moment in moments(run, interval, step):
         if used is None:  # what the program used before it began to note is in the first
             first, used = moment, 0.0
             continue

@@ -5,9 +5,11 @@
  * then sleep GAP_SECONDS, BURSTS times. FILE gets the truth: lines "THREAD MONOTONIC_NS CPU_NS", each
  * thread's own CPU clock at the start and the end of each burst and after every millisecond of CPU in it. A
  * thread's clock is exact for the thread that reads it; between two lines it is known to that millisecond.
+ * SIGTERM ends it early, with the truth until then.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 #include "workload.h"
 
@@ -26,6 +28,13 @@ struct burner {
 static struct burner burners[MAX_THREADS];
 static long threads, bursts;
 static int64_t start_ns, burst_ns, gap_ns;
+static volatile sig_atomic_t is_ended;
+
+static void on_sigterm(int number)
+{
+    (void)number;
+    is_ended = 1;
+}
 
 static int64_t clock_ns(clockid_t clock)
 {
@@ -51,7 +60,7 @@ static void burst(struct burner *burner, int64_t until_ns)
     struct mark last = burner_mark(burner);
     volatile uint64_t sink = 0;
 
-    while (clock_ns(CLOCK_MONOTONIC) < until_ns) {
+    while (!is_ended && clock_ns(CLOCK_MONOTONIC) < until_ns) {
         for (unsigned i = 0; i < 4000; i++)
             sink = sink + i;
         if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - last.cpu_ns >= MARK_NS)
@@ -62,7 +71,7 @@ static void burst(struct burner *burner, int64_t until_ns)
 
 static void *burner_main(void *argument)
 {
-    for (long i = 0; i < bursts; i++) {
+    for (long i = 0; i < bursts && !is_ended; i++) {
         int64_t begin_ns = start_ns + i * (burst_ns + gap_ns);
         struct timespec begin = {.tv_sec = begin_ns / 1000000000, .tv_nsec = begin_ns % 1000000000};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &begin, NULL) == EINTR)
@@ -114,6 +123,8 @@ int main(int argc, char **argv)
     gap_ns = (int64_t)(argument_number(argv[5]) * 1e9);
     if (threads < 1 || threads > MAX_THREADS)
         workload_usage(usage);
+    if (signal(SIGTERM, on_sigterm) == SIG_ERR)
+        workload_fail("signal");
     keep_on_two_cpus();
     for (long i = 0; i < threads; i++) {
         burners[i].capacity = (size_t)bursts * (size_t)(burst_ns / MARK_NS + 3);

@@ -84,9 +84,10 @@ def test_memory_does_not_grow_over_thousands_of_ticks(run_metron, daemon, databa
     daemon.start(watch="jobs", log_file="off", env={"METRON_TEST_INTERVAL": "0.001"}, **stored)
     start_churn(run_metron, daemon)
     sizes = Sizes(daemon)
-    _, begin = sizes.after(few), smallest_rss_mb(daemon.pid)
-    _, end = sizes.after(many), smallest_rss_mb(daemon.pid)
-    growth = end - begin
+    sizes.await_ticks(few)
+    begin = smallest_rss_mb(daemon.pid)
+    sizes.await_ticks(many)
+    growth = smallest_rss_mb(daemon.pid) - begin
     print(f"\n{begin:.1f} MB, {many - few} ticks later {growth:+.2f}")
     assert dc.profile_value(daemon.call("job.profile", job_id="churn"), "spawns") > 100
     assert growth < GROWTH_MB

@@ -12,8 +12,8 @@ import time
 import pytest
 
 from support import kernel_events
+from support.held import await_records, go_on, paused
 from support.processes import file_lines, wait_until
-from support.records import strict_json
 from support.traced import calls_per_sample, calls_without_waiting, samples_of
 
 PROCESSES = 4000
@@ -29,14 +29,7 @@ def room_for_processes(count):
         pytest.skip(f"only {limit} processes are allowed here")
 
 
-def wait_for_records(run, count):
-    """Until so many more records are written; returns how many there are."""
-    path = run.path("usage.jsonl")
-    wanted = len(file_lines(path)) + count
-    wait_until(lambda: len(file_lines(path)) >= wanted, 60, f"{wanted} records")
-    return wanted
-
-
+@pytest.mark.xdist_group("crowd")
 @pytest.mark.parametrize("fanout", ["8", "4000"], ids=["deep", "flat"])
 def test_4000_processes_are_all_in_the_record(run_metron, fanout):
     room_for_processes(PROCESSES)
@@ -44,7 +37,7 @@ def test_4000_processes_are_all_in_the_record(run_metron, fanout):
     run = run_metron.start("--sample-interval 0.5 --report-interval 0.5",
                            [run_metron.workload("manyprocs"), "-f", fanout, "-o", str(path), str(PROCESSES), "300"])
     pids = set(wait_until(lambda: len(file_lines(path)) == PROCESSES and file_lines(path), 60, "all processes"))
-    number = wait_for_records(run, 2)
+    number = len(await_records(run, 2))
     run.signal(signal.SIGTERM)
     done = run.finish()
     record = done.usage[number - 1]["measurements"]  # it began when all of them lived
@@ -74,27 +67,24 @@ def test_bystanders_cost_no_system_calls(run_metron, events):
     assert calls_of_ten(run_metron, events) == pytest.approx(alone, abs=2)
 
 
-def processes_in_last_record(run):
-    whole_lines = run.path("usage.jsonl").read_bytes().split(b"\n")[:-1]
-    return strict_json(whole_lines[-1])["measurements"]["proc_processes"]
-
-
+@pytest.mark.xdist_group("crowd")
 def test_a_crowd_that_ends_at_once_is_no_crowd_for_long(run_metron):
     """A sample costs as much after thousands have come and gone as before."""
     crowd = f"{run_metron.workload('manyprocs')} -o pids 1500 300 > /dev/null"
     run = run_metron.start("--sample-interval 0.1 --report-interval 0.1 --events off",
                            ["sh", "-c", f"read go; {crowd} & read go; kill $!; wait; read end"], stdin=subprocess.PIPE)
-    wait_for_records(run, 2)
+
+    def processes():
+        """How many the last of two new records has: it began after this call."""
+        return await_records(run, 2)[-1]["measurements"]["proc_processes"]
+
+    await_records(run, 2)
     before = calls_per_sample(run.pid)
-    run.process.stdin.write(b"go\n")
-    run.process.stdin.flush()
+    go_on(run)
     wait_until(lambda: len(file_lines(run_metron.cwd / "pids")) == 1500, 60, "the crowd")
-    wait_for_records(run, 2)
-    assert processes_in_last_record(run) == 1501
-    run.process.stdin.write(b"go\n")
-    run.process.stdin.flush()
-    wait_until(lambda: wait_for_records(run, 1) and processes_in_last_record(run) == 1, 60, "the end of the crowd")
-    wait_for_records(run, 1)
+    assert processes() == 1501
+    go_on(run)
+    wait_until(lambda: processes() == 1, 60, "the end of the crowd")
     after = calls_per_sample(run.pid)
     run.signal(signal.SIGTERM)
     run.finish()
@@ -102,15 +92,16 @@ def test_a_crowd_that_ends_at_once_is_no_crowd_for_long(run_metron):
 
 
 def test_every_tick_is_a_sample_or_counted_as_missed(run_metron):
-    started = run_metron.start("--sample-interval 0.01 --report-interval 0.5", "sleep 1.5")
-    wait_for_records(started, 1)
-    started.signal(signal.SIGSTOP)  # so that some are missed on an idle machine too
-    time.sleep(0.3)
-    started.signal(signal.SIGCONT)
+    """A tick that was due after the last sample is neither: at most a fifth of them, however late metron is then."""
+    started = run_metron.start("--sample-interval 0.01 --report-interval 0.5", "cat", stdin=subprocess.PIPE)
+    await_records(started, 2)
+    with paused(started):  # so that some are missed on an idle machine too
+        time.sleep(1)
+    await_records(started, 2)
     run = started.finish()
     ticks = run.summary["wall_clock_time"] / 0.01
-    assert run.summary["num_samples"] > 0 and run.summary["self_missed_ticks"] >= 20
-    assert run.summary["num_samples"] + run.summary["self_missed_ticks"] == pytest.approx(ticks, abs=6)
+    assert run.summary["num_samples"] > 0 and run.summary["self_missed_ticks"] >= 90
+    assert 0.8 * ticks <= run.summary["num_samples"] + run.summary["self_missed_ticks"] <= ticks + 6
 
 
 @pytest.mark.parametrize("events", ["bpf", "off"])

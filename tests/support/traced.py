@@ -8,9 +8,9 @@ import collections
 import re
 import shutil
 import signal
-import statistics
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -33,6 +33,7 @@ def traces_of(pid, count=5):
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
         def parts():
+            time.sleep(0.2)  # the whole trace is read each time
             if tracer.poll() is not None:
                 error = tracer.stderr.read()
                 if "Operation not permitted" in error:
@@ -63,5 +64,6 @@ def calls_without_waiting(sample):
 
 
 def calls_per_sample(pid, count=5):
-    """The median number of system calls in a sample, waiting left out."""
-    return statistics.median(map(calls_without_waiting, samples_of(pid, count)))
+    """The fewest system calls of a sample, waiting left out. (Files that are read again every few seconds are in some
+    samples only: in few where they come at their time, in many on a busy machine.)"""
+    return min(map(calls_without_waiting, samples_of(pid, count)))

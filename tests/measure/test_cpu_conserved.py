@@ -5,9 +5,13 @@ millisecond before it is counted, so the tolerance of 0.5 % asks for targets of 
 """
 
 import os
+import subprocess
 
 import pytest
 
+from support import rates
+from support.held import records
+from support.processes import wait_until
 from support.records import per_pid, total
 
 TOLERANCE = 0.005
@@ -17,6 +21,8 @@ def measured(runner, truth, args, workload, *arguments, **how):
     """Runs a workload inside the truth's group; returns the run and the kernel's count."""
     how.setdefault("timeout", 90)
     run = runner(args, [*truth.join, runner.workload(workload), *arguments], outer=truth.outer, **how)
+    if run.returncode == 77:
+        pytest.skip(f"{workload} cannot be run here: {run.message.strip().splitlines()[:1]}")
     assert run.returncode == 0, run
     return run, truth.seconds()
 
@@ -97,26 +103,30 @@ def test_zombies_are_counted_once(run_as_user, cpu_truth, option):
 
 
 def test_children_are_not_counted_twice_per_process(run_as_user, cpu_truth):
-    """A parent's own rate is its own: what its reaped children used is not in it."""
+    """A parent's own CPU is its own: what its reaped children used is not in it."""
     truth = cpu_truth()
     run, seconds = measured(run_as_user, truth, "--sample-interval 0.1 --report-interval 0.5", "forkstorm",
-                            "20", "100")
+                            "5", "1000")
     assert_conserved(run, seconds)
-    shares = per_pid(run.usage, "proc_pdcpu")
-    assert max(shares[run.root]) < 60, "its start in the short first interval, and no child's 100 %"
-    per_sample_limit = 100 * 2.1
-    assert max(value for values in shares.values() for value in values) <= per_sample_limit
     own = {pid: sum(values) for pid, values in per_pid(run.usage, "proc_own_cpu_seconds").items()}
     assert own[run.root] < 0.2 * seconds, "its own, not its children's"
-    # What each used after its last sample, a tenth of a second at most, is in the total alone.
-    assert 0.4 * seconds <= sum(own.values()) <= seconds * (1 + TOLERANCE)
+    # What each used after its last sample is in the total alone: a tenth of a second, or more where metron is late.
+    assert 0.3 * seconds <= sum(own.values()) <= seconds * (1 + TOLERANCE)
 
 
 def test_own_cpu_of_one_process_is_all_there_is(run_as_user, cpu_truth):
     truth = cpu_truth()
-    run, seconds = measured(run_as_user, truth, "--sample-interval 0.1 --report-interval 0.3", "burn", "2")
-    own = sum(per_pid(run.usage, "proc_own_cpu_seconds")[run.root])
-    assert seconds - 0.15 <= own <= seconds * (1 + TOLERANCE)
+    started = run_as_user.start("--sample-interval 0.1 --report-interval 0.3",
+                                [*truth.join, run_as_user.workload("burn"), "2", "1", "-"], outer=truth.outer,
+                                stdin=subprocess.PIPE)
+
+    def own(usage):
+        return sum(sum(values) for values in per_pid(usage, "proc_own_cpu_seconds").values())
+
+    wait_until(lambda: own(records(started)) >= 2, 120, "all that it burns")
+    run = started.finish()
+    assert run.returncode == 0, run
+    assert own(run.usage) == pytest.approx(truth.seconds(), rel=TOLERANCE)
 
 
 def test_children_of_a_parent_that_ignores_sigchld_are_never_overcounted(run_as_user, cpu_truth):
@@ -147,9 +157,8 @@ def test_cpu_never_exceeds_cores_times_wall(run_as_user, cpu_truth):
     run, _ = measured(run_as_user, truth, "--sample-interval 0.1 --report-interval 0.1", "threads_fork", "4",
                       "20", "20")
     cores = len(os.sched_getaffinity(0))
-    before = 0.0
-    for record in run.usage[:-1]:
-        span, before = record["elapsed"] - before, record["elapsed"]
+    found = rates.moments(run, 0.1)
+    for begin, moment in zip([found[0].begin, *(each.tick for each in found)], found):
         # A record's window may be cut up to one tick of /proc/PID/stat per process off the ledger's.
-        assert record["measurements"]["proc_cpu_seconds"] <= cores * span + 0.01 * 9
+        assert moment.record["measurements"]["proc_cpu_seconds"] <= cores * (moment.stamp - begin) + 0.01 * 9
     assert run.summary["proc_cpu_seconds"] <= cores * run.summary["wall_clock_time"]

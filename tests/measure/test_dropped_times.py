@@ -7,27 +7,20 @@ while others live in it. The ledger cannot have that time; a group can.
 import pytest
 
 from support.cputruth import JOINING_SECONDS
+from test_cpu_conserved import measured
 
 WITH_LEAF = 0.001
 WITHOUT = 0.005
+ARGS = "--sample-interval 0.2 --report-interval 0.4"
 
 SIGCHLD_IGNORED = ("forkstorm", "-i", "500", "5")
 NAMESPACE_TORN_DOWN = ("teardown", "2", "0.8", "0.8")
 
 
-def measured(runner, truth, args, workload, *arguments):
-    run = runner(f"--sample-interval 0.2 --report-interval 0.4 {args}",
-                 [*truth.join, runner.workload(workload), *arguments], outer=truth.outer, timeout=90)
-    if run.returncode == 77:
-        pytest.skip(f"no pid namespace may be made here: {run.message.strip().splitlines()[:1]}")
-    assert run.returncode == 0, run
-    return run, truth.seconds()
-
-
 @pytest.mark.parametrize("command, dropped_share", [(SIGCHLD_IGNORED, 0.9), (NAMESPACE_TORN_DOWN, 0.3)],
                          ids=["sigchld-ignored", "pid-namespace-torn-down"])
 def test_dropped_times_are_in_the_leaf(own_leaf, leaf_truth, command, dropped_share):
-    run, seconds = measured(own_leaf, leaf_truth, "--cgroup own", *command)
+    run, seconds = measured(own_leaf, leaf_truth, f"{ARGS} --cgroup own", *command)
     headline = run.info["headline"]["cpu_seconds"]
     assert headline["source"] == "cgroup_cpu_seconds"
     assert headline["value"] == pytest.approx(seconds, rel=WITH_LEAF, abs=JOINING_SECONDS)
@@ -39,7 +32,7 @@ def test_dropped_times_are_in_the_leaf(own_leaf, leaf_truth, command, dropped_sh
 @pytest.mark.parametrize("command", [SIGCHLD_IGNORED, NAMESPACE_TORN_DOWN],
                          ids=["sigchld-ignored", "pid-namespace-torn-down"])
 def test_dropped_times_are_told_of_without_a_leaf(run_as_user, cpu_truth, command):
-    run, seconds = measured(run_as_user, cpu_truth(), "--cgroup off", *command)
+    run, seconds = measured(run_as_user, cpu_truth(), f"{ARGS} --cgroup off", *command)
     headline = run.info["headline"]["cpu_seconds"]
     assert headline["source"] == "proc_cpu_seconds"
     assert headline["value"] <= seconds * (1 + WITHOUT), "never too much"

@@ -1,18 +1,17 @@
 """With a group of its own the command's CPU is the kernel's count, to 0.1 %; without one the ledger's, to 0.5 %."""
 
+import os
+import signal
+import subprocess
+
 import pytest
 
 from support import processes
 from support.cputruth import JOINING_SECONDS
+from test_cpu_conserved import measured
 
 WITH_LEAF = 0.001
 WITHOUT = 0.005
-
-
-def measured(runner, truth, args, workload, *arguments):
-    run = runner(args, [*truth.join, runner.workload(workload), *arguments], outer=truth.outer, timeout=90)
-    assert run.returncode == 0, run
-    return run, truth.seconds()
 
 
 def assert_counted_by_the_leaf(run, seconds):
@@ -78,10 +77,11 @@ def test_no_group_is_left_behind(own_leaf, groups, args, command, code):
 
 def test_leaf_that_others_still_live_in_is_swept_by_the_next_run(own_leaf, groups):
     place = groups.everywhere()
-    run = own_leaf("--cgroup own", ["sh", "-c", "sleep 0.7 >/dev/null 2>&1 & echo $!"], outer=place.inside)
+    run = own_leaf("--cgroup own", ["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], outer=place.inside)
     assert run.returncode == 0
     survivor = int(run.stdout)
     assert processes.alive(survivor) and place.subgroups(), "nobody is thrown out of it"
+    os.kill(survivor, signal.SIGKILL)
     processes.wait_until(lambda: not processes.alive(survivor), what="the survivor's end")
     processes.end_leftovers()
     assert own_leaf("--cgroup own --clobber", "true", outer=place.inside).returncode == 0
@@ -90,7 +90,7 @@ def test_leaf_that_others_still_live_in_is_swept_by_the_next_run(own_leaf, group
 
 def test_leaf_of_a_killed_metron_is_swept_by_the_next_run(own_leaf, groups):
     place = groups.everywhere()
-    started = own_leaf.start("--cgroup own", ["sh", "-c", "echo up; exec sleep 30"], outer=place.inside)
+    started = own_leaf.start("--cgroup own", ["sh", "-c", "echo up; exec sleep 600"], outer=place.inside)
     assert started.process.stdout.readline() == b"up\n"
     started.process.kill()
     started.process.communicate()
@@ -103,7 +103,8 @@ def test_leaf_of_a_killed_metron_is_swept_by_the_next_run(own_leaf, groups):
 @pytest.mark.parametrize("choice", ["off", "inherited"])
 def test_no_leaf_is_made_where_none_is_wanted(run_metron, groups, choice):
     place = groups.everywhere()
-    started = run_metron.start(f"--cgroup {choice}", ["sh", "-c", "echo up; sleep 0.2"], outer=place.inside)
+    started = run_metron.start(f"--cgroup {choice}", ["sh", "-c", "echo up; exec cat"], outer=place.inside,
+                               stdin=subprocess.PIPE)
     assert started.process.stdout.readline() == b"up\n"
     assert not place.subgroups()
     assert started.finish().returncode == 0

@@ -105,8 +105,12 @@ class Group:
         return self.keyed("memory.stat")["total_cache" if self.version == 1 else "file"]
 
     def throttled_seconds(self):
-        stat = self.keyed("cpu.stat")
-        return stat["throttled_time"] / 1e9 if self.version == 1 else stat["throttled_usec"] / 1e6
+        return self.throttled_in(self.read("cpu.stat"))[0]
+
+    def throttled_in(self, text):
+        """The throttled seconds of each cpu.stat in a text."""
+        key, scale = ("throttled_time", 1e9) if self.version == 1 else ("throttled_usec", 1e6)
+        return [int(line.split()[1]) / scale for line in text.splitlines() if line.startswith(f"{key} ")]
 
     def limit_hits(self):
         """How often this very group's own limit was in the way (v1: also where reclaim then helped)."""
@@ -124,7 +128,6 @@ class Groups:
     def __init__(self, programs):
         self.programs = pathlib.Path(programs)
         self.made = []
-        self.enabled = []
 
     def _make(self, parent, version):
         path = parent / cputruth.group_name()
@@ -136,7 +139,10 @@ class Groups:
         return Group(str(self.programs / "join"), path, version)
 
     def _enable(self, folder, controller):
-        """Has v2 hand `controller` down to the groups below `folder`. False if it cannot."""
+        """Has v2 hand `controller` down to the groups below `folder`. False if it cannot.
+
+        It stays so: a group that somebody else has made there since would lose its limits.
+        """
         try:
             if controller in (folder / "cgroup.subtree_control").read_text(encoding="utf-8").split():
                 return True
@@ -145,7 +151,6 @@ class Groups:
             if error.errno not in (errno.EBUSY, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EOPNOTSUPP):
                 raise
             return False
-        self.enabled.append((folder, controller))
         return True
 
     def _parent(self, controller):
@@ -222,12 +227,7 @@ class Groups:
     def remove(self):
         for path in reversed(self.made):
             _remove_tree(path)
-        for folder, controller in reversed(self.enabled):
-            try:
-                (folder / "cgroup.subtree_control").write_text(f"-{controller}", encoding="utf-8")
-            except OSError:
-                pass  # it was one of our groups and is gone, or somebody else has come to need it
-        self.made, self.enabled = [], []
+        self.made = []
 
 
 class Place:

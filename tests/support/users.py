@@ -12,8 +12,8 @@ import subprocess
 
 # Above the numbers that distributions, directories (sssd) and containers (systemd) give away, below 2^31.
 FIRST = 2_100_000_000
-PIDS = 1 << 22  # so many there can be (PID_MAX_LIMIT of the kernel)
-# Where a container has only the usual 65,536 numbers: above a machine's own users, below nobody.
+PIDS = 1 << 22  # the most there can be (PID_MAX_LIMIT of the kernel)
+# Where a container has only the usual 65,536 numbers: above a machine's own users, below 65534.
 FIRST_OF_FEW, FEW = 20_000, 40_000
 
 
@@ -35,22 +35,22 @@ def _owners():
     return found
 
 
-def _candidates():
+def _candidates(which):
+    """Numbers for the first (0) or second (1) user, far apart: the neighbours of one belong to the next pids."""
     maps = [[int(word) for word in line.split()] for line in open("/proc/self/uid_map", encoding="ascii")]
     if max(first + count for first, _, count in maps) > FIRST + PIDS:
-        yield from range(FIRST + os.getpid(), 1 << 31, PIDS)
+        yield from range(FIRST + os.getpid() + which * PIDS, 1 << 31, PIDS)
     else:
-        yield from (FIRST_OF_FEW + (os.getpid() + step) % FEW for step in range(FEW))
+        yield from (FIRST_OF_FEW + (os.getpid() + which * FEW // 2 + step) % FEW for step in range(FEW))
 
 
-def _free():
-    owners = _owners()
-    return (uid for uid in _candidates() if uid not in owners and not _has_a_name(uid))
+def _free(which, *taken):
+    owners = _owners().union(taken)
+    return next(uid for uid in _candidates(which) if uid not in owners and not _has_a_name(uid))
 
 
-_users = _free()
-ANOTHER_USER = next(_users)
-STRANGER = next(_users)  # a second one: to root and to the other alike
+ANOTHER_USER = _free(0)
+STRANGER = _free(1, ANOTHER_USER)  # a second one: to root and to the other alike
 AS_ANOTHER_USER = ["setpriv", f"--reuid={ANOTHER_USER}", f"--regid={ANOTHER_USER}", "--clear-groups", "--"]
 
 

@@ -7,10 +7,15 @@ not judged.
 """
 
 import os
+import subprocess
 
 import pytest
 
+from support.held import records
+from support.processes import wait_until
+from support.rates import moments
 from support.records import total
+from test_cpu_rate import INTERVAL, RATES
 
 COUNT = 12
 BYTES = 2 << 20
@@ -89,10 +94,14 @@ def test_reads_of_children_that_exit_are_kept(run_metron, disk, orphans):
 def test_rates_of_one_writer_are_what_it_wrote(run_metron, disk):
     """dd writes 4 MiB every tenth of a second or so: the mean rate is bytes over seconds."""
     script = f"for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of={disk}/$i bs=4096k count=1 2>/dev/null; sleep 0.1; done"
-    run = run_metron("--sample-interval 0.1 --report-interval 5", ["sh", "-c", script])
-    assert run.returncode == 0
+    started = run_metron.start(RATES, ["sh", "-c", f"{script}; read end; true"], stdin=subprocess.PIPE)
     written = 8 * (4 << 20)
+    wait_until(lambda: total(records(started), "io_wchar_total") >= written, 120, "all that is written")
+    run = started.finish()
+    assert run.returncode == 0
     assert written <= run.summary["io_wchar_total"] <= written + FEW
-    assert run.summary["io_ave_write_rate_total"] == pytest.approx(
-        run.summary["io_write_bytes_total"] / run.summary["wall_clock_time"], rel=0.15)
+    # The seconds until the last sample, which came after the last one that was taken while the command ran.
+    last, wrote = moments(run, INTERVAL)[-1], run.summary["io_write_bytes_total"]
+    least, most = wrote / run.usage[-1]["elapsed"], wrote / (last.tick - last.begin)
+    assert 0.99 * least <= run.summary["io_ave_write_rate_total"] <= 1.01 * most
     assert run.summary["io_peak_write_rate_total"] >= run.summary["io_ave_write_rate_total"]

@@ -223,4 +223,4 @@ def test_oom_kill_of_the_command_itself(with_bpf, groups):
 
 def test_the_programs_cost_is_told(with_bpf):
     run = with_bpf("--events bpf --cgroup off", [with_bpf.workload("forkstorm"), "1000", "1"])
-    assert 0 < run.summary["self_kernel_seconds"] < 0.05 * run.summary["exit_cpu_seconds_total"]
+    assert 0 < run.summary["self_kernel_seconds"] < run.wall * os.cpu_count()

@@ -28,7 +28,7 @@ def test_a_listed_run_takes_few_instructions(run_metron, args, limit):
 
 
 @pytest.mark.parametrize("args", [["--sort", "wall"], ["--group-by", "job"]], ids=" ".join)
-def test_more_runs_do_not_make_each_dearer(run_metron, args):
+def test_more_runs_do_not_raise_the_cost_of_each(run_metron, args):
     few, some = (instructions_per_run(run_metron, args, number) for number in (FEW, SOME))
     assert some < 1.05 * few
 

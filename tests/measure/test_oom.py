@@ -14,7 +14,6 @@ from support.held import await_records
 LIMIT = 64 * MIB
 HOG = 200 * MIB
 
-# With sanitizers metron itself needs more than the limit leaves.
 
 @pytest.fixture(params=["own", "inherited"])
 def choice(request):

@@ -121,7 +121,8 @@ def test_threads_and_descriptors_are_counted(run_metron):
     started = run_metron.start("--sample-interval 0.1 --report-interval 0.2 --clobber",
                                ["sh", "-c", "exec 7</dev/null 8</dev/null; ulimit -Sn 100; exec cat"],
                                stdin=subprocess.PIPE)
-    await_record(started, lambda values: list(values.get("proc_fd_limit", {}).values()) == [100], "the limit")
+    await_record(started, lambda values: list(values.get("proc_fd_limit", {}).values()) == [100] and
+                 list(values["proc_fds"].values()) == [5], "the limit, and the descriptors")
     run = started.finish()
     (descriptors,) = per_pid(run.usage, "proc_fds").values()
     assert max(descriptors) == 5

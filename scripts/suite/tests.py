@@ -95,12 +95,12 @@ def any_chosen(words):
     return status != 5
 
 
-def run_pytest(tally, part, workers, folder, environment, words):
-    """Runs the tests that these words choose, `workers` at a time, on the metron of a build folder."""
+def run_pytest(tally, part, folder, environment, words):
+    """Runs the tests that these words choose on the metron of a build folder."""
     environment = {**environment, "METRON": str(folder / "metron"), "PYTHONDONTWRITEBYTECODE": "1"}
     report = LOGS / f"{part}-pytest.xml"
     report.unlink(missing_ok=True)
-    command = pytest_command("-o", "faulthandler_timeout=600", f"--junitxml={report}", "-n", str(workers), *words)
+    command = pytest_command("-o", "faulthandler_timeout=600", f"--junitxml={report}", *words)
     status, output = run(command, 3600, f"{part}-pytest", environment)
     failures = len(tally.failed)
     if report.exists():

@@ -31,6 +31,13 @@ def start(path, *, before=(), **options):
     return subprocess.Popen([*before, find_writer(), *words, path], stdout=subprocess.PIPE, text=True)
 
 
+def rest_of(process):
+    """What it prints after the lines that were read; communicate() loses those that came together with them."""
+    output = process.stdout.read()
+    process.wait()
+    return output
+
+
 def write(path, *, status=0, before=(), **options):
     """Its lines: errors as text, snapshots as (id, what it printed about it)."""
     process = start(path, before=before, **options)
@@ -163,7 +170,7 @@ def kill_at_random(process, chance, started):
     first = process.stdout.readline() if started else ""
     time.sleep(chance.random() * 0.05)  # any moment will do
     process.send_signal(signal.SIGKILL)
-    lines = (first + process.communicate()[0]).splitlines(keepends=True)
+    lines = (first + rest_of(process)).splitlines(keepends=True)
     assert not [line for line in lines if not line[0].isdigit()], lines
     return [tuple(map(int, line.split())) for line in lines if line.endswith("\n")]
 
@@ -214,7 +221,7 @@ def test_writer_goes_on_after_another_program_let_go_of_its_lock(tmp_path):
         lines.append(process.stdout.readline())
         assert lines[-1], "it ended without an error"
     holder.execute("COMMIT")
-    lines = [*lines, *process.communicate(timeout=60)[0].splitlines()]
+    lines = [*lines, *rest_of(process).splitlines()]
     errors = [line for line in lines if line.startswith("error")]
     told = [tuple(map(int, line.split())) for line in lines if line[0].isdigit()]
     assert errors and all(line.startswith("error -16 ") and "locked" in line for line in errors), errors
@@ -236,7 +243,7 @@ def test_what_another_program_wrote_meanwhile_is_noticed(tmp_path):
     process = start(path, processes=20, ticks=60, pause_ms=10, busy_ms=2000)
     process.stdout.readline()
     other, errors = write(path, processes=10, ticks=20, pause_ms=10, start=1800000000)
-    lines = process.communicate(timeout=60)[0].splitlines()
+    lines = rest_of(process).splitlines()
     assert not errors and not [line for line in lines if not line[0].isdigit()]
     told = [(1, 20)] + [tuple(map(int, line.split())) for line in lines] + [(n, int(count)) for n, count in other]
     assert len({number for number, _ in told}) == 80
@@ -273,7 +280,7 @@ def test_damage_of_a_file_in_use_is_set_aside_too(tmp_path):
     with open(path, "r+b") as file:
         file.seek(8 * 4096)
         file.write(random.Random(3).randbytes(path.stat().st_size // 2))
-    lines = process.communicate(timeout=60)[0].splitlines()
+    lines = rest_of(process).splitlines()
     assert process.returncode == 0 and lines[-1][0].isdigit(), lines[-1]
     assert len(list(tmp_path.glob("monitor.db.damaged-*"))) >= 1
     assert int(lines[-1].split()[0]) < 1000  # of the new file

@@ -318,6 +318,55 @@ static void a_program_that_no_pass_saw_is_told_with_its_command(void **state)
     assert_int_equal(WEXITSTATUS(watch.told[1].wait_status), 3);
 }
 
+/* ---- a storm ---- */
+
+enum { STORM = 200 };
+
+/* Has a child, and waits for it, each time it is asked to. */
+static void body_has_children_on_demand(void)
+{
+    for (long made = 0; atomic_load(&shared->go) < 1;) {
+        if (atomic_load(&shared->counts[0]) == made) {
+            sleep_seconds(0.001);
+            continue;
+        }
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(0);
+        (void)wait_checked(pid);
+        atomic_store(&shared->counts[1], ++made);
+    }
+}
+
+static void have_child(void)
+{
+    const long made = atomic_fetch_add(&shared->counts[0], 1) + 1;
+
+    while (atomic_load(&shared->counts[1]) < made)
+        sleep_seconds(0.0001);
+}
+
+/* Whenever one is reported, the next has come and gone. */
+static void on_event_have_child(void *context, const struct event *event)
+{
+    on_event(context, event);
+    if (event->type == EVENT_SPAWN && event->ppid != getpid() && atomic_load(&shared->counts[0]) < STORM)
+        have_child();
+}
+
+static void a_pass_leaves_those_who_come_meanwhile_to_the_next(void **state)
+{
+    struct tree_options options = tree_options_for(method_of(state));
+
+    options.on_event = on_event_have_child;
+    watch_with(&options, method_of(state));
+    (void)start_root(body_has_children_on_demand);
+    have_child();
+    tree_refresh(watch.tree);
+    assert_in_range(atomic_load(&shared->counts[0]), 2, STORM / 4);
+    let_go(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +379,7 @@ int main(void)
         ONE_WAY(who_is_reaped_before_the_word_on_it_is_told_once_and_whole, by_bpf),
         ONE_WAY(who_is_never_told_of_is_told_by_us, by_bpf),
         ONE_WAY(a_program_that_no_pass_saw_is_told_with_its_command, by_bpf),
+        ONE_WAY(a_pass_leaves_those_who_come_meanwhile_to_the_next, by_bpf),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

@@ -4,7 +4,7 @@ BUILD ?= build/plain
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
 KILLS ?= 1000
-export FUZZ_SECONDS
+export FUZZ_SECONDS ONLY
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo test check soak bench fuzz lint format docs images install clean
@@ -26,7 +26,7 @@ demo: ## install what is missing (apt-get), build, profile a small workload
 
 test: ## install what is missing (apt-get), run every test; ONLY=daemon: a folder, a file or a word
 	@scripts/deps $(if $(ONLY),check,test)
-	@scripts/test --only='$(ONLY)'
+	@scripts/test --only="$$ONLY"
 
 check: ## before each commit, under 2 minutes: linters on changed files, unit tests, every command once
 	@scripts/deps check

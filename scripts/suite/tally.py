@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -100,9 +101,14 @@ def run(command, timeout_seconds, log=None, environment=None, niceness=0):
 
 
 def kill_running():
-    for group in list(RUNNING):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
+    """Ends the commands that run. `meson test` ends its tests, which have sessions of their own, if it is asked to."""
+    for number, seconds in ((signal.SIGTERM, 3), (signal.SIGKILL, 0)):
+        for group in list(RUNNING):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, number)
+        end = time.monotonic() + seconds
+        while RUNNING and time.monotonic() < end:
+            time.sleep(0.05)
 
 
 def tail(output, lines=60):

@@ -208,6 +208,7 @@ class Daemon:
         self.log_file = self.folder / "monitor.jsonl"
         self.messages = self.folder / "messages"
         self.process = None
+        self.log_lines, self.log_inode, self.log_bytes = [], None, 0  # what logged() has read
 
     @property
     def pid(self):
@@ -310,8 +311,17 @@ class Daemon:
         return found
 
     def logged(self):
-        """The whole lines of the log so far, while it is written."""
-        return read_log(self.log_file)
+        """The whole lines of the log so far, while it is written. Each is parsed once, however often it is asked for."""
+        with open(self.log_file, "rb") as file:
+            status = os.fstat(file.fileno())
+            if status.st_ino != self.log_inode or status.st_size < self.log_bytes:
+                self.log_lines, self.log_inode, self.log_bytes = [], status.st_ino, 0
+            file.seek(self.log_bytes)
+            data = file.read()
+        data = data[:data.rfind(b"\n") + 1]
+        self.log_bytes += len(data)
+        self.log_lines += [strict_json(line) for line in data.splitlines()]
+        return list(self.log_lines)
 
     # ---- events ----
 

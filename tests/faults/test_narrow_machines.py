@@ -1,22 +1,11 @@
 """Machines that show less than usual: namespaces, hidden processes, few rights. Less is known, nothing breaks."""
 
 import os
-import shutil
-import subprocess
 
 import pytest
 
+from support.namespaces import OWN_PIDS, through
 from support.records import per_pid
-
-
-def through(prefix):
-    """Skips unless this wrapper can run a command here."""
-    if shutil.which(prefix[0]) is None:
-        pytest.skip(f"{prefix[0]} is missing")
-    done = subprocess.run([*prefix, "true"], capture_output=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"{' '.join(prefix)}: {done.stderr.decode().strip()}")
-    return prefix
 
 
 def children_and_burn(runner):
@@ -24,7 +13,7 @@ def children_and_burn(runner):
 
 
 @pytest.mark.parametrize("prefix", [
-    ["unshare", "--pid", "--fork", "--mount-proc"],
+    OWN_PIDS,
     ["unshare", "--net"],
     ["unshare", "--user", "--map-root-user"],
     ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"],
@@ -39,8 +28,7 @@ def test_in_a_namespace(run_metron, prefix):
 
 def test_connector_asked_for_where_it_does_not_answer_is_an_error(run_metron, marker):
     command, path = marker
-    run = run_metron("--events connector", command, outer=through(["unshare", "--pid", "--fork", "--mount-proc"]),
-                     check=False)
+    run = run_metron("--events connector", command, outer=through(OWN_PIDS), check=False)
     assert run.returncode in (1, 2)
     assert "connector" in run.message
     assert not path.exists()

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from support.held import await_record, await_records, records
+from support.namespaces import OWN_PIDS, through
 from support.processes import wait_until
 from support.records import per_pid, total
 
@@ -93,7 +94,7 @@ def test_a_pid_used_again_is_another_process(run_metron):
     path = run_metron.cwd / "pid"
     run = run_metron("--sample-interval 0.05 --report-interval 30",
                      [run_metron.workload("pidreuse"), str(path), "300"],
-                     outer=["unshare", "--pid", "--fork", "--mount-proc"])  # nobody else takes the number there
+                     outer=through(OWN_PIDS))  # nobody else takes the number there
     assert run.returncode == 0
     pid = path.read_text().strip()
     own = per_pid(run.usage, "proc_own_cpu_seconds")

@@ -10,10 +10,10 @@ import os
 import pytest
 
 from support.cputruth import JOINING_SECONDS
+from support.namespaces import OWN_PIDS, through
 from support.records import per_pid
 
 BURN_MS = 400
-OWN_PIDS = ["unshare", "--pid", "--fork", "--mount-proc"]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def pair(run_metron):
         path = run_metron.cwd / "pid"
         run = run_metron(f"--sample-interval 0.05 --report-interval 30 {args}",
                          [*truth.join, run_metron.workload("pidreuse"), str(path), str(BURN_MS)],
-                         outer=[*truth.outer, *(OWN_PIDS if own_pids else ())])
+                         outer=[*truth.outer, *(through(OWN_PIDS) if own_pids else ())])
         assert run.returncode == 0, run
         pid = path.read_text(encoding="utf-8").strip()
         assert pid != "no", "a pid can be asked for"

@@ -112,7 +112,7 @@ EVENT_TYPES = {"spawn", "exit", "signal", "kill", "oom", "monitor.anomaly"}
 def check_events(events, attached=False):
     """start_time may be absent (the process was gone before it was looked at), but ends never outnumber births;
     of what ran already (attached) one end more."""
-    births, exits, ended = collections.Counter(), collections.Counter(), set()
+    births, exits, starts, ended = (collections.Counter() for _ in range(4))
     for event in events:
         check_no_null(event, "events.jsonl")
         for field in ("timestamp", "event_type", "pid", "seen"):
@@ -123,13 +123,17 @@ def check_events(events, attached=False):
             raise BrokenRecord(f"unknown event_type in {event}")
         if event["seen"] not in ("sampled", "reaped", "event"):
             raise BrokenRecord(f"unknown seen in {event}")
-        births[event["pid"]] += event["event_type"] == "spawn"
-        if event["event_type"] == "exit":
+        identity = (event["pid"], event.get("start_time"))
+        if event["event_type"] == "spawn":
+            births[event["pid"]] += 1
+            starts[identity] += 1
+        elif event["event_type"] == "exit":
             exits[event["pid"]] += 1
-            identity = (event["pid"], event.get("start_time"))
-            if identity in ended and "start_time" in event:
-                raise BrokenRecord(f"process {identity} has two exits")
-            ended.add(identity)
+            ended[identity] += 1
+    for (pid, start), count in ended.items():
+        # Two processes with one pid may begin within one tick of the kernel's clock; tests ask for a pid again.
+        if start is not None and count > max(1, starts[pid, start] + starts[pid, None]):
+            raise BrokenRecord(f"process {pid}, started {start}, has {count} exits")
     for pid, count in exits.items():
         if count > births[pid] + attached:
             raise BrokenRecord(f"pid {pid} was born {births[pid]} times and ended {count} times")

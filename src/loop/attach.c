@@ -135,8 +135,11 @@ static void start_timer(struct run *run)
     if (seconds <= 0)
         return;
     seconds -= (double)(clock_monotonic_ns() - run->begin_ns) / (double)NS_PER_SECOND;
-    (void)uv_timer_start(&run->end_timer, on_time_up, seconds > 0 ? (uint64_t)(seconds * milliseconds) : 0,
-                         0);
+    /* A timer counts from the time that the loop remembers, which may be from before the baseline. That time
+     * and this duration are cut down to milliseconds: two more, and it never ends early. */
+    uv_update_time(&run->loop);
+    (void)uv_timer_start(&run->end_timer, on_time_up,
+                         seconds > 0 ? (uint64_t)(seconds * milliseconds) + 2 : 0, 0);
 }
 
 int attach_execute(struct run *run, struct metron_error *error)

@@ -316,6 +316,21 @@ def test_folder_that_cannot_be_written_is_an_error(tmp_path):
     assert not path.exists()
 
 
+def test_each_kind_is_kept_for_its_own_time(tmp_path):
+    """Old rows go when the history is opened: what is left then is not younger nor older than was asked for."""
+    path = tmp_path / "monitor.db"
+    begin, interval = 1700000000, 600
+    write(path, processes=2, ticks=6 * 24 * 10, interval=interval, events=1, maintain=5, start=begin)
+    end = begin + 10 * 86400
+    write(path, processes=2, ticks=1, interval=1, maintain=100, start=end, hours=24, minute_days=2, event_days=5)
+    connection = is_sound(path)
+    for query, kept, step in (("SELECT min(timestamp) FROM snapshots", 24 * 3600, interval),
+                              ("SELECT min(timestamp) FROM snapshots_1m", 2 * 86400, interval),
+                              ("SELECT min(timestamp) FROM process_events", 5 * 86400, interval)):
+        age = end + 1 - connection.execute(query).fetchone()[0]
+        assert kept - step - 60 <= age <= kept + 60, query
+
+
 def test_reader_in_between_always_sees_whole_snapshots(tmp_path):
     path = tmp_path / "monitor.db"
     process = start(path, processes=50, ticks=400, churn=2, maintain=2, hours=0.1, figures=1)

@@ -15,6 +15,7 @@ import subprocess
 
 import pytest
 
+from support.made_runs import make_run
 from support.processes import wait_until
 from support.records import check_no_null, strict_json, strict_lines
 from support.users import ANOTHER_USER
@@ -278,6 +279,17 @@ def test_order_is_by_start_or_by_a_field_with_the_absent_last(run_metron, record
     known = sorted(wall for wall in walls() if wall is not None)
     assert walls("--sort", "wall") == known + [None]
     assert walls("--sort", "wall", "--reverse") == known[::-1] + [None]
+
+
+def test_numbers_come_before_texts_in_a_field_that_has_both(run_metron):
+    for place, value in enumerate(["10", 9, "b", 100, True]):
+        make_run(run_metron.cwd / f"mixed{place}_", top={"extra": value})
+
+    def extras(*args):
+        return [row["extra"] for row in listed(run_metron, "-F", "extra", "--sort", "extra", *args, ".")]
+
+    assert extras() == [True, 9, 100, "10", "b"]
+    assert extras("--reverse") == ["b", "10", 100, 9, True]
 
 
 def test_groups_are_what_python_computes(run_metron, recordings):

@@ -40,6 +40,8 @@ enum {
     MAINTAIN,
     CAP,
     HOURS,
+    MINUTE_DAYS,
+    EVENT_DAYS,
     FILE_LIMIT,
     BUSY_MS,
     PAUSE_MS,
@@ -64,6 +66,8 @@ static struct option_value options[OPTIONS] = {
     [MAINTAIN] = {"maintain", 0},
     [CAP] = {"cap", 0},
     [HOURS] = {"hours", 0},
+    [MINUTE_DAYS] = {"minute_days", 0},
+    [EVENT_DAYS] = {"event_days", 0},
     [FILE_LIMIT] = {"file_limit", 0},
     [BUSY_MS] = {"busy_ms", 0},
     [PAUSE_MS] = {"pause_ms", 0},
@@ -364,6 +368,8 @@ int main(int count, char **arguments)
     struct history_options wishes = {
         .path = arguments[count - 1],
         .full_hours = get(HOURS),
+        .minute_days = get(MINUTE_DAYS),
+        .event_days = get(EVENT_DAYS),
         .size_cap_bytes = (uint64_t)get(CAP),
         .busy_timeout_ms = (unsigned)get(BUSY_MS),
     };

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "probe/cgroup/group.h"
 
 #define LAYOUTS METRON_FIXTURES "/cgroup/"
 #define SCOPE   "v2-6.12/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/run-r1f2.scope/"
@@ -506,6 +507,20 @@ static void blkio_of_hidden_devices_is_left_out(void **state)
                          -EBADMSG);
 }
 
+static void group_word_is_found_whole(void **state)
+{
+    (void)state;
+    const char *folder = LAYOUTS "v2-6.12/sys/fs/cgroup";
+
+    assert_true(cgroup_group_word(folder, "cgroup.controllers", "cpuset")); /* the first */
+    assert_true(cgroup_group_word(folder, "cgroup.controllers", "memory"));
+    assert_true(cgroup_group_word(folder, "cgroup.controllers", "misc")); /* the last */
+    assert_false(cgroup_group_word(folder, "cgroup.controllers", "mem"));
+    assert_false(cgroup_group_word(folder, "cgroup.controllers", "set"));
+    assert_false(cgroup_group_word(folder, "cgroup.controllers", "memory hugetlb"));
+    assert_false(cgroup_group_word(folder, "no-such-file", "memory"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -521,6 +536,7 @@ int main(void)
         cmocka_unit_test(cgroup_lines_that_lack_fields_are_refused),
         cmocka_unit_test(mounts_cut_off_are_refused_or_whole),
         cmocka_unit_test(list_has_whole_words_only),
+        cmocka_unit_test(group_word_is_found_whole),
         cmocka_unit_test(keys_are_found_by_their_whole_name),
         cmocka_unit_test(v1_totals_are_not_taken_for_the_group_s_own),
         cmocka_unit_test(keyed_text_cut_off_has_fewer_keys_never_other_values),

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "probe/numbers_dir.h"
 #include "probe/pid/stat.h"
 #include "probe/proc_scan.h"
 
@@ -516,6 +518,29 @@ static void scan_finds_every_process(void **state)
     pid_reader_fini(&reader);
 }
 
+static void names_that_are_no_pids_are_passed_over(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "7", "2147483647", "2147483648", "4294967303", "18446744073709551623", "12x", "x12", "-7", "self"};
+    char folder[] = "/tmp/metron-numbers-XXXXXX";
+    struct seen seen = {0};
+
+    assert_non_null(mkdtemp(folder));
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        assert_int_equal(mkdirat(fd, names[i], 0700), 0);
+    int counted = numbers_dir_visit(fd, NULL, NULL), visited = numbers_dir_visit(fd, remember, &seen);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        (void)unlinkat(fd, names[i], AT_REMOVEDIR);
+    (void)close(fd);
+    (void)rmdir(folder);
+    assert_int_equal(counted, 2);
+    assert_int_equal(visited, 2);
+    assert_true(seen.count == 2 && was_seen(&seen, 7) && was_seen(&seen, INT_MAX));
+}
+
 static void reader_of_no_folder_is_an_error(void **state)
 {
     (void)state;
@@ -545,6 +570,7 @@ int main(void)
         cmocka_unit_test(steady_state_allocates_nothing),
         cmocka_unit_test(kernel_without_children_files_says_so),
         cmocka_unit_test(scan_finds_every_process),
+        cmocka_unit_test(names_that_are_no_pids_are_passed_over),
         cmocka_unit_test(reader_of_no_folder_is_an_error),
     };
 

@@ -346,11 +346,13 @@ def test_metron_stopped_in_a_storm_tells_how_much_the_connector_lost(run_metron)
     run_metron.need_events("connector")
     children, done = 12000, run_metron.cwd / "done"
     storm = [run_metron.workload("forkstorm"), str(children), "0"]
-    # A gap shows in the next event of the same CPU.
-    on_each_cpu = "; ".join(f"taskset -c {cpu} true" for cpu in sorted(os.sched_getaffinity(0))) + "; sleep 0.3"
-    started = run_metron.start("-q --events connector --cgroup off",
-                               ["sh", "-c", f'touch begun; read go; "$@"; touch done; read go; {on_each_cpu}', "-",
-                                *storm], stdin=subprocess.PIPE)
+    # A gap shows in the next event of the same CPU, and while metron has not caught up that one is lost as well.
+    cpus = sorted(os.sched_getaffinity(0))
+    on_each_cpu = "; ".join(f"taskset -c {cpu} true" for cpu in cpus)
+    started = run_metron.start("-q --events connector --cgroup off --sample-interval 0.1",
+                               ["sh", "-c", f'touch begun; read go; "$@"; touch done; '
+                                f'until [ -e enough ]; do {on_each_cpu}; sleep 0.05; done', "-", *storm],
+                               stdin=subprocess.PIPE)
     wait_until((started.cwd / "begun").exists, what="the command")
     before = forks()
     started.signal(signal.SIGSTOP)
@@ -358,7 +360,15 @@ def test_metron_stopped_in_a_storm_tells_how_much_the_connector_lost(run_metron)
     started.process.stdin.flush()
     wait_until(done.exists, 120, "the end of the storm")
     started.signal(signal.SIGCONT)
-    run = started.finish(data=b"\n")
+    events = next(started.cwd.glob("*events.jsonl"))
+
+    def told_of_rounds(count):
+        """Each round has a birth and an end of `true` on each CPU."""
+        return lambda: events.read_text(encoding="utf-8").count('"true"') >= count * 2 * len(cpus)
+
+    wait_until(told_of_rounds(3), what="events of every CPU after the storm")
+    (started.cwd / "enough").touch()
+    run = started.finish()
     assert run.returncode == 0
     assert run.info["provenance"]["processes_seen_by"] == "connector"
     assert run.info["provenance"]["spawned_is_exact"] is False

@@ -38,6 +38,11 @@ class Shell:
         """Waits for a process that it started; the exit status as a shell has it."""
         return int(self.ask(f"wait {pid} 2> /dev/null; echo $?"))
 
+    def cpu_seconds(self):
+        """Of it and of all that it has waited for, as the kernel counts it."""
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
     def end(self):
         self.process.stdin.close()
         self.process.stdout.close()

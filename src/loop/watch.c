@@ -188,7 +188,7 @@ static void tick(struct watch *watch)
             gpu_readings_fill(watch->options.gpus, watch->options.interval, watch->next);
         sort_events(watch->next);
         watch->next->tick = ++figures->ticks;
-        watch->next->uptime_seconds = (double)(begin_ns - watch->start_ns) / (double)NS_PER_SECOND;
+        watch->next->uptime_seconds = watch->record.elapsed_seconds; /* at the time it is stamped with */
         watch->options.on_tick(watch->options.owner, watch->next);
     }
     finish_current(watch);

@@ -108,6 +108,7 @@ static void on_exec(struct tree *tree, const struct lifecycle_event *event)
     if (!process)
         return;
     process->image = 0; /* read the command line anew */
+    process->execs++;
     process->command_is_told = false;
     if (event->exec.arguments && tree->options.read_commands) {
         member_set_command(tree, process, event->exec.arguments, event->exec.length);

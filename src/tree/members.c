@@ -308,10 +308,12 @@ struct process *members_add_running(struct tree *tree, const struct tree_root *r
     return process;
 }
 
-/* A hash of what exec changes; where stat hides the stack (another user's process), the name alone. */
-static uint64_t image_of(const struct pid_stat *stat)
+/* A hash of what exec changes; where stat hides the stack (another user's process), the name alone. Its stat
+ * may have been read before an exec of which the kernel told. */
+static uint64_t image_of(const struct process *process)
 {
-    uint64_t hash = 1469598103934665603ULL ^ stat->start_stack;
+    const struct pid_stat *stat = &process->stat;
+    uint64_t hash = 1469598103934665603ULL ^ stat->start_stack ^ process->execs;
     for (const char *c = stat->comm; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
     return hash | 1;
@@ -339,7 +341,7 @@ static void read_command(struct tree *tree, struct process *process)
 {
     char bytes[4096];
 
-    process->image = image_of(&process->stat);
+    process->image = image_of(process);
     if (process->command_is_told) {
         process->command_is_told = false; /* until it gives itself another name */
         return;
@@ -465,7 +467,7 @@ static void member_settle(struct tree *tree, struct process *process)
         process->baseline = held_by(tree, process);
         process->event_threads = stat->threads;
     }
-    if (tree->options.read_commands && process->image != image_of(stat) && stat->state != 'Z')
+    if (tree->options.read_commands && process->image != image_of(process) && stat->state != 'Z')
         read_command(tree, process);
     if (stat->state == 'Z')
         orphan_children(tree, process);

@@ -79,6 +79,7 @@ struct process {
     uint64_t hwm_before;        /* was there: its high-water mark at the first look; 0: not looked yet */
     bool hwm_is_ours;           /* it is another one by now: the peak is of our time */
     uint64_t image;             /* changes at exec: what the command line was read for */
+    uint64_t execs;             /* of which the kernel told */
     char *command;              /* masked, one line; owned; NULL if not read */
     unsigned passes;            /* in how many passes it was read */
     uint64_t looked_ns;         /* monotonic, when stat was read: it has not run since */

@@ -40,6 +40,17 @@ struct timespec clock_wall(void)
     return now;
 }
 
+struct timespec clock_wall_at(uint64_t monotonic_ns)
+{
+    struct timespec wall = clock_wall();
+    int64_t ago_ns = clock_elapsed_ns(monotonic_ns, clock_monotonic_ns());
+    int64_t nanoseconds = (int64_t)wall.tv_nsec - ago_ns % (int64_t)NS_PER_SECOND;
+
+    wall.tv_sec -= ago_ns / (int64_t)NS_PER_SECOND + (nanoseconds < 0);
+    wall.tv_nsec = nanoseconds + (nanoseconds < 0) * (int64_t)NS_PER_SECOND;
+    return wall;
+}
+
 double clock_wall_seconds(void)
 {
     struct timespec now = clock_wall();

@@ -27,7 +27,8 @@ static const struct command_description description = {
         "begins.\n"
         "\n"
         "Ctrl-C goes to the command. A second one, or SIGTERM or SIGHUP to metron, ends the whole tree "
-        "(SIGTERM, after 10 seconds SIGKILL: --kill-after); the record is still written.",
+        "(SIGTERM, after 10 seconds SIGKILL: --kill-after); the record is still written. Any other signal "
+        "that is sent to metron goes to the command.",
     .examples =
         "  metron run -- make -j8\n"
         "  metron run --sample-interval 0.1 -p results/ -m 'with the new solver' ./simulate input.dat\n"

@@ -26,6 +26,8 @@ struct loop_figures {
     uint64_t samples, missed_ticks;
     double sample_seconds;     /* wall time of the latest sample */
     double helper_cpu_seconds; /* CPU of programs that were run in order to measure (ps) */
+    pid_t capture_pid;         /* the process that captures the command's output; 0: none */
+    double capture_cpu_seconds;
     double kernel_cpu_seconds; /* CPU of our programs inside the kernel, taken in the target's processes */
     bool has_kernel_cpu;       /* there are such programs */
 };

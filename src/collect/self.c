@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static const struct measurement measurements[] = {
      .type = TYPE_COUNTER,
      .unit = UNIT_SECONDS,
      .reduce = REDUCE_DELTA,
-     .meaning = "CPU seconds that metron itself used"},
+     .meaning = "CPU seconds that metron itself used, its capture process included"},
     {.key = "self_kernel_seconds",
      .field = KERNEL_SECONDS,
      .type = TYPE_COUNTER,
@@ -50,7 +51,7 @@ static const struct measurement measurements[] = {
      .unit = UNIT_BYTES,
      .reduce = REDUCE_MAX,
      .cost = COST_NOTHING,
-     .meaning = "resident memory of metron itself"},
+     .meaning = "resident memory of metron itself and of its capture process (pages they share count twice)"},
     {.key = "self_sample_seconds",
      .field = SAMPLE_SECONDS,
      .type = TYPE_GAUGE,
@@ -59,9 +60,11 @@ static const struct measurement measurements[] = {
      .meaning = "wall time that taking one sample took"},
 };
 
-/* The descriptor of our own statm, kept open; ourselves, whatever tree the context's proc_root may be. */
+/* Descriptors of statm, kept open: our own, whatever tree the context's proc_root may be, and that of the
+ * capture process. */
 struct self_state {
-    int statm;
+    int statm, capture_statm;
+    bool has_capture; /* it was opened, or tried */
 };
 
 static void survey(const struct collect_context *context, const char *reasons[])
@@ -76,7 +79,7 @@ static int open_state(const struct collect_context *context, unsigned cost, void
     (void)cost;
     if (!self)
         return -ENOMEM;
-    self->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    *self = (struct self_state){.statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC), .capture_statm = -1};
     *state = self;
     return 0;
 }
@@ -86,22 +89,43 @@ static void close_state(void *state)
     struct self_state *self = state;
     if (self->statm >= 0)
         (void)close(self->statm);
+    if (self->capture_statm >= 0)
+        (void)close(self->capture_statm);
     free(self);
+}
+
+static void open_capture(struct self_state *self, pid_t pid)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+    self->capture_statm = open(path, O_RDONLY | O_CLOEXEC);
+    self->has_capture = true;
+}
+
+/* 0: it has ended. */
+static double resident_bytes(int statm_fd)
+{
+    char text[128];
+    struct pid_statm statm;
+    ssize_t length = statm_fd >= 0 ? pread(statm_fd, text, sizeof(text), 0) : -1;
+
+    if (length <= 0 || pid_statm_parse(text, (size_t)length, &statm) != 0)
+        return 0;
+    return (double)statm.resident_pages * (double)sysconf(_SC_PAGESIZE);
 }
 
 static int collect(void *state, const struct collect_context *context, struct pass *pass)
 {
-    const struct self_state *self = state;
+    struct self_state *self = state;
     const struct loop_figures *figures = context->figures;
     struct rusage usage;
     struct row *row = &pass->single;
-    char text[128];
-    struct pid_statm statm;
 
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         row_number(row, CPU_SECONDS,
                    clock_timeval_seconds(usage.ru_utime) + clock_timeval_seconds(usage.ru_stime) +
-                       figures->helper_cpu_seconds);
+                       figures->helper_cpu_seconds + figures->capture_cpu_seconds);
     /* They may come after the command has started: what they take counts from 0 all the same. */
     if (figures->has_kernel_cpu || pass->kind == PASS_SEED)
         row_number(row, KERNEL_SECONDS, figures->has_kernel_cpu ? figures->kernel_cpu_seconds : 0);
@@ -109,9 +133,11 @@ static int collect(void *state, const struct collect_context *context, struct pa
     row_number(row, MISSED_TICKS, (double)figures->missed_ticks);
     if (figures->samples > 0)
         row_number(row, SAMPLE_SECONDS, figures->sample_seconds);
-    ssize_t length = self->statm >= 0 ? pread(self->statm, text, sizeof(text), 0) : -1;
-    if (length > 0 && pid_statm_parse(text, (size_t)length, &statm) == 0)
-        row_number(row, RSS, (double)statm.resident_pages * (double)sysconf(_SC_PAGESIZE));
+    if (figures->capture_pid > 0 && !self->has_capture)
+        open_capture(self, figures->capture_pid);
+    double resident = resident_bytes(self->statm);
+    if (resident > 0)
+        row_number(row, RSS, resident + resident_bytes(self->capture_statm));
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Capturing a stream.
  *
- * The thread polls the source and an eventfd that asks it to stop. What it reads goes to the file first, so
+ * The thread polls the source and an eventfd with requests. What it reads goes to the file first, so
  * that the record is complete whatever becomes of the screen, then to the screen with an ordinary blocking
  * write. There is no queue in between: while the screen blocks nothing is read, the pipe fills up and the
  * command waits, just as it would without metron.
@@ -37,11 +37,13 @@ struct capture {
     const char *name;
     int source_fd, show_fd, record_fd; /* the last two become -1 when given up; the thread's own */
     bool source_is_terminal, screen_is_terminal;
-    int null_fd;  /* takes the place of the source when that is closed */
-    int stop_fd;  /* readable: stop */
-    int ended_fd; /* readable: the thread has ended */
+    int request_fd; /* readable: flush, or stop */
+    int flushed_fd; /* readable: a flush is done */
+    int ended_fd;   /* readable: the thread has ended */
     pthread_t thread;
     bool joined;
+    atomic_bool stop;
+    atomic_bool command_ended;
     atomic_bool screen_abandoned; /* asked for by the caller */
     atomic_bool screen_released;  /* the thread has noticed, and does not touch it any more */
     _Atomic uint64_t bytes;
@@ -125,7 +127,7 @@ static enum taken take(struct capture *capture, size_t limit)
     /* Nobody has the terminal open. Somebody may open it again (/dev/tty), and closing the master would hang
      * up on a command that merely closed its stdio: only the end of the command ends this stream. */
     if (count < 0 && errno == EIO && capture->source_is_terminal)
-        return TAKEN_HUNG_UP;
+        return atomic_load(&capture->command_ended) ? TAKEN_END : TAKEN_HUNG_UP;
     if (count <= 0)
         return TAKEN_END;
     atomic_fetch_add(&capture->bytes, (uint64_t)count);
@@ -133,8 +135,9 @@ static enum taken take(struct capture *capture, size_t limit)
     return show(capture, (size_t)count) ? TAKEN : TAKEN_END;
 }
 
-/* What is in the pipe now, and not what a writer who outlives the command goes on adding. */
-static void drain(struct capture *capture)
+/* What is in the pipe now, and not what a writer who outlives the command goes on adding. False: the stream
+ * has ended. */
+static bool drain(struct capture *capture)
 {
     struct pollfd source = {.fd = capture->source_fd, .events = POLLIN};
     int waiting = 0;
@@ -152,9 +155,22 @@ static void drain(struct capture *capture)
         enum taken taken = take(capture, left);
 
         if (taken == TAKEN_END || taken == TAKEN_HUNG_UP)
-            break;
+            return taken == TAKEN_HUNG_UP;
         left -= (size_t)(atomic_load(&capture->bytes) - before);
     }
+    return true;
+}
+
+/* False: the stream has ended, or shall. */
+static bool answer_request(struct capture *capture)
+{
+    eventfd_t ignored;
+
+    (void)eventfd_read(capture->request_fd, &ignored);
+    if (!drain(capture) || atomic_load(&capture->stop))
+        return false;
+    (void)eventfd_write(capture->flushed_fd, 1);
+    return true;
 }
 
 static void *run(void *argument)
@@ -164,7 +180,7 @@ static void *run(void *argument)
 
     for (;;) {
         struct pollfd polled[] = {
-            {.fd = capture->stop_fd, .events = POLLIN},
+            {.fd = capture->request_fd, .events = POLLIN},
             {.fd = hung_up ? -1 : capture->source_fd, .events = POLLIN},
         };
 
@@ -173,10 +189,10 @@ static void *run(void *argument)
             (void)release_screen(capture);
             continue;
         }
-        if (polled[0].revents) {
-            drain(capture);
+        if (polled[0].revents && !answer_request(capture))
             break;
-        }
+        if (polled[0].revents)
+            continue;
         if (hung_up) {
             hung_up = false;
             continue;
@@ -188,8 +204,7 @@ static void *run(void *argument)
             break;
         hung_up = taken == TAKEN_HUNG_UP;
     }
-    /* Closes the source and keeps its number. */
-    (void)dup3(capture->null_fd, capture->source_fd, O_CLOEXEC);
+    descriptor_close(&capture->source_fd);
     (void)eventfd_write(capture->ended_fd, 1);
     return NULL;
 }
@@ -197,8 +212,8 @@ static void *run(void *argument)
 static void release(struct capture *capture)
 {
     descriptor_close(&capture->source_fd);
-    descriptor_close(&capture->null_fd);
-    descriptor_close(&capture->stop_fd);
+    descriptor_close(&capture->request_fd);
+    descriptor_close(&capture->flushed_fd);
     descriptor_close(&capture->ended_fd);
     free(capture);
 }
@@ -220,15 +235,16 @@ int capture_start(const struct capture_options *options, struct capture **out, s
     /* Asked now: one that has been hung up does not say that it is a terminal any more. */
     capture->screen_is_terminal = options->show_fd >= 0 && isatty(options->show_fd);
     capture->joined = false;
+    atomic_init(&capture->stop, false);
+    atomic_init(&capture->command_ended, false);
     atomic_init(&capture->screen_abandoned, false);
     atomic_init(&capture->screen_released, false);
     atomic_init(&capture->bytes, 0);
-    capture->stop_fd = descriptor_new_event();
+    capture->request_fd = descriptor_new_event();
+    capture->flushed_fd = descriptor_new_event();
     capture->ended_fd = descriptor_new_event();
-    capture->null_fd = descriptor_new_null();
-    if (capture->stop_fd < 0 || capture->ended_fd < 0 || capture->null_fd < 0)
-        code = capture->stop_fd < 0 ? capture->stop_fd
-                                    : (capture->ended_fd < 0 ? capture->ended_fd : capture->null_fd);
+    if (capture->request_fd < 0 || capture->flushed_fd < 0 || capture->ended_fd < 0)
+        code = -EMFILE;
     if (code == 0)
         code = worker_start(&capture->thread, run, capture);
     if (code < 0) {
@@ -239,9 +255,26 @@ int capture_start(const struct capture_options *options, struct capture **out, s
     return 0;
 }
 
-void capture_stop(struct capture *capture)
+void capture_command_ended(struct capture *capture)
 {
-    (void)eventfd_write(capture->stop_fd, 1);
+    atomic_store(&capture->command_ended, true);
+}
+
+void capture_flush(struct capture *capture)
+{
+    (void)eventfd_write(capture->request_fd, 1);
+}
+
+int capture_flushed_fd(const struct capture *capture)
+{
+    return capture->flushed_fd;
+}
+
+bool capture_flushed(struct capture *capture)
+{
+    eventfd_t ignored;
+
+    return eventfd_read(capture->flushed_fd, &ignored) == 0;
 }
 
 int capture_ended_fd(const struct capture *capture)
@@ -271,7 +304,8 @@ void capture_finish(struct capture *capture, const volatile bool *give_up)
 
     if (capture->joined)
         return;
-    capture_stop(capture);
+    atomic_store(&capture->stop, true);
+    capture_flush(capture);
     while (poll(&ended, 1, JOIN_RETRY_MS) <= 0) {
         if (atomic_load(&capture->screen_abandoned) || (give_up && *give_up))
             capture_abandon_screen(capture);

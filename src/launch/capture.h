@@ -1,6 +1,7 @@
 /*
- * Output on its way from the command to the terminal and to a file: one thread per stream, so that neither a
- * slow terminal nor a slow disk delays a sample, and the command is held back only as a pipe would.
+ * One stream on its way to the screen and to a file, in a thread of its own: a slow screen or disk delays
+ * nothing else, and the writer is held back only as a pipe would. A command's output is captured in a process
+ * of its own (capture_process.h).
  *
  * Bytes go through unchanged and in order. A file that cannot be written any more (disk full) is reported
  * once and the stream is only shown from then on; a screen that has gone (EPIPE, or EIO of a terminal) closes
@@ -18,9 +19,8 @@
 struct capture; /* one stream; opaque */
 
 struct capture_options {
-    /* Read end of a pipe or a pty master; owned by the capture from now on, also if it fails to start. The
-     * number stays taken until capture_free: once the stream has ended it is /dev/null, so that others may
-     * use a master (keyboard.h, terminal.h) without asking whether it is still there. */
+    /* Read end of a pipe or a pty master; owned by the capture from now on, also if it fails to start. It is
+     * closed when the stream ends. */
     int source_fd;
     int show_fd;      /* where it is shown (1 or 2), or -1; borrowed, never made non-blocking */
     int record_fd;    /* the file, or -1; borrowed. With neither, the stream is read and dropped */
@@ -34,11 +34,18 @@ int capture_start(const struct capture_options *options, struct capture **out, s
  * set from a signal handler: showing is abandoned and recording completed. */
 void capture_finish(struct capture *capture, const volatile bool *give_up);
 
-/* The same in steps, for an event loop: ask to stop; the descriptor is readable once the thread has ended, by
- * itself (all writers have gone, the screen has gone) or because it was asked; give up the
- * screen (waits a tenth of a second at most). Any may be called at any time before capture_free. */
-void capture_stop(struct capture *capture);
+/* In steps, for an event loop. Any may be called at any time before capture_free.
+ * The command has ended: a pty ends when nobody has it open any more. Until then it is kept, since a command
+ * may close its terminal and open it again. */
+void capture_command_ended(struct capture *capture);
+/* Asks to deliver what is in the pipe now, and to go on. flushed_fd is readable once that is done, until
+ * capture_flushed has said so. */
+void capture_flush(struct capture *capture);
+int capture_flushed_fd(const struct capture *capture); /* borrowed */
+bool capture_flushed(struct capture *capture);
+/* Readable once the thread has ended: all writers have gone, the screen has gone, or capture_finish. */
 int capture_ended_fd(const struct capture *capture); /* borrowed: poll it, do not read it */
+/* Gives up the screen; waits a tenth of a second at most. */
 void capture_abandon_screen(struct capture *capture);
 
 uint64_t capture_bytes(const struct capture *capture); /* seen so far */

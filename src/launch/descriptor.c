@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "probe/numbers_dir.h"
+
 void descriptor_reserve_stdio(void)
 {
     int fd;
@@ -48,6 +50,43 @@ int descriptor_new_null(void)
     if (fd < 0)
         return -errno;
     return descriptor_above_stdio(fd);
+}
+
+struct kept {
+    const int *fds;
+    size_t count;
+};
+
+static void close_unless_kept(void *context, pid_t fd)
+{
+    const struct kept *kept = context;
+
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->fds[i] == fd)
+            return;
+    if (fd > STDERR_FILENO)
+        (void)close(fd);
+}
+
+/* close_range came with Linux 5.9. The folder lists by number: what was closed before does not disturb it. */
+int descriptor_close_others(const int *kept, size_t count)
+{
+    int fds[16];
+    int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (folder < 0)
+        return -errno;
+    if (count + 1 > sizeof(fds) / sizeof(*fds)) {
+        (void)close(folder);
+        return -E2BIG;
+    }
+    for (size_t i = 0; i < count; i++)
+        fds[i] = kept[i];
+    fds[count] = folder;
+    struct kept all = {fds, count + 1};
+    int code = numbers_dir_visit(folder, close_unless_kept, &all);
+    (void)close(folder);
+    return code < 0 ? code : 0;
 }
 
 void descriptor_close(int *fd)

@@ -4,6 +4,8 @@
 #ifndef METRON_LAUNCH_DESCRIPTOR_H
 #define METRON_LAUNCH_DESCRIPTOR_H
 
+#include <stddef.h>
+
 /* For the start of main: where the caller closed stdin, stdout or stderr, /dev/null takes the place, so that
  * no file of ours can become one of them. It is CLOEXEC: the command finds them closed, as the caller wished.
  */
@@ -14,6 +16,8 @@ int descriptor_above_stdio(int fd);
 /* New descriptors above 2, CLOEXEC, or a negative errno: an eventfd (non-blocking), and /dev/null. */
 int descriptor_new_event(void);
 int descriptor_new_null(void);
+/* Closes all above 2 but those `kept`. 0 or a negative errno. */
+int descriptor_close_others(const int *kept, size_t count);
 /* Closes *fd if it is open and sets it to -1. */
 void descriptor_close(int *fd);
 

@@ -45,8 +45,7 @@ struct keyboard {
     int ended_fd;
     pthread_t thread;
     pthread_mutex_t lock; /* changes of the terminal and of `mode` */
-    bool raw;             /* the terminal's modes are ours, `found` are the user's */
-    struct termios found;
+    struct keyboard_terminal *terminal;
     _Atomic enum mode mode;
     atomic_uint requests;
     /* The thread's own: */
@@ -146,12 +145,14 @@ static void take_terminal(struct keyboard *keyboard)
         return;
     /* After a stop by SIGSTOP the shell has put back its own modes while ours are still noted as in force:
      * what is found is taken anew only if we had restored it. */
-    if (!keyboard->raw && tcgetattr(keyboard->tty_fd, &keyboard->found) != 0)
+    struct keyboard_terminal *terminal = keyboard->terminal;
+    if (!atomic_load(&terminal->raw) && tcgetattr(keyboard->tty_fd, &terminal->found) != 0)
         return;
-    raw = keyboard->found;
+    raw = terminal->found;
     cfmakeraw(&raw);
-    if (tcsetattr(keyboard->tty_fd, TCSANOW, &raw) == 0)
-        keyboard->raw = true;
+    atomic_store(&terminal->raw, true); /* before it is: whoever kills us in between */
+    if (tcsetattr(keyboard->tty_fd, TCSANOW, &raw) != 0)
+        atomic_store(&terminal->raw, false);
     terminal_copy_size(keyboard->tty_fd, keyboard->master_fd);
     atomic_store(&keyboard->mode, MODE_COPYING);
 }
@@ -207,9 +208,9 @@ static void leave_terminal(struct keyboard *keyboard, enum mode mode)
     atomic_store(&keyboard->mode, mode);
     /* In the background the terminal is somebody else's, who has set it as he needs it; and to set it would
      * stop us (SIGTTOU). TCSANOW: to wait for the output to drain could be for ever (Ctrl-S). */
-    if (keyboard->raw && !terminal_in_background(keyboard->tty_fd))
-        tcsetattr(keyboard->tty_fd, TCSANOW, &keyboard->found);
-    keyboard->raw = false;
+    if (atomic_load(&keyboard->terminal->raw) && !terminal_in_background(keyboard->tty_fd))
+        tcsetattr(keyboard->tty_fd, TCSANOW, &keyboard->terminal->found);
+    atomic_store(&keyboard->terminal->raw, false);
     pthread_mutex_unlock(&keyboard->lock);
     (void)eventfd_write(keyboard->wake_fd, 1);
 }
@@ -244,7 +245,8 @@ static void finish_at_exit(void)
     keyboard_finish(at_exit);
 }
 
-int keyboard_start(int tty_fd, int master_fd, struct keyboard **out, struct metron_error *error)
+int keyboard_start(int tty_fd, int master_fd, struct keyboard_terminal *terminal, struct keyboard **out,
+                   struct metron_error *error)
 {
     static bool registered;
     struct keyboard *keyboard = calloc(1, sizeof(*keyboard));
@@ -254,6 +256,7 @@ int keyboard_start(int tty_fd, int master_fd, struct keyboard **out, struct metr
         return error_set(error, -ENOMEM, "cannot read the keyboard: out of memory");
     keyboard->tty_fd = tty_fd;
     keyboard->master_fd = master_fd;
+    keyboard->terminal = terminal;
     keyboard->wake_fd = descriptor_new_event();
     keyboard->request_fd = descriptor_new_event();
     keyboard->ended_fd = descriptor_new_event();

@@ -8,9 +8,18 @@
 #ifndef METRON_LAUNCH_KEYBOARD_H
 #define METRON_LAUNCH_KEYBOARD_H
 
+#include <stdatomic.h>
+#include <termios.h>
+
 #include "base/error.h"
 
 struct keyboard;
+
+/* What the keyboard did to the user's terminal, for whoever must restore it if metron is killed. */
+struct keyboard_terminal {
+    atomic_bool raw;      /* its modes are ours */
+    struct termios found; /* then: the user's */
+};
 
 enum keyboard_request {
     /* Ctrl-C twice within a second, while the command's terminal turns it into a signal. Both were passed on.
@@ -22,8 +31,9 @@ enum keyboard_request {
 };
 
 /* Puts the terminal `tty_fd` into raw mode and copies it to the pty `master_fd` (non-blocking; see
- * terminal_open) in a thread of its own. Both are borrowed. Only one keyboard at a time. */
-int keyboard_start(int tty_fd, int master_fd, struct keyboard **out, struct metron_error *error);
+ * terminal_open) in a thread of its own. Both are borrowed, as is `terminal`. Only one keyboard at a time. */
+int keyboard_start(int tty_fd, int master_fd, struct keyboard_terminal *terminal, struct keyboard **out,
+                   struct metron_error *error);
 /* Readable while there are requests to take; borrowed. */
 int keyboard_request_fd(const struct keyboard *keyboard);
 /* The requests (enum keyboard_request, or-ed) since the last call; 0 if none. */

@@ -106,6 +106,26 @@ static int open_outputs(const struct launch_options *options, struct plumbing *p
     return 0;
 }
 
+/* The ends of the outputs, and a reader for them; else none, as if nothing had been asked for. */
+static int prepare_outputs(const struct launch_options *options, struct plumbing *plumbing,
+                           struct launched *out, struct metron_error *error)
+{
+    if (!options->read_outputs)
+        return open_outputs(options, plumbing, error);
+    int code = open_outputs(options, plumbing, &out->why_not_read);
+    if (code == 0 && (plumbing->ours[STDOUT_FILENO] >= 0 || plumbing->ours[STDERR_FILENO] >= 0))
+        code = options->read_outputs(options->read_context, plumbing->ours[STDOUT_FILENO],
+                                     plumbing->ours[STDERR_FILENO], &out->why_not_read);
+    if (code < 0) {
+        out->outputs_are_ours = true;
+        plumbing_close(plumbing);
+    } else if (!options->pty) {
+        descriptor_close(&plumbing->ours[STDOUT_FILENO]);
+        descriptor_close(&plumbing->ours[STDERR_FILENO]);
+    }
+    return 0;
+}
+
 static int open_input(const struct launch_options *options, struct plumbing *plumbing, struct launched *out,
                       struct metron_error *error)
 {
@@ -118,7 +138,7 @@ static int open_input(const struct launch_options *options, struct plumbing *plu
             return error_set(error, -EIO, "cannot open /dev/null for the command's stdin: %s",
                              strerror(-plumbing->child[STDIN_FILENO]));
         out->stdin_withheld = true;
-    } else if (options->pty && isatty(STDIN_FILENO)) {
+    } else if (plumbing->slave >= 0 && isatty(STDIN_FILENO)) {
         plumbing->child[STDIN_FILENO] = plumbing->slave;
         out->stdin_is_pty = true;
     }
@@ -324,7 +344,7 @@ int launch_start(const struct launch_options *options, struct launched *out, str
 
     *out = (struct launched){.pid = -1, .stdout_fd = -1, .stderr_fd = -1};
 
-    int code = open_outputs(options, &plumbing, error);
+    int code = prepare_outputs(options, &plumbing, out, error);
 
     if (code == 0)
         code = open_input(options, &plumbing, out, error);

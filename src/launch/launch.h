@@ -31,6 +31,12 @@ struct launch_options {
     bool pty;                 /* the command gets a terminal of its own (implies new_session) */
     bool pipe_stdout;         /* give us the read end; else inherited (with pty: the terminal) */
     bool pipe_stderr;
+    /* Called with our ends (with pty: the master, and -1), before the command is started, to put a reader in
+     * place, which has its own copies of them: of ours, only a pty's master is kept. If that or a pipe or pty
+     * cannot be had, the command gets our own stdout and stderr instead, and `launched` says why. NULL: the
+     * caller reads them once the command runs, and what cannot be had is an error. */
+    int (*read_outputs)(void *context, int stdout_fd, int stderr_fd, struct metron_error *error);
+    void *read_context;
     const struct launch_cgroup *cgroup; /* where the command starts; NULL: where we are */
     const struct rlimit *open_files;    /* restored in the child if not NULL: metron raises its own */
     pid_t tracer; /* this process may trace the command, where the kernel asks for consent (Yama); 0: none */
@@ -52,7 +58,9 @@ struct launched {
     bool stdin_withheld;
     /* What the command's ru_maxrss began with, whatever it uses itself: a floor under small values. */
     uint64_t inherited_rss_bytes;
-    bool stdin_is_pty; /* the command's stdin is its pty: a keyboard (keyboard.h) should feed it */
+    bool stdin_is_pty;     /* the command's stdin is its pty: a keyboard (keyboard.h) should feed it */
+    bool outputs_are_ours; /* nothing is captured, */
+    struct metron_error why_not_read; /* because of this */
 };
 
 /* Starts the command. 0; or -ENOENT-like errno of exec or of an earlier step, with a message that names the

@@ -4,45 +4,54 @@
 #include "launch/relay.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
-enum relay_deed relay_decide(bool own_session, bool foreground, int signal)
-{
-    bool has_it_already = !own_session && foreground;
+#include "launch/signals.h"
+#include "launch/worker.h"
 
+/* What a fault of our own, or of a library, raises. */
+static bool is_fault(int signal)
+{
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+           signal == SIGTRAP || signal == SIGSYS || signal == SIGABRT;
+}
+
+void relay_signals(sigset_t *set)
+{
+    (void)sigfillset(set); /* without those that the C library keeps to itself */
+    for (int number = 1; number < NSIG; number++)
+        if (is_fault(number) || number == SIGKILL || number == SIGSTOP || number == SIGTTIN ||
+            number == SIGTTOU || number == worker_signal() ||
+            (number != SIGCHLD && launch_signal_was_ignored(number)))
+            (void)sigdelset(set, number);
+}
+
+bool relay_was_sent(int code, pid_t sender)
+{
+    return (code == SI_USER || code == SI_QUEUE || code == SI_TKILL) && sender != getpid();
+}
+
+enum relay_deed relay_decide(bool own_session, bool sent, int signal)
+{
     switch (signal) {
+    case SIGCHLD:
+    case SIGTERM:
+    case SIGHUP:
+        return RELAY_NOTHING;
+    case SIGTSTP:
+        return RELAY_SUSPEND;
+    case SIGALRM:
+        return RELAY_PASS_ON;
     case SIGINT:
     case SIGQUIT:
     case SIGWINCH:
-        return has_it_already ? RELAY_NOTHING : RELAY_PASS_ON;
-    case SIGUSR1:
-    case SIGUSR2:
-        return RELAY_PASS_ON;
-    case SIGCONT:
-        /* A shell continues the whole group of a job; once more does no harm where it was not a shell. */
-        return has_it_already ? RELAY_NOTHING : RELAY_PASS_ON;
-    case SIGTSTP:
-        return RELAY_SUSPEND;
+        return sent || own_session ? RELAY_PASS_ON : RELAY_NOTHING;
     default:
-        return RELAY_NOTHING;
+        return sent ? RELAY_PASS_ON : RELAY_NOTHING;
     }
-}
-
-static bool in_foreground(void)
-{
-    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-
-    if (fd < 0)
-        return false;
-
-    bool foreground = tcgetpgrp(fd) == getpgrp();
-
-    close(fd);
-    return foreground;
 }
 
 /* To the command's process group if that is its own, else to the command alone: its group is ours. */
@@ -68,13 +77,13 @@ static void stop_self(void)
     sigaction(SIGTSTP, &before, NULL);
 }
 
-static int suspend_both(pid_t root, bool own_session, bool foreground)
+static int suspend_both(pid_t root, bool own_session, bool sent)
 {
     int code = 0;
 
     if (own_session)
         code = send_to_command(root, true, SIGSTOP);
-    else if (!foreground)
+    else if (sent)
         code = send_to_command(root, false, SIGTSTP);
     stop_self();
     /* Also where we did not stop: a command must not stay stopped with nobody to continue it. */
@@ -83,15 +92,13 @@ static int suspend_both(pid_t root, bool own_session, bool foreground)
     return code;
 }
 
-int relay_signal(pid_t root, bool own_session, int signal)
+int relay_signal(pid_t root, bool own_session, bool sent, int signal)
 {
-    bool foreground = !own_session && in_foreground();
-
-    switch (relay_decide(own_session, foreground, signal)) {
+    switch (relay_decide(own_session, sent, signal)) {
     case RELAY_PASS_ON:
         return send_to_command(root, own_session, signal);
     case RELAY_SUSPEND:
-        return suspend_both(root, own_session, foreground);
+        return suspend_both(root, own_session, sent);
     case RELAY_NOTHING:
         break;
     }

@@ -12,7 +12,7 @@
 
 #define STACK_BYTES (256UL * 1024)
 
-static int interrupt_signal(void)
+int worker_signal(void)
 {
     return SIGRTMIN + 6;
 }
@@ -47,7 +47,7 @@ int worker_start(pthread_t *thread, void *(*run)(void *), void *argument)
     if (!task)
         return -ENOMEM;
     *task = (struct task){run, argument};
-    int code = sigaction(interrupt_signal(), &action, NULL) != 0 ? errno : pthread_attr_init(&attributes);
+    int code = sigaction(worker_signal(), &action, NULL) != 0 ? errno : pthread_attr_init(&attributes);
     if (code != 0) {
         free(task);
         return -code;
@@ -55,7 +55,7 @@ int worker_start(pthread_t *thread, void *(*run)(void *), void *argument)
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     /* The new thread inherits the mask of the one that makes it. */
     sigfillset(&blocked);
-    sigdelset(&blocked, interrupt_signal());
+    sigdelset(&blocked, worker_signal());
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     code = pthread_create(thread, &attributes, begin, task);
     if (code != 0)
@@ -67,5 +67,5 @@ int worker_start(pthread_t *thread, void *(*run)(void *), void *argument)
 
 void worker_interrupt(pthread_t thread)
 {
-    pthread_kill(thread, interrupt_signal());
+    pthread_kill(thread, worker_signal());
 }

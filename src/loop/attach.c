@@ -28,7 +28,7 @@ static void finish(struct run *run, const char *ended_by)
         return;
     run->info.attached.ended_by = ended_by;
     (void)uv_timer_stop(&run->end_timer);
-    run_end_now(run);
+    run_end_at(run, clock_monotonic_ns());
     run_finish(run);
     uv_stop(&run->loop);
 }
@@ -86,17 +86,17 @@ static void on_time_up(uv_timer_t *timer)
     finish(timer->data, "duration");
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_signal(struct run *run, int number, bool sent)
 {
-    struct run *run = handle->data;
-
+    (void)sent;
     if (number == SIGCHLD) {
         /* Of our children only the loader of our programs is ours to wait for; strace is not used here, and
          * ps is waited for by whoever started it. */
         kernel_events_reap(run->options.events, run->tree);
     } else if (number == SIGCONT) {
         run_resume(run);
-    } else {
+    } else if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT ||
+               number == SIGALRM) {
         log_debug("signal %d: the recording ends, the processes go on", number);
         finish(run, "signal");
     }
@@ -120,7 +120,6 @@ static void set_outcome(struct run *run)
 }
 
 static const struct run_kind attach_kind = {
-    .signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT},
     .on_signal = on_signal,
     .after_sample = look_for_end,
     .stop = stop,

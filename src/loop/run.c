@@ -1,11 +1,11 @@
 /*
  * The run of a command: it is started, its signals and its output are handed on, its processes are reaped.
  * One thread samples, reaps and answers signals (the ledger wants the three in one thread), driven by libuv
- * (run_loop.c); output goes through threads of its own (launch/capture.h).
+ * (run_loop.c); output goes through a process of its own (launch/capture_process.h).
  *
  * A run is RUNNING until its target has ended; then the last readings are taken and the record is written at
- * once, and it is DRAINING until the output has gone where it should go, which a stopped terminal may delay,
- * but nothing else.
+ * once, and it is DRAINING until what the command wrote has gone where it should go, which a stopped terminal
+ * may delay, but nothing else.
  */
 #include "loop/run.h"
 
@@ -21,12 +21,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "launch/capture.h"
+#include "launch/capture_process.h"
+#include "launch/descriptor.h"
 #include "launch/keyboard.h"
 #include "launch/launch.h"
 #include "launch/reap.h"
 #include "launch/relay.h"
-#include "launch/signals.h"
 #include "launch/terminal.h"
 #include "loop/feed.h"
 #include "loop/run_state.h"
@@ -35,6 +35,8 @@
 /* After SIGKILL, a process that does not go is in the kernel's hands: it is named, not waited for. */
 #define KILL_ROUND_MS 50
 #define KILL_ROUNDS   100
+/* A command that was ended through metron is not kept waiting for by a screen that nobody reads. */
+#define SCREEN_MS 1000
 
 /* The target has ended as far as this run is concerned. */
 static bool run_is_over(const struct run *run, bool no_children)
@@ -50,18 +52,39 @@ static bool run_is_over(const struct run *run, bool no_children)
     return tree_command_alive(run->tree) == 0;
 }
 
+static void abandon_screen(struct run *run)
+{
+    if (run->screen_abandoned || !run->capture)
+        uv_stop(&run->loop); /* it was asked for before: not even the files are waited for */
+    else
+        capture_process_abandon_screen(run->capture);
+    run->screen_abandoned = true;
+}
+
+static void on_screen_time_up(uv_timer_t *timer)
+{
+    abandon_screen(timer->data);
+}
+
+/* The run ends with the command, not with the whole tree. */
+static bool ends_with_command(const struct run *run)
+{
+    return run->root_ended && !run->ending && run->options.wait == RUN_WAIT_ROOT;
+}
+
 /* The target has ended: writes the record and lets the output come to its end. */
 static void finish_command(struct run *run)
 {
     (void)uv_timer_stop(&run->end_timer);
-    if (!run->root_ended || run->ending || run->options.wait == RUN_WAIT_TREE)
-        run_end_now(run);
+    if (!ends_with_command(run))
+        run_end_at(run, clock_monotonic_ns());
+    if (run->output_open)
+        capture_process_deliver(run->capture);
     run_finish(run);
-    for (size_t i = 0; i < CAPTURE_COUNT; i++)
-        if (run->captures[i])
-            capture_stop(run->captures[i]);
-    if (run->captures_open == 0)
+    if (!run->output_open)
         uv_stop(&run->loop);
+    else if (run->ending)
+        (void)uv_timer_start(&run->end_timer, on_screen_time_up, SCREEN_MS, 0);
 }
 
 static void reap_children(struct run *run)
@@ -76,7 +99,8 @@ static void reap_children(struct run *run)
         tree_before_reap(run->tree, code);
         if ((code = launch_reap(code, &reaped)) != 1)
             break;
-        /* Both are none of the target's, and the tree knows. */
+        /* None of these is the target's, and the tree knows. */
+        (void)capture_process_reaped(run->capture, reaped.pid, &reaped.usage);
         (void)kernel_events_reaped(run->options.events, reaped.pid, &reaped.usage);
         (void)syscall_counts_reaped(run->options.syscalls, reaped.pid, reaped.wait_status, &reaped.usage);
         tree_reap(run->tree, reaped.pid, reaped.wait_status, &reaped.usage);
@@ -84,7 +108,7 @@ static void reap_children(struct run *run)
             continue;
         run->root_ended = true;
         run->root_status = reaped.wait_status;
-        run_end_now(run);
+        run_end_at(run, clock_monotonic_ns());
     }
     if (run->phase == RUN_RUNNING && run_is_over(run, code == -ECHILD))
         finish_command(run);
@@ -126,7 +150,7 @@ static void end_tree(struct run *run, const char *why)
     reap_children(run); /* the command itself may have ended before */
 }
 
-static void suspend(struct run *run, int signal)
+static void suspend(struct run *run, bool sent)
 {
     keyboard_suspend(run->keyboard);
     if (run->root_ended) { /* its group may be gone, or a stranger's */
@@ -134,65 +158,64 @@ static void suspend(struct run *run, int signal)
         (void)kill(getpid(), SIGSTOP);
         (void)tree_signal(run->tree, SIGCONT);
     } else {
-        (void)relay_signal(run->launched.pid, run->options.new_session, signal);
+        (void)relay_signal(run->launched.pid, run->options.new_session, sent, SIGTSTP);
     }
     keyboard_resume(run->keyboard);
     run_resume(run);
 }
 
-static void on_interrupt(struct run *run)
+/* To the command; once that has ended, its group may be gone, or a stranger's. */
+static void pass_on(struct run *run, int number, bool sent)
 {
-    if (run->phase == RUN_DRAINING) {
-        for (size_t i = 0; i < CAPTURE_COUNT; i++)
-            if (run->captures[i])
-                capture_abandon_screen(run->captures[i]);
-        return;
-    }
-    if (run->interrupts++ > 0)
-        end_tree(run, "interrupted twice");
-    else if (run->root_ended)
-        (void)tree_signal(run->tree, SIGINT); /* its group may be gone, or a stranger's */
-    else
-        (void)relay_signal(run->launched.pid, run->options.new_session, SIGINT);
+    if (!run->root_ended)
+        (void)relay_signal(run->launched.pid, run->options.new_session, sent, number);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_interrupt(struct run *run, bool sent)
 {
-    struct run *run = handle->data;
+    if (run->phase == RUN_DRAINING)
+        abandon_screen(run);
+    else if (run->interrupts++ > 0)
+        end_tree(run, "interrupted twice");
+    else if (run->root_ended)
+        (void)tree_signal(run->tree, SIGINT);
+    else
+        pass_on(run, SIGINT, sent);
+}
 
+static void on_signal(struct run *run, int number, bool sent)
+{
     switch (number) {
     case SIGCHLD:
         reap_children(run);
         break;
     case SIGINT:
-        on_interrupt(run);
+        on_interrupt(run, sent);
         break;
     case SIGTERM:
     case SIGHUP:
         if (run->phase == RUN_DRAINING)
-            on_interrupt(run);
+            abandon_screen(run);
         else
             end_tree(run, number == SIGTERM ? "SIGTERM received" : "SIGHUP received");
         break;
     case SIGTSTP:
         if (run->phase == RUN_RUNNING)
-            suspend(run, number);
+            suspend(run, sent);
         break;
     case SIGWINCH:
-        if (run->options.pty && terminal_of_user() >= 0)
+        if (run->launched.stdout_fd >= 0 && terminal_of_user() >= 0)
             terminal_copy_size(terminal_of_user(), run->launched.stdout_fd);
-        else if (!run->root_ended)
-            (void)relay_signal(run->launched.pid, run->options.new_session, number);
+        else
+            pass_on(run, number, sent);
         break;
     case SIGCONT:
         keyboard_resume(run->keyboard);
         run_resume(run);
-        if (!run->root_ended)
-            (void)relay_signal(run->launched.pid, run->options.new_session, number);
+        pass_on(run, number, sent);
         break;
     default:
-        if (!run->root_ended)
-            (void)relay_signal(run->launched.pid, run->options.new_session, number);
+        pass_on(run, number, sent);
         break;
     }
 }
@@ -207,55 +230,56 @@ static void on_keyboard(uv_poll_t *poll, int status, int events)
     if (requests & KEYBOARD_INTERRUPTED_TWICE)
         end_tree(run, "interrupted twice");
     if ((requests & KEYBOARD_SUSPEND) && run->phase == RUN_RUNNING)
-        suspend(run, SIGTSTP);
+        suspend(run, false);
 }
 
-static void on_capture_ended(uv_poll_t *poll, int status, int events)
+static void on_capture(uv_poll_t *poll, int status, int events)
 {
     struct run *run = poll->data;
 
     (void)status;
     (void)events;
+    if (!capture_process_read(run->capture))
+        return;
     (void)uv_poll_stop(poll);
-    run->captures_open--;
-    if (run->phase == RUN_DRAINING && run->captures_open == 0)
+    run->output_open = false;
+    if (run->phase == RUN_DRAINING)
         uv_stop(&run->loop);
 }
 
-static int start_capture(struct run *run, size_t index, int source_fd, int show_fd, enum run_file file)
+/* Before the command is started: its output has a reader from the first byte. */
+static int read_outputs(void *context, int stdout_fd, int stderr_fd, struct metron_error *error)
 {
-    struct metron_error error;
-    struct capture_options options = {.source_fd = source_fd,
-                                      .show_fd = show_fd,
-                                      .record_fd = run->folder.fds[file],
-                                      .name = file == RUN_STDOUT ? "stdout" : "stderr"};
+    struct run *run = context;
+    const struct capture_stream streams[CAPTURE_STREAMS] = {
+        {stdout_fd, run->options.show_stdout ? STDOUT_FILENO : -1, run->folder.fds[RUN_STDOUT]},
+        {stderr_fd, run->options.show_stderr ? STDERR_FILENO : -1, run->folder.fds[RUN_STDERR]},
+    };
 
-    int code = capture_start(&options, &run->captures[index], &error);
-    if (code < 0) {
-        log_warning("%s", error.message);
+    int code = capture_process_start(streams, &run->capture, error);
+    if (code < 0)
         return code;
-    }
-    code = run_start_poll(run, &run->capture_polls[index], capture_ended_fd(run->captures[index]),
-                          on_capture_ended);
-    if (code == 0)
-        run->captures_open++;
-    return code;
+    tree_ignore(run->tree, capture_process_pid(run->capture));
+    return 0;
 }
 
+/* The command runs. */
 static void start_streams(struct run *run)
 {
-    const struct run_options *options = &run->options;
+    struct launched *launched = &run->launched;
     struct metron_error error;
 
-    if (run->launched.stdout_fd >= 0)
-        (void)start_capture(run, 0, run->launched.stdout_fd, options->show_stdout ? STDOUT_FILENO : -1,
-                            RUN_STDOUT);
-    if (run->launched.stderr_fd >= 0)
-        (void)start_capture(run, 1, run->launched.stderr_fd, options->show_stderr ? STDERR_FILENO : -1,
-                            RUN_STDERR);
-    if (!run->launched.stdin_is_pty)
+    if (launched->outputs_are_ours)
+        log_warning("the command's output is not captured: %s", launched->why_not_read.message);
+    if (!run->capture)
         return;
-    if (keyboard_start(STDIN_FILENO, run->launched.stdout_fd, &run->keyboard, &error) < 0) {
+    capture_process_watch(run->capture, launched->pid);
+    run->output_open =
+        run_start_poll(run, &run->capture_poll, capture_process_fd(run->capture), on_capture) == 0;
+    if (!launched->stdin_is_pty)
+        return;
+    if (keyboard_start(STDIN_FILENO, launched->stdout_fd, capture_process_terminal(run->capture),
+                       &run->keyboard, &error) < 0) {
         log_warning("%s", error.message);
         return;
     }
@@ -289,6 +313,8 @@ static int start_command(struct run *run, struct metron_error *error)
         .cgroup = &cgroup,
         .tracer = syscall_counts_prepare(options->syscalls),
         .hold_context = options->syscalls,
+        .read_outputs = read_outputs,
+        .read_context = run,
     };
 
     if (launch_options.tracer)
@@ -314,14 +340,27 @@ static void stop_streams(struct run *run)
     keyboard_finish(run->keyboard);
     run->keyboard = NULL;
     run_stop_loop(run);
-    for (size_t i = 0; i < CAPTURE_COUNT; i++) {
-        capture_free(run->captures[i]);
-        run->captures[i] = NULL;
-    }
+    capture_process_free(run->capture);
+    run->capture = NULL;
+    descriptor_close(&run->launched.stdout_fd);
+}
+
+/* We may have noticed the end late: stopped, or on a busy machine. */
+static void settle_end(struct run *run)
+{
+    uint64_t told_ns = tree_root_end_ns(run->tree);
+    uint64_t seen_ns = run->capture ? capture_process_end_ns(run->capture) : 0;
+
+    if (told_ns > run->begin_ns && told_ns < run->end_ns)
+        run_end_at(run, told_ns);
+    if (seen_ns > run->begin_ns && seen_ns < run->end_ns)
+        run_end_at(run, seen_ns);
 }
 
 static void set_outcome(struct run *run)
 {
+    if (ends_with_command(run))
+        settle_end(run);
     run_name_survivors(run);
     run_set_outcome(run);
 }
@@ -329,13 +368,13 @@ static void set_outcome(struct run *run)
 static void stop(struct run *run)
 {
     if (run->phase == RUN_DRAINING)
-        on_interrupt(run);
+        abandon_screen(run);
     else
         end_tree(run, "asked to end");
 }
 
 static const struct run_kind command_kind = {
-    .signals = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH, SIGUSR1, SIGUSR2},
+    .stops = true,
     .on_signal = on_signal,
     .stop = stop,
     .set_outcome = set_outcome,
@@ -358,7 +397,7 @@ int run_execute(struct run *run, struct metron_error *error)
     run_begin(run, run->launched.start_ns, run->launched.inherited_rss_bytes);
     run_start_loading(run);
     reap_children(run);
-    if (run->phase == RUN_RUNNING || run->captures_open > 0)
+    if (run->phase == RUN_RUNNING || run->output_open)
         (void)uv_run(&run->loop, UV_RUN_DEFAULT);
 out:
     stop_streams(run);

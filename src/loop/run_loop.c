@@ -4,13 +4,16 @@
  * by its kind (run.c: a command that is started; attach.c: processes that run already).
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "launch/signals.h"
+#include "launch/capture_process.h"
+#include "launch/relay.h"
 #include "loop/feed.h"
 #include "loop/run_state.h"
 #include "loop/sampler.h"
@@ -41,11 +44,14 @@ void run_arm_ticker(struct run *run)
     (void)timerfd_settime(run->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* What our programs in the kernel take from the target. */
+/* What our programs in the kernel take from the target, and what the capture process uses. */
 static void note_own_cost(struct run *run)
 {
     const struct bpf_programs *programs = run->options.events->programs;
 
+    if (run->capture)
+        sampler_set_capture(run->sampler, capture_process_pid(run->capture),
+                            capture_process_cpu_seconds(run->capture));
     if (programs)
         sampler_set_kernel_cpu(run->sampler, bpf_programs_cpu_seconds(programs));
 }
@@ -138,7 +144,6 @@ void run_finish(struct run *run)
         log_warning("no memory for the whole summary");
     info->summary = &run->summary;
     info->num_samples = run->summary.num_samples;
-    info->wall_seconds = (double)(run->end_ns - run->begin_ns) / (double)NS_PER_SECOND;
     info->events_lost = tree_events_lost(run->tree);
     info->spawned_is_exact = tree_counts_all(run->tree);
     info->has_io = tree_has_io(run->tree);
@@ -147,27 +152,52 @@ void run_finish(struct run *run)
     run_describe_method(run);
     settle_methods(run);
     run->kind->set_outcome(run);
+    info->wall_seconds = (double)(run->end_ns - run->begin_ns) / (double)NS_PER_SECOND;
     info->ended = true;
     run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
 }
 
+static void on_signals(uv_poll_t *poll, int status, int events)
+{
+    struct run *run = poll->data;
+    struct signalfd_siginfo taken;
+
+    (void)status;
+    (void)events;
+    while (read(run->signal_fd, &taken, sizeof(taken)) == (ssize_t)sizeof(taken))
+        run->kind->on_signal(run, (int)taken.ssi_signo, relay_was_sent(taken.ssi_code, (pid_t)taken.ssi_pid));
+}
+
+/* A descriptor and no handlers: it says who sent a signal. */
 static int start_signals(struct run *run)
 {
-    const int *numbers = run->kind->signals;
+    sigset_t taken;
 
-    for (size_t i = 0; i < SIGNAL_COUNT && numbers[i]; i++) {
-        /* What the caller had ignored (nohup, a shell's background job) stays ignored. */
-        if (numbers[i] != SIGCHLD && launch_signal_was_ignored(numbers[i]))
-            continue;
-        int code = uv_signal_init(&run->loop, &run->signals[i]);
-        if (code == 0) {
-            run->signals[i].data = run;
-            code = uv_signal_start(&run->signals[i], run->kind->on_signal, numbers[i]);
-        }
-        if (code < 0)
-            return code;
-    }
-    return 0;
+    relay_signals(&taken);
+    if (!run->kind->stops)
+        (void)sigdelset(&taken, SIGTSTP);
+    run->signal_fd = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (run->signal_fd < 0)
+        return -errno;
+    (void)pthread_sigmask(SIG_BLOCK, &taken, &run->signals_before);
+    /* They are blocked, which is as good as ignored; and a process may send them. */
+    if (sigismember(&taken, SIGPIPE) == 1)
+        (void)signal(SIGPIPE, SIG_DFL);
+    return run_start_poll(run, &run->signal_poll, run->signal_fd, on_signals);
+}
+
+static void stop_signals(struct run *run)
+{
+    struct signalfd_siginfo taken;
+
+    if (run->signal_fd < 0)
+        return;
+    (void)signal(SIGPIPE, SIG_IGN);
+    while (read(run->signal_fd, &taken, sizeof(taken)) == (ssize_t)sizeof(taken))
+        ;
+    (void)pthread_sigmask(SIG_SETMASK, &run->signals_before, NULL);
+    (void)close(run->signal_fd);
+    run->signal_fd = -1;
 }
 
 static void on_feed(uv_poll_t *poll, int status, int events)
@@ -242,10 +272,10 @@ void run_begin(struct run *run, uint64_t begin_ns, uint64_t inherited_rss_bytes)
     run_arm_ticker(run);
 }
 
-void run_end_now(struct run *run)
+void run_end_at(struct run *run, uint64_t end_ns)
 {
-    run->end_ns = clock_monotonic_ns();
-    run->info.end_wall = clock_wall();
+    run->end_ns = end_ns;
+    run->info.end_wall = clock_wall_at(end_ns);
 }
 
 void run_resume(struct run *run)
@@ -263,6 +293,7 @@ void run_stop_loop(struct run *run)
         (void)uv_loop_close(&run->loop);
         run->loop_open = false;
     }
+    stop_signals(run);
     if (run->tick_fd >= 0)
         (void)close(run->tick_fd);
     run->tick_fd = -1;

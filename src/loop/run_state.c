@@ -179,7 +179,7 @@ int run_prepare(const struct run_options *options, struct run **out, struct metr
     if (!run)
         return error_set(error, -ENOMEM, "no memory for a run");
     run->options = *options;
-    run->tick_fd = -1;
+    run->tick_fd = run->signal_fd = -1;
     run->launched.pid = run->launched.stdout_fd = run->launched.stderr_fd = -1;
     for (size_t i = 0; i < RUN_FILE_COUNT; i++)
         run->folder.fds[i] = -1;

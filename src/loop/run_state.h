@@ -5,6 +5,7 @@
 #ifndef METRON_LOOP_RUN_STATE_H
 #define METRON_LOOP_RUN_STATE_H
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <uv.h>
 
@@ -17,15 +18,15 @@
 #include "store/run_folder.h"
 
 enum run_phase { RUN_RUNNING, RUN_DRAINING };
-enum { CAPTURE_COUNT = 2, SIGNAL_COUNT = 10, SURVIVORS_NAMED = 8 };
+enum { SURVIVORS_NAMED = 8 };
 
 /* What is followed, as far as the loop asks. */
 struct run_kind {
-    int signals[SIGNAL_COUNT]; /* that are answered, ended by 0 where there are fewer */
-    uv_signal_cb on_signal;
-    void (*after_sample)(struct run *run); /* may be NULL */
-    void (*stop)(struct run *run);         /* whoever is fed wants it to end */
-    void (*set_outcome)(struct run *run);  /* how it ended, once the last readings are taken */
+    bool stops;                                                /* answers SIGTSTP itself */
+    void (*on_signal)(struct run *run, int number, bool sent); /* `sent`: by a process (relay.h) */
+    void (*after_sample)(struct run *run);                     /* may be NULL */
+    void (*stop)(struct run *run);                             /* whoever is fed wants it to end */
+    void (*set_outcome)(struct run *run); /* how it ended, once the last readings are taken */
 };
 
 struct run {
@@ -41,11 +42,11 @@ struct run {
 
     uv_loop_t loop;
     bool loop_open;
-    uv_signal_t signals[SIGNAL_COUNT];
-    uv_poll_t tick_poll, feed_poll, keyboard_poll, capture_polls[CAPTURE_COUNT];
+    uv_poll_t signal_poll, tick_poll, feed_poll, keyboard_poll, capture_poll;
     struct listening listening; /* to the kernel */
     uv_timer_t end_timer;       /* a command: the next round of ending the tree; attached: the time is up */
-    int tick_fd;
+    int tick_fd, signal_fd;
+    sigset_t signals_before; /* the mask, while signal_fd is open */
 
     struct tree *tree;
     struct sampler *sampler;
@@ -55,8 +56,9 @@ struct run {
     uint64_t begin_ns; /* the command was started; attached: the baselines were taken */
     uint64_t end_ns, next_report_ns;
     struct launched launched;
-    struct capture *captures[CAPTURE_COUNT];
-    unsigned captures_open;
+    struct capture_process *capture; /* NULL: output is not captured */
+    bool output_open;                /* it has not all been delivered */
+    bool screen_abandoned;
     struct keyboard *keyboard;
 
     enum run_phase phase;
@@ -87,8 +89,8 @@ void run_begin(struct run *run, uint64_t begin_ns, uint64_t inherited_rss_bytes)
 void run_arm_ticker(struct run *run);
 /* We were stopped, and go on. */
 void run_resume(struct run *run);
-/* The target, or our looking at it, ends at this moment. */
-void run_end_now(struct run *run);
+/* The target, or our looking at it, ended at this moment (monotonic). */
+void run_end_at(struct run *run, uint64_t end_ns);
 /* Takes the last readings and writes the record. */
 void run_finish(struct run *run);
 void run_stop_loop(struct run *run);

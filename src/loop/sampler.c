@@ -188,6 +188,12 @@ void sampler_count_missed(struct sampler *sampler, uint64_t ticks)
     sampler->figures.missed_ticks += ticks;
 }
 
+void sampler_set_capture(struct sampler *sampler, pid_t pid, double cpu_seconds)
+{
+    sampler->figures.capture_pid = pid;
+    sampler->figures.capture_cpu_seconds = cpu_seconds;
+}
+
 void sampler_set_kernel_cpu(struct sampler *sampler, double seconds)
 {
     sampler->figures.kernel_cpu_seconds = seconds;

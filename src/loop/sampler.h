@@ -47,6 +47,8 @@ uint64_t sampler_failures(const struct sampler *sampler, size_t collector_index,
 void sampler_begin(struct sampler *sampler, uint64_t start_ns, uint64_t inherited_rss_bytes);
 /* CPU of programs that were run in order to measure, beside what collectors know of. */
 void sampler_add_helper_cpu(struct sampler *sampler, double seconds);
+/* The process that captures the command's output, and CPU seconds it has used so far; 0: it has ended. */
+void sampler_set_capture(struct sampler *sampler, pid_t pid, double cpu_seconds);
 void sampler_count_missed(struct sampler *sampler, uint64_t ticks);
 /* What our programs in the kernel have taken so far, in the target's processes. Not called: there are none.
  */

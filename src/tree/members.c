@@ -242,6 +242,8 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
         tree->has_root_status = true;
         tree->root_status = process->wait_status;
     }
+    if (seen == SEEN_EVENT && process->subject.id == tree->root)
+        tree->root_end_ns = stamp_ns;
     int signal =
         process->has_status && WIFSIGNALED(process->wait_status) ? WTERMSIG(process->wait_status) : 0;
     if (signal == SIGKILL)

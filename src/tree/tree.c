@@ -551,6 +551,11 @@ bool tree_root_status(const struct tree *tree, int *wait_status)
     return tree->has_root_status;
 }
 
+uint64_t tree_root_end_ns(const struct tree *tree)
+{
+    return tree->root_end_ns;
+}
+
 bool tree_root_was_oom_killed(const struct tree *tree)
 {
     return tree->root_oom;

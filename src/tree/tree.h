@@ -271,7 +271,9 @@ enum tree_method tree_method(const struct tree *tree);
 const char *tree_method_name(enum tree_method method);   /* "bpf", "connector", "listings", "scan" */
 const char *tree_method_reason(const struct tree *tree); /* why the kernel does not tell; NULL if it does */
 size_t tree_found(const struct tree *tree);              /* how many ran already when we began */
-bool tree_root_was_oom_killed(const struct tree *tree);  /* the kernel told so */
+/* When the only root ended (monotonic), as the kernel told; 0: it did not. */
+uint64_t tree_root_end_ns(const struct tree *tree);
+bool tree_root_was_oom_killed(const struct tree *tree); /* the kernel told so */
 /* TREE_OF_ROOTS with one root: how it ended. False: it lives, or the kernel did not tell. */
 bool tree_root_status(const struct tree *tree, int *wait_status);
 /* Who sent the signal that ended the command; NULL: not told. Its name is borrowed from the tree. */

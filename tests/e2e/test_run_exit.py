@@ -2,8 +2,11 @@
 
 import signal
 import subprocess
+import time
 
 import pytest
+
+from support.processes import file_lines, state, wait_until
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 77, 255])
@@ -111,3 +114,22 @@ def test_abbreviated_interval_options_work(run_metron):
     assert run.returncode == 0
     assert [run.info["provenance"][name] for name in ("sample_interval", "report_interval")] == [0.1, 0.3]
     assert run.usage, "a fail time of 0 keeps the record of a short run"
+
+
+@pytest.mark.parametrize("args", ["--events off", "--events connector --capture-outputs none --outputs all"])
+def test_wall_time_ends_when_the_command_does_not_when_metron_notices(run_metron, args):
+    if "connector" in args:
+        run_metron.need_events("connector")
+    run = run_metron.start(f"-q {args}", ["sh", "-c", "echo $$ >pid; read line; exit 3"], stdin=subprocess.PIPE)
+    pid = int(wait_until(lambda: file_lines(run.cwd / "pid"), what="the command")[0])
+    run.signal(signal.SIGSTOP)
+    wait_until(lambda: state(run.pid) == "T", what="a stopped metron")
+    run.process.stdin.close()
+    wait_until(lambda: state(pid) == "Z", what="the end of the command")
+    time.sleep(3)  # nobody notices it
+    before = time.monotonic() - run.started
+    run.signal(signal.SIGCONT)
+    run.process.stdin = None
+    ended = run.finish()
+    assert ended.returncode == 3
+    assert ended.summary["wall_clock_time"] < before - 1

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from support.processes import file_lines, wait_until
+from support.kernel_events import capture_processes
+from support.processes import alive, file_lines, wait_until
 
 WHAT = ("all", "none", "stdout", "stderr")
 
@@ -86,6 +87,54 @@ def test_held_pipe_does_not_delay_the_end(run_metron):
     run = run_metron("-q", [run_metron.workload("holder"), "600", "6"])
     assert run.returncode == 6
     assert run.stdout == run.bytes("stdout") == b"before\n"
+
+
+# ---- when metron has gone ----
+
+LATE = "read line <&3; echo late; echo late >&2; touch went_on"
+
+
+def start_with_gate(runner, args, script):
+    """Starts a command that reads its descriptor 3; returns it and the other end."""
+    os.mkfifo(runner.cwd / "gate")
+    run = runner.start(f"-q {args}", ["sh", "-c", f"exec 3<gate; echo before; {script}"], stderr=subprocess.STDOUT)
+    return run, open(runner.cwd / "gate", "wb", buffering=0)
+
+
+@pytest.mark.parametrize("args", ["", "--pty"])
+def test_a_child_that_outlives_the_command_goes_on_writing(run_metron, args):
+    """As without metron: what it writes arrives, and whoever reads sees the end when it has ended."""
+    # A terminal hangs up when the leader of its session ends.
+    run, gate = start_with_gate(run_metron, args, f"trap '' HUP; ({LATE}) & exit 5")
+    with gate:
+        assert run.process.wait(60) == 5
+        gate.write(b"\n")
+    assert run.process.stdout.read().split() == [b"before", b"late", b"late"]
+    assert (run_metron.cwd / "went_on").exists()
+    assert run.path("stdout").read_bytes().count(b"late") == (2 if args else 1)
+
+
+@pytest.mark.parametrize("args", ["", "--pty"])
+def test_command_goes_on_writing_when_metron_is_killed(run_metron, args):
+    run, gate = start_with_gate(run_metron, args, f"{LATE}; test -t 1 && echo terminal; exit 0")
+    with gate:
+        assert run.process.stdout.readline().strip() == b"before"
+        capture = wait_until(lambda: capture_processes(run.pid), what="the capture process")[0]
+        run.signal(signal.SIGKILL)
+        run.process.wait()
+        gate.write(b"\n")
+    assert run.process.stdout.read().split() == [b"late", b"late", *([b"terminal"] if args else [])]
+    assert (run_metron.cwd / "went_on").exists()
+    wait_until(lambda: not alive(capture), what="the end of the capture process")
+
+
+def test_one_sigterm_ends_metron_although_nobody_reads_its_output(run_metron):
+    run = run_metron.start("-q", "yes")
+    wait_until(lambda: run.path("stdout").exists() and run.path("stdout").stat().st_size > 1 << 16, what="output")
+    run.signal(signal.SIGTERM)
+    assert run.process.wait(60) == 128 + signal.SIGTERM
+    recorded = run.path("stdout").read_bytes()
+    assert recorded == (b"y\n" * len(recorded))[:len(recorded)]
 
 
 def test_stdin_reaches_the_command(run_metron):

@@ -176,6 +176,25 @@ def test_sigusr1_to_metron_does_not_kill_the_record(run_metron):
     assert file_lines(notes) == ["ready", "USR1"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGXCPU, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
+                                    signal.SIGPWR, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGURG, signal.SIGRTMIN,
+                                    signal.SIGRTMAX])
+def test_any_signal_that_is_sent_to_metron_is_the_commands(run_metron, number):
+    """A batch system sends SIGXCPU to what it started, and means the program in it."""
+    took = run_metron.start("-q", ["/usr/bin/python3", "-c", f"import signal; signal.signal({int(number)}, lambda *_: exit(7))"
+                                   "; print('ready', flush=True); signal.pause(); signal.pause()"])
+    assert took.process.stdout.readline() == b"ready\n"
+    took.signal(number)
+    assert took.finish().returncode == 7
+
+
+def test_an_alarm_set_for_the_program_to_come_is_the_commands(run_metron):
+    """`alarm 1; exec COMMAND` is how a script limits the time of a program."""
+    run = run_metron("-q", "sleep 600", outer=["/usr/bin/python3", "-c", "import os, signal, sys; signal.alarm(1); "
+                                               "os.execv(sys.argv[1], sys.argv[1:])"])
+    assert run.returncode == 128 + signal.SIGALRM
+
+
 @pytest.mark.parametrize("args", ["", "--pty"])
 def test_ctrl_z_stops_the_job_and_fg_goes_on(run_metron, open_terminal, args):
     """In a real shell with job control: metron and all of the command stop, and both go on."""
@@ -260,6 +279,15 @@ def test_terminal_is_whole_after_a_killed_pty_run(run_metron, open_terminal):
     os.kill(screen.pid, signal.SIGTERM)
     assert screen.finish() == 143
     assert screen.modes() == screen.modes_at_start
+
+
+def test_terminal_is_restored_when_metron_is_killed(run_metron, open_terminal):
+    line = run_metron.command_line("--pty", ["sh", "-c", "read line; echo more; sleep 600"])
+    screen = open_terminal(line, run_metron.cwd, run_metron.environment())
+    wait_for_command(screen.pid, "sh")
+    wait_until(lambda: screen.modes() != screen.modes_at_start, what="the keyboard")
+    os.kill(screen.pid, signal.SIGKILL)
+    wait_until(lambda: screen.modes() == screen.modes_at_start, what="the terminal as it was")
 
 
 def test_without_pty_the_command_in_a_terminal_reads_the_terminal(run_metron, open_terminal):

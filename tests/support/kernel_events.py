@@ -65,10 +65,19 @@ def need_program(name):
     return path
 
 
+def capture_processes(pid):
+    """The processes that capture output for a metron."""
+    children = [int(child) for file in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+                for child in file.read_text(encoding="utf-8").split()]
+    return [child for child in children
+            if pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8") == "metron-capture\n"]
+
+
 def await_all_open(pid):
     """Waits until a metron has opened all that it listens to: then none of its threads can open more."""
     def held():
-        threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
+        threads = [thread for each in [pid, *capture_processes(pid)]
+                   for thread in pathlib.Path(f"/proc/{each}/task").iterdir()]
         texts = [(thread / "status").read_text(encoding="utf-8") for thread in threads]
         held = [[int(line.split()[1], 16) for line in text.splitlines() if line.startswith(("CapEff", "CapPrm"))]
                 for text in texts]

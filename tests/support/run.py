@@ -1,7 +1,9 @@
 """Running metron: one call, one object with all that came of it."""
 
+import contextlib
 import os
 import pathlib
+import select
 import shlex
 import signal
 import subprocess
@@ -85,6 +87,31 @@ class Run:
         return self
 
 
+def output_until_end(process, data=None, timeout=60):
+    """What a process writes until it ends. Others may hold its pipes for longer: their end is not waited for."""
+    taken = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe}
+    reading = list(taken)
+    end = time.monotonic() + timeout
+    if process.stdin:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(data or b"")
+            process.stdin.close()
+    for pipe in taken:
+        os.set_blocking(pipe.fileno(), False)
+    while process.poll() is None:
+        if time.monotonic() > end:
+            raise subprocess.TimeoutExpired(process.args, timeout)
+        for pipe in select.select(reading, [], [], 0.01)[0]:
+            part = pipe.read()
+            taken[pipe] += part or b""
+            if part == b"":
+                reading.remove(pipe)
+    for pipe, text in taken.items():
+        text += pipe.read() or b""
+        pipe.close()
+    return tuple(bytes(taken[pipe]) if pipe else None for pipe in (process.stdout, process.stderr))
+
+
 class Started:
     """A run under way."""
 
@@ -106,10 +133,10 @@ class Started:
 
     def finish(self, timeout=60, check=True, data=None):
         try:
-            stdout, stderr = self.process.communicate(input=data, timeout=timeout)
+            stdout, stderr = output_until_end(self.process, data, timeout)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGKILL)
-            stdout, stderr = self.process.communicate()
+            stdout, stderr = output_until_end(self.process, None, timeout)
             raise AssertionError(
                 f"metron did not end within {timeout} s; stderr so far: {stderr[-2000:]!r}") from None
         run = Run(self.process.returncode, stdout, stderr, time.monotonic() - self.started, self.cwd,
@@ -117,13 +144,13 @@ class Started:
         return run.check() if check else run
 
 
-def catches(pid, number):
-    """Whether a process has a handler for a signal."""
+def takes(pid, number):
+    """Whether a process takes a signal through a descriptor: it has blocked it."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:
         return False
-    return bool(int(status.partition("SigCgt:\t")[2].split()[0], 16) & 1 << (number - 1))
+    return bool(int(status.partition("SigBlk:\t")[2].split()[0], 16) & 1 << (number - 1))
 
 
 class Runner:
@@ -186,7 +213,7 @@ class Runner:
         end = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < end:
             if started.path("info.json").exists() and started.path("info.json").stat().st_size and \
-                    catches(process.pid, signal.SIGCONT):
+                    takes(process.pid, signal.SIGCONT):
                 break
             time.sleep(0.002)
         return started

@@ -252,7 +252,6 @@ static void end_of_the_stream_is_announced(void **state)
     assert_int_equal(poll(&ended, 1, 20), 0);
     close(source[1]);
     assert_int_equal(poll(&ended, 1, 10000), 1);
-    assert_true(fcntl(source[0], F_GETFD) >= 0); /* the number stays taken */
     capture_free(capture);
     assert_int_equal(fcntl(source[0], F_GETFD), -1);
 }
@@ -495,7 +494,7 @@ static void abandoned_screen_lets_the_stream_end(void **state)
         struct pollfd ended = {.fd = capture_ended_fd(capture), .events = POLLIN};
 
         assert_int_equal(wait_for(writer), 0);
-        capture_stop(capture);
+        capture_flush(capture);
         capture_abandon_screen(capture);
         assert_int_equal(poll(&ended, 1, 10000), 1);
         assert_file_is_pattern(file, 100000);

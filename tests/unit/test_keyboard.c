@@ -30,6 +30,7 @@
 
 /* The user's terminal; its slave is this program's stdin. */
 static int user_master = -1;
+static struct keyboard_terminal terminal;
 
 struct setup {
     struct launched launched;
@@ -57,7 +58,8 @@ static void start(struct setup *setup, const char *script)
     *setup = (struct setup){0};
     assert_int_equal(launch_start(&options, &setup->launched, NULL), 0);
     assert_true(setup->launched.stdin_is_pty);
-    assert_int_equal(keyboard_start(STDIN_FILENO, setup->launched.stdout_fd, &setup->keyboard, NULL), 0);
+    assert_int_equal(
+        keyboard_start(STDIN_FILENO, setup->launched.stdout_fd, &terminal, &setup->keyboard, NULL), 0);
 }
 
 static void type(const char *keys)
@@ -330,7 +332,8 @@ static void exit_restores_the_terminal(void **state)
         int master, slave;
 
         if (terminal_open(&master, &slave, NULL) != 0 ||
-            keyboard_start(STDIN_FILENO, master, &keyboard, NULL) != 0 || write(ends[1], "", 1) != 1)
+            keyboard_start(STDIN_FILENO, master, &terminal, &keyboard, NULL) != 0 ||
+            write(ends[1], "", 1) != 1)
             _exit(1);
         exit(read(gate[0], &byte, 1) == 1 ? 0 : 1);
     }
@@ -360,7 +363,7 @@ static int resume_in_background(void)
     }
     setpgid(other, other);
     if (terminal_open(&master, &slave, NULL) != 0 ||
-        keyboard_start(STDIN_FILENO, master, &keyboard, NULL) != 0)
+        keyboard_start(STDIN_FILENO, master, &terminal, &keyboard, NULL) != 0)
         return 10;
     keyboard_suspend(keyboard);
     (void)signal(SIGTTOU, SIG_IGN);

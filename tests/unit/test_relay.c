@@ -17,38 +17,70 @@
 
 #include "launch/launch.h"
 
-static void command_of_its_own_session_gets_what_the_terminal_sent_us(void **state)
+static void what_a_process_sent_is_for_the_command(void **state)
 {
-    static const int passed[] = {SIGINT, SIGQUIT, SIGWINCH, SIGUSR1, SIGUSR2, SIGCONT};
+    sigset_t taken;
     (void)state;
 
-    for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
-        assert_int_equal(relay_decide(true, true, passed[i]), RELAY_PASS_ON);
-        assert_int_equal(relay_decide(true, false, passed[i]), RELAY_PASS_ON);
+    relay_signals(&taken);
+    for (int number = 1; number < NSIG; number++) {
+        bool others = number == SIGCHLD || number == SIGTERM || number == SIGHUP || number == SIGTSTP;
+
+        if (sigismember(&taken, number) != 1 || others)
+            continue;
+        assert_int_equal(relay_decide(true, true, number), RELAY_PASS_ON);
+        assert_int_equal(relay_decide(false, true, number), RELAY_PASS_ON);
     }
-    assert_int_equal(relay_decide(true, true, SIGTSTP), RELAY_SUSPEND);
+    assert_true(relay_was_sent(SI_USER, getpid() + 1) && relay_was_sent(SI_QUEUE, 1));
+    assert_true(relay_was_sent(SI_TKILL, 1));
+    assert_false(relay_was_sent(SI_KERNEL, 0) || relay_was_sent(SI_TIMER, 0));
+    assert_false(relay_was_sent(SI_USER, getpid())); /* our own broken pipe */
 }
 
-static void command_of_our_session_gets_no_terminal_signal_twice(void **state)
+static void terminal_s_signals_reach_a_command_of_its_own_session(void **state)
 {
-    static const int typed[] = {SIGINT, SIGQUIT, SIGWINCH, SIGCONT};
+    static const int typed[] = {SIGINT, SIGQUIT, SIGWINCH};
     (void)state;
 
     for (size_t i = 0; i < sizeof(typed) / sizeof(typed[0]); i++) {
-        assert_int_equal(relay_decide(false, true, typed[i]), RELAY_NOTHING);
-        assert_int_equal(relay_decide(false, false, typed[i]), RELAY_PASS_ON);
+        assert_int_equal(relay_decide(true, false, typed[i]), RELAY_PASS_ON);
+        assert_int_equal(relay_decide(false, false, typed[i]), RELAY_NOTHING); /* it has it already */
     }
-    assert_int_equal(relay_decide(false, true, SIGUSR1), RELAY_PASS_ON);
-    assert_int_equal(relay_decide(false, true, SIGTSTP), RELAY_SUSPEND);
+    assert_int_equal(relay_decide(true, false, SIGTSTP), RELAY_SUSPEND);
     assert_int_equal(relay_decide(false, false, SIGTSTP), RELAY_SUSPEND);
+}
+
+static void what_the_kernel_means_for_us_stays_ours(void **state)
+{
+    static const int ours[] = {SIGXCPU, SIGXFSZ, SIGPIPE, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGUSR1};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        assert_int_equal(relay_decide(true, false, ours[i]), RELAY_NOTHING);
+    assert_int_equal(relay_decide(true, false, SIGALRM), RELAY_PASS_ON); /* set for the program to come */
 }
 
 static void ending_the_tree_is_not_relaying(void **state)
 {
     (void)state;
-    assert_int_equal(relay_decide(true, true, SIGTERM), RELAY_NOTHING);
-    assert_int_equal(relay_decide(true, true, SIGHUP), RELAY_NOTHING);
-    assert_int_equal(relay_decide(false, false, SIGCHLD), RELAY_NOTHING);
+    for (int sent = 0; sent <= 1; sent++) {
+        assert_int_equal(relay_decide(true, sent, SIGTERM), RELAY_NOTHING);
+        assert_int_equal(relay_decide(true, sent, SIGHUP), RELAY_NOTHING);
+        assert_int_equal(relay_decide(false, sent, SIGCHLD), RELAY_NOTHING);
+    }
+}
+
+static void signals_of_faults_and_stops_are_not_taken(void **state)
+{
+    static const int left[] = {SIGSEGV, SIGBUS, SIGABRT, SIGKILL, SIGSTOP, SIGTTIN, SIGTTOU};
+    sigset_t taken;
+    (void)state;
+
+    relay_signals(&taken);
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+        assert_int_equal(sigismember(&taken, left[i]), 0);
+    assert_int_equal(sigismember(&taken, SIGXCPU), 1);
+    assert_int_equal(sigismember(&taken, SIGRTMAX), 1);
 }
 
 static pid_t start(const char *script, bool new_session, int *stdout_fd)
@@ -104,12 +136,12 @@ static void whole_group_of_the_command_is_reached(void **state)
      * that is just about to fork blocks the signal and may start a child that never gets it. */
     pid = start("sh -c 'echo ready; exec sleep 60'; echo late", true, &fd);
     assert_int_equal(read(fd, text, sizeof(text)), 6);
-    assert_int_equal(relay_signal(pid, true, SIGINT), 0);
+    assert_int_equal(relay_signal(pid, true, true, SIGINT), 0);
     assert_int_equal(read(fd, text, sizeof(text)), 0);
     close(fd);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WTERMSIG(status), SIGINT);
-    assert_int_equal(relay_signal(pid, true, SIGINT), -ESRCH);
+    assert_int_equal(relay_signal(pid, true, true, SIGINT), -ESRCH);
 }
 
 static void only_the_command_is_reached_in_our_session(void **state)
@@ -120,7 +152,7 @@ static void only_the_command_is_reached_in_our_session(void **state)
     (void)state;
 
     assert_int_equal(read(fd, text, sizeof(text)), 6);
-    assert_int_equal(relay_signal(pid, false, SIGUSR1), 0);
+    assert_int_equal(relay_signal(pid, false, true, SIGUSR1), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WEXITSTATUS(status), 7);
     close(fd);
@@ -147,7 +179,7 @@ static void play_metron(int tell_fd, bool orphaned)
     if (command < 0 || write(tell_fd, &command, sizeof(command)) != sizeof(command))
         _exit(10);
 
-    int code = relay_signal(command, true, SIGTSTP);
+    int code = relay_signal(command, true, false, SIGTSTP);
 
     sigaction(SIGTSTP, NULL, &after);
     if (code != 0 || after.sa_handler != on_suspend)
@@ -207,8 +239,10 @@ static void orphaned_metron_does_not_stop_for_ever(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(command_of_its_own_session_gets_what_the_terminal_sent_us),
-        cmocka_unit_test(command_of_our_session_gets_no_terminal_signal_twice),
+        cmocka_unit_test(what_a_process_sent_is_for_the_command),
+        cmocka_unit_test(terminal_s_signals_reach_a_command_of_its_own_session),
+        cmocka_unit_test(what_the_kernel_means_for_us_stays_ours),
+        cmocka_unit_test(signals_of_faults_and_stops_are_not_taken),
         cmocka_unit_test(ending_the_tree_is_not_relaying),
         cmocka_unit_test(whole_group_of_the_command_is_reached),
         cmocka_unit_test(only_the_command_is_reached_in_our_session),

@@ -52,6 +52,7 @@ static int map_control(struct bpf_programs *programs, const struct handover *mes
 
     if (memory == MAP_FAILED)
         return -errno;
+    (void)madvise(memory, size, MADV_DONTFORK); /* it would keep the programs after our end */
     programs->memory = memory;
     programs->memory_size = size;
     programs->control = (struct wire_control *)(void *)(programs->memory + message->control_offset);

@@ -1,0 +1,56 @@
+/*
+ * A process of ours that takes the command's output to the screen and to its files, as long as somebody can
+ * write it: until the last writer has closed it, not until metron ends. So a command whose metron was killed,
+ * and a child that outlives the command, go on writing as they would without metron.
+ *
+ * It is forked without exec, before the command and in a session of its own, and is never part of the target.
+ * Of metron's descriptors it keeps only those it needs. It also notes when the command ended, which metron
+ * may notice late, and restores the user's terminal if metron was killed.
+ */
+#ifndef METRON_LAUNCH_CAPTURE_PROCESS_H
+#define METRON_LAUNCH_CAPTURE_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "launch/keyboard.h"
+
+enum { CAPTURE_STREAMS = 2 }; /* stdout and stderr; on a pty all is stdout */
+
+struct capture_stream {
+    int source_fd; /* borrowed: the process has its own; -1: not captured */
+    int show_fd;   /* 1, 2 or -1 */
+    int record_fd; /* -1: none */
+};
+
+struct capture_process;
+
+/* Returns when the process is ready to read; -EAGAIN-like errno if it could not be had. */
+int capture_process_start(const struct capture_stream streams[CAPTURE_STREAMS], struct capture_process **out,
+                          struct metron_error *error);
+pid_t capture_process_pid(const struct capture_process *process); /* 0: it has been reaped */
+/* Where the keyboard notes what it did to the user's terminal. */
+struct keyboard_terminal *capture_process_terminal(struct capture_process *process);
+/* The command was started, and has not been reaped yet. */
+void capture_process_watch(struct capture_process *process, pid_t command);
+/* Asks to deliver what the command has written so far. `fd` is then readable. */
+void capture_process_deliver(struct capture_process *process);
+int capture_process_fd(const struct capture_process *process); /* borrowed */
+/* Takes one message, and logs it if it is a warning. True: what was asked for is delivered, or the process
+ * has ended. */
+bool capture_process_read(struct capture_process *process);
+/* The screen does not take any more: gives it up, and completes the files. */
+void capture_process_abandon_screen(struct capture_process *process);
+/* When the command ended (monotonic); 0: not known (yet). */
+uint64_t capture_process_end_ns(const struct capture_process *process);
+/* CPU seconds it has used so far. */
+double capture_process_cpu_seconds(struct capture_process *process);
+/* A child was reaped: was it this one? */
+bool capture_process_reaped(struct capture_process *process, pid_t pid, const struct rusage *usage);
+/* Lets it go: it ends by itself. NULL is allowed. */
+void capture_process_free(struct capture_process *process);
+
+#endif

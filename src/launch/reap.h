@@ -1,5 +1,8 @@
 /*
- * Collecting the dead: our own children, and the orphans we adopt as sub-reaper.
+ * Collecting the dead: our own children, and the orphans we adopt as sub-reaper. A child that has itself
+ * traced by us (ptrace, PTRACE_TRACEME) is detached as soon as it stops: no stop and no thread is ever taken
+ * for an ended child. Only the thread that started the children can detach them: it has to be the one that
+ * calls this.
  */
 #ifndef METRON_LAUNCH_REAP_H
 #define METRON_LAUNCH_REAP_H

@@ -2,13 +2,16 @@
 #include "launch/reap.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +221,138 @@ static void child_with_another_exit_signal_is_reaped(void **state)
     free(stack);
 }
 
+/* ---- children that have themselves traced ---- */
+
+static volatile sig_atomic_t handled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    handled++;
+}
+
+static void trace_me(void)
+{
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+        _exit(99);
+}
+
+static void a_traced_child_gets_its_signals_and_ends_once(void **state)
+{
+    const bool by_pid[] = {true, false};
+    (void)state;
+
+    for (size_t i = 0; i < 2; i++) {
+        pid_t child = fork();
+
+        if (child == 0) {
+            trace_me();
+            (void)signal(SIGUSR1, on_signal);
+            for (int times = 0; times < 3; times++)
+                raise(SIGUSR1);
+            _exit(handled);
+        }
+        struct reaped reaped = await(by_pid[i] ? child : -1);
+        assert_int_equal(reaped.pid, child);
+        assert_true(WIFEXITED(reaped.wait_status));
+        assert_int_equal(WEXITSTATUS(reaped.wait_status), 3);
+    }
+}
+
+/* The SIGTRAP of the exec would end it. */
+static void a_traced_child_may_exec(void **state)
+{
+    pid_t child = fork();
+    (void)state;
+
+    if (child == 0) {
+        trace_me();
+        execl("/bin/sh", "sh", "-c", "exec /bin/sh -c 'exit 7'", (char *)NULL);
+        _exit(98);
+    }
+    assert_int_equal(await_ended(-1), child);
+    assert_int_equal(WEXITSTATUS(await(child).wait_status), 7);
+}
+
+static void a_signal_that_ends_a_traced_child_ends_it(void **state)
+{
+    const int numbers[] = {SIGTRAP, SIGTERM, SIGKILL};
+    (void)state;
+
+    for (size_t i = 0; i < 3; i++) {
+        pid_t child = fork();
+
+        if (child == 0) {
+            trace_me();
+            raise(numbers[i]);
+            _exit(0);
+        }
+        struct reaped reaped = await(child);
+        assert_true(WIFSIGNALED(reaped.wait_status));
+        assert_int_equal(WTERMSIG(reaped.wait_status), numbers[i]);
+    }
+}
+
+static void a_traced_child_that_stops_is_stopped_like_any_other(void **state)
+{
+    siginfo_t stopped = {0};
+    pid_t child = fork();
+    (void)state;
+
+    if (child == 0) {
+        trace_me();
+        raise(SIGSTOP);
+        _exit(8);
+    }
+    for (int tries = 0; tries < 10000 && stopped.si_code != CLD_STOPPED; tries++) { /* CLD_TRAPPED before */
+        assert_int_equal(launch_ended(-1), 0);
+        assert_int_equal(waitid(P_PID, (id_t)child, &stopped, WSTOPPED | WNOWAIT | WNOHANG), 0);
+        usleep(1000);
+    }
+    assert_int_equal(stopped.si_code, CLD_STOPPED);
+    kill(child, SIGCONT);
+    assert_int_equal(WEXITSTATUS(await(child).wait_status), 8);
+}
+
+static void *raise_in_thread(void *argument)
+{
+    trace_me();
+    raise(SIGUSR1);
+    return argument;
+}
+
+static void *end_in_thread(void *argument)
+{
+    trace_me();
+    return argument;
+}
+
+/* A traced thread that has ended keeps its process from ending until it was waited for. */
+static void traced_threads_are_no_children(void **state)
+{
+    const bool by_pid[] = {true, false};
+    (void)state;
+
+    for (size_t i = 0; i < 2; i++) {
+        pid_t child = fork();
+
+        if (child == 0) {
+            pthread_t raising, ending;
+
+            (void)signal(SIGUSR1, on_signal);
+            if (pthread_create(&raising, NULL, raise_in_thread, NULL) != 0 ||
+                pthread_create(&ending, NULL, end_in_thread, NULL) != 0 || pthread_join(raising, NULL) != 0 ||
+                pthread_join(ending, NULL) != 0)
+                _exit(97);
+            _exit(handled ? 9 : 96);
+        }
+        struct reaped reaped = await(by_pid[i] ? child : -1);
+        assert_int_equal(reaped.pid, child);
+        assert_int_equal(WEXITSTATUS(reaped.wait_status), 9);
+        assert_int_equal(launch_ended(-1), -ECHILD);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +364,11 @@ int main(void)
         cmocka_unit_test(usage_includes_waited_for_children),
         cmocka_unit_test(orphan_of_a_subreaper_is_reaped_here),
         cmocka_unit_test(child_with_another_exit_signal_is_reaped),
+        cmocka_unit_test(a_traced_child_gets_its_signals_and_ends_once),
+        cmocka_unit_test(a_traced_child_may_exec),
+        cmocka_unit_test(a_signal_that_ends_a_traced_child_ends_it),
+        cmocka_unit_test(a_traced_child_that_stops_is_stopped_like_any_other),
+        cmocka_unit_test(traced_threads_are_no_children),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -426,6 +426,80 @@ static void one_that_stands_still_with_its_targets_is_killed_at_once(void **stat
     nobody_is_left();
 }
 
+/* It forks a child, as strace does when it starts. */
+static const char forks_a_child[] = "#!/bin/sh\n"
+                                    "/bin/sleep 600 &\n"
+                                    "echo $! > \"${0%/*}/made\"\n"
+                                    "/bin/mv \"${0%/*}/made\" \"${0%/*}/child\"\n"
+                                    "wait\n";
+
+/* The pid of that child. */
+static pid_t await_child_of_strace(void)
+{
+    char path[128], text[32];
+    ssize_t length;
+
+    (void)snprintf(path, sizeof(path), "%s/child", test.folder);
+    while ((length = file_read(AT_FDCWD, path, text, sizeof(text))) <= 0)
+        (void)usleep(1000);
+    (void)unlink(path);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+/* Up to 20 seconds, which only a hang would take. */
+static void await_orphan(pid_t pid)
+{
+    int tries = 0;
+
+    while (waitpid(pid, NULL, WNOHANG) == 0 && tries < 20000) {
+        (void)usleep(1000);
+        tries++;
+    }
+    (void)kill(pid, SIGKILL);
+    assert_true(tries < 20000);
+}
+
+static void children_of_strace_end_with_the_process_that_started_it(void **state)
+{
+    (void)state;
+    stand_in(forks_a_child);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    pid_t tester = fork();
+    assert_true(tester >= 0);
+    if (tester == 0) {
+        pid_t self = getpid();
+
+        if (strace_start(STRACE_SUMMARY, &test.run, &test.error) == 0 &&
+            strace_release(test.run, &self, 1, &test.error) == 0)
+            (void)strace_wait_attached(test.run, LIMIT_MS, &test.error);
+        _exit(1);
+    }
+    pid_t child = await_child_of_strace();
+    end_child(tester);
+    await_orphan(child);
+    while (waitpid(-1, NULL, 0) > 0) /* the stand-in, ours by now */
+        ;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+    nobody_is_left();
+}
+
+static void children_of_a_strace_that_was_killed_end_too(void **state)
+{
+    (void)state;
+    pid_t self = getpid();
+
+    stand_in(forks_a_child);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
+    pid_t child = await_child_of_strace();
+    assert_int_equal(kill(strace_pid(test.run), SIGKILL), 0);
+    assert_int_equal(strace_stop(test.run, visit, NULL, &test.error), -EIO);
+    await_orphan(child);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
+    nobody_is_left();
+}
+
 static void one_never_released_goes_quietly(void **state)
 {
     (void)state;
@@ -496,6 +570,8 @@ int main(void)
         RUN(one_that_hangs_is_killed_in_the_end),
         RUN(one_that_stands_still_is_killed_at_once),
         RUN(one_that_stands_still_with_its_targets_is_killed_at_once),
+        RUN(children_of_strace_end_with_the_process_that_started_it),
+        RUN(children_of_a_strace_that_was_killed_end_too),
         RUN(one_never_released_goes_quietly),
         RUN(a_thread_is_no_process),
         RUN(yama_is_named),

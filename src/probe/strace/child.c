@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@
 
 #define OUTPUT_FD   3
 #define OUTPUT_NAME "/proc/self/fd/3"
-#define SPARE_FD    10 /* descriptors are moved here first, out of the way of OUTPUT_FD */
+#define GATE_FD     4
+#define SPARE_FD    10 /* descriptors are moved here first, out of the way of these two */
 
 /* A relative folder of PATH would mean a strace of whatever folder we are in: passed over. */
 static int program_find(char path[STRACE_PATH_SIZE])
@@ -85,6 +87,19 @@ static void signals_reset(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* strace forks children when it starts, to test what ptrace can do, and they do not inherit the parent's
+ * death signal. So we have the kernel send SIGKILL to the whole process group when the last write end of the
+ * gate is closed, which only the parent holds. False: it is closed already. */
+static bool group_bind(int gate_fd)
+{
+    struct pollfd gate = {.fd = gate_fd, .events = POLLIN};
+
+    (void)fcntl(gate_fd, F_SETOWN, -getpid());
+    (void)fcntl(gate_fd, F_SETSIG, SIGKILL);
+    (void)fcntl(gate_fd, F_SETFL, O_ASYNC);
+    return poll(&gate, 1, 0) == 0;
+}
+
 void strace_child_main(const struct strace_child *child)
 {
     /* -w: the time from the beginning to the end of a call, not only what of it was spent on a CPU. */
@@ -101,13 +116,14 @@ void strace_child_main(const struct strace_child *child)
     privilege_keep_dropped();
     signals_reset();
     (void)close(child->gate_write);
-    if (!list_await(child->gate_read, child->list))
+    if (!list_await(child->gate_read, child->list) || !group_bind(child->gate_read))
         _exit(127);
+    int gate = fcntl(child->gate_read, F_DUPFD_CLOEXEC, SPARE_FD);
     int output = fcntl(child->output, F_DUPFD_CLOEXEC, SPARE_FD);
     int messages = fcntl(child->messages, F_DUPFD_CLOEXEC, SPARE_FD);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (dup2(nothing, STDIN_FILENO) < 0 || dup2(nothing, STDOUT_FILENO) < 0 ||
-        dup2(messages, STDERR_FILENO) < 0 || dup2(output, OUTPUT_FD) < 0)
+        dup2(messages, STDERR_FILENO) < 0 || dup2(output, OUTPUT_FD) < 0 || dup2(gate, GATE_FD) < 0)
         _exit(127);
     execve(child->path, child->summary ? summary : full, environment);
     (void)!write(STDERR_FILENO, failed, sizeof(failed) - 1);

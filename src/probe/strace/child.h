@@ -23,7 +23,9 @@ struct strace_child {
     char *list;     /* STRACE_LIST_SIZE bytes, for the child to fill */
     bool summary;   /* else a full trace */
     pid_t parent;
-    int gate_read, gate_write; /* "12,13\n" comes through it: attach to these; its end: do not */
+    /* "12,13\n" comes through it: attach to these. Its end before that: do not; after that: the kernel kills
+     * strace and its children. */
+    int gate_read, gate_write;
     int output, messages;
 };
 

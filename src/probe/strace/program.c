@@ -49,7 +49,8 @@ struct strace_run {
     int wait_status;
     bool has_usage;
     struct rusage usage;
-    int gate_fd;     /* write end: the processes to attach to; -1 once released */
+    int gate_fd; /* write end: the processes to attach to; then open until strace has ended (child.h) */
+    bool is_released;
     int output_fd;   /* memfd, or the read end of a pipe */
     int messages_fd; /* read end */
     struct strace_messages messages;
@@ -205,6 +206,13 @@ static int gate_write(int fd, const struct strbuf *list)
     return code;
 }
 
+/* A strace that still waits for its processes exits at the end of the gate. Released, it would be killed. */
+static void gate_close(struct strace_run *run)
+{
+    if (!run->is_released)
+        fd_close(&run->gate_fd);
+}
+
 int strace_release(struct strace_run *run, const pid_t *pids, size_t count, struct metron_error *error)
 {
     struct strbuf list = STRBUF_INIT;
@@ -216,7 +224,8 @@ int strace_release(struct strace_run *run, const pid_t *pids, size_t count, stru
             code = error_set(error, code, "strace has ended before its time: %s", strerror(-code));
     }
     strbuf_fini(&list);
-    fd_close(&run->gate_fd);
+    run->is_released = code == 0;
+    gate_close(run);
     return code;
 }
 
@@ -292,6 +301,7 @@ bool strace_reaped(struct strace_run *run, pid_t pid, int wait_status, const str
     if (!run || run->ended || pid != run->pid)
         return false;
     run->ended = true;
+    fd_close(&run->gate_fd); /* kills the children that it may have left */
     run->wait_status = wait_status;
     run->has_usage = usage != NULL;
     if (usage)
@@ -360,7 +370,7 @@ static void await_calm(const struct strace_run *run)
 
 void strace_interrupt(struct strace_run *run)
 {
-    fd_close(&run->gate_fd); /* one that still waits ends at that */
+    gate_close(run);
     if (run->pid <= 0 || run->ended)
         return;
     await_calm(run);
@@ -391,7 +401,7 @@ static bool ends_when_interrupted(struct strace_run *run)
  * may keep it, and then it is told. */
 static bool process_end(struct strace_run *run)
 {
-    fd_close(&run->gate_fd); /* one that still waits ends at that */
+    gate_close(run);
     if (targets_are_gone(run) && ends_within(run, ENDS_BY_ITSELF_NS))
         return true;
     strace_interrupt(run);

@@ -8,9 +8,9 @@
  *
  * strace is a child of ours: a caller that follows processes must know it as none of them, and a caller that
  * waits for any child must hand on what it got (strace_reaped). It ends when the thread that started it ends,
- * however that comes about, and a target is released unharmed when strace ends, however that comes about.
- * (Only a strace with file capabilities of its own does not notice: exec takes the parent's death signal from
- * it.)
+ * however that comes about, and a target is released unharmed when strace ends, however that comes about. The
+ * children that strace forks end when our process does: the kernel watches a descriptor of ours for that, so
+ * a process that we fork and that outlives us must close what it inherited.
  *
  * While traced, every system call stops its process twice: a loop of short calls slows down by a factor of 50
  * and more.

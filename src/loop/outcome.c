@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "loop/feed.h"
 #include "loop/run_state.h"
@@ -99,6 +100,37 @@ static const char *sender_text(struct run *run)
     return text ? text : "";
 }
 
+unsigned run_note_refused(struct run *run)
+{
+    const struct process *first = NULL;
+    unsigned count = 0;
+
+    for (size_t i = 0; i < tree_count(run->tree); i++) {
+        const struct process *process = tree_process(run->tree, i);
+        if (process_is_zombie(process))
+            continue;
+        if (process->subject.id == run->launched.pid)
+            run->root_refused = process->signal_refused;
+        if (process->signal_refused && count++ == 0)
+            first = process;
+    }
+    if (first && !run->warned_refused) {
+        run->warned_refused = true;
+        log_warning("process %d (%s)%s cannot be ended: not permitted, it runs as another user",
+                    (int)first->subject.id, first->stat.comm, count > 1 ? " and others" : "");
+    }
+    return count;
+}
+
+/* What metron had to do with its end. A control group is killed without anybody's permission. */
+static const char *ending_text(const struct run *run, bool killed)
+{
+    if (!run->ending)
+        return "";
+    return run->root_refused && !(killed && run->kill_rounds > 0) ? "; metron was not permitted to end it"
+                                                                  : ", ended through metron";
+}
+
 void run_set_outcome(struct run *run)
 {
     struct run_info *info = &run->info;
@@ -107,7 +139,8 @@ void run_set_outcome(struct run *run)
 
     if (!run->root_ended) {
         info->exit_code = 128 + SIGKILL;
-        info->cause = "does not end, not even at SIGKILL";
+        info->cause = run->root_refused ? "still runs: metron was not permitted to end it"
+                                        : "does not end, not even at SIGKILL";
         return;
     }
     bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
@@ -118,12 +151,11 @@ void run_set_outcome(struct run *run)
         info->exit_code = 128 + info->signal;
         const char *name = sigabbrev_np(info->signal);
         (void)snprintf(text, sizeof(text), "killed by SIG%s%s%s%s", name ? name : "?",
-                       WCOREDUMP(status) ? ", core dumped" : "", run->ending ? ", ended through metron" : "",
-                       sender_text(run));
+                       WCOREDUMP(status) ? ", core dumped" : "", sender_text(run), ending_text(run, killed));
     } else {
         info->exit_code = WEXITSTATUS(status);
         (void)snprintf(text, sizeof(text), "exited with code %d%s", info->exit_code,
-                       run->ending ? ", ended through metron" : "");
+                       ending_text(run, killed));
     }
     if (oom && strncmp(oom, "killed", 6) == 0)
         info->cause = oom;

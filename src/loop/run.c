@@ -125,14 +125,16 @@ static void on_kill_round(uv_timer_t *timer)
         return;
     /* Everybody at once where the kernel can do it: a tree that forks faster than it is signalled never ends.
      */
-    (void)cgroup_target_kill(run->options.context->cgroup);
+    bool group_killed = cgroup_target_kill(run->options.context->cgroup);
     unsigned reached = tree_signal(run->tree, SIGKILL);
+    bool refused = run_note_refused(run) > 0 && reached == 0 && !group_killed;
     if (run->kill_rounds++ == 0 && reached > 0)
         log_warning("%u process%s did not end at SIGTERM: sending SIGKILL", reached,
                     reached == 1 ? "" : "es");
     reap_children(run);
-    if (run->kill_rounds >= KILL_ROUNDS && run->phase == RUN_RUNNING) {
-        log_warning("some processes do not end at SIGKILL either: not waiting for them");
+    if ((refused || run->kill_rounds >= KILL_ROUNDS) && run->phase == RUN_RUNNING) {
+        log_warning("some processes %s: not waiting for them",
+                    refused ? "may not be killed" : "do not end at SIGKILL either");
         finish_command(run);
     }
 }
@@ -145,6 +147,7 @@ static void end_tree(struct run *run, const char *why)
     run->kill_ns = clock_monotonic_ns() + (uint64_t)(run->options.kill_after * (double)NS_PER_SECOND);
     log_info("%s: ending the command and all its processes", why);
     (void)tree_signal(run->tree, SIGTERM);
+    (void)run_note_refused(run);
     (void)tree_signal(run->tree, SIGCONT); /* a stopped process ends only once it goes on */
     (void)uv_timer_start(&run->end_timer, on_kill_round, KILL_ROUND_MS, KILL_ROUND_MS);
     reap_children(run); /* the command itself may have ended before */

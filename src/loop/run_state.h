@@ -64,7 +64,9 @@ struct run {
     enum run_phase phase;
     bool root_ended;
     int root_status;
-    bool ending; /* asked to end the whole tree */
+    bool ending;         /* asked to end the whole tree */
+    bool root_refused;   /* the last signal to end the command was not permitted */
+    bool warned_refused; /* somebody's was not, and it was reported */
     unsigned interrupts, kill_rounds;
     uint64_t kill_ns; /* monotonic: SIGTERM has had its time */
 
@@ -80,6 +82,8 @@ struct run {
 void run_warn_write(struct run *run, enum run_file which, int code);
 /* The command could not be started: the record says so. */
 void run_never_started(struct run *run, int code, const struct metron_error *error);
+/* After a signal to end the tree: how many processes it was refused for. Warns of them, once. */
+unsigned run_note_refused(struct run *run);
 /* Exit code, signal and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
 /* Everything but what is of a kind: signals, ticks, what the kernel tells. 0 or a negative errno. */

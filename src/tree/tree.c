@@ -344,12 +344,18 @@ static bool send_signal(struct tree *tree, struct process *process, int signal)
     pid_t pid = process->subject.id;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-    if (fd < 0)
-        return errno == ENOSYS && member_read(tree, process) == 0 && kill(pid, signal) == 0;
+    process->signal_refused = false;
+    if (fd < 0 && errno != ENOSYS)
+        return false;
     /* The descriptor is taken before identity is checked: from here on a reused pid cannot be hit. */
-    bool sent = member_read(tree, process) == 0 && syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0;
-    (void)close(fd);
-    return sent;
+    int code = member_read(tree, process);
+    if (code == 0 &&
+        (fd < 0 ? kill(pid, signal) : (int)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0)) < 0)
+        code = -errno;
+    if (fd >= 0)
+        (void)close(fd);
+    process->signal_refused = code == -EPERM;
+    return code == 0;
 }
 
 unsigned tree_signal(struct tree *tree, int signal)

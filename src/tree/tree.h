@@ -129,7 +129,8 @@ struct process {
     bool announced_spawn, announced_exit;
     int wait_status;
     bool has_status;
-    UT_hash_handle hh; /* by subject.id, while it lives */
+    bool signal_refused; /* the last tree_signal() was not permitted: it runs as another user */
+    UT_hash_handle hh;   /* by subject.id, while it lives */
     struct process *next_free;
 };
 
@@ -222,7 +223,8 @@ void tree_refresh(struct tree *tree);
 void tree_before_reap(struct tree *tree, pid_t pid);
 /* We reaped a child. Never call it inside a pass. */
 void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage);
-/* Sends a signal to the command and every living descendant of it; returns how many were reached. */
+/* Sends a signal to the command and every living descendant of it; returns how many were reached. Those that
+ * may not be signalled have `signal_refused`. */
 unsigned tree_signal(struct tree *tree, int signal);
 
 /* Looks again: how many of the command and its descendants are alive. 0: the command's tree is empty. */

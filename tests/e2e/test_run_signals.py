@@ -1,14 +1,18 @@
 """Signals and terminals: what a user of a shell expects, with metron in between."""
 
 import os
+import shutil
 import signal
+import subprocess
+import tempfile
 import time
 
 import pytest
 
 from support import records
 from support.kernel_values import cpu_seconds
-from support.processes import alive, file_lines, named_descendants, state, wait_until
+from support.processes import alive, end_leftovers, file_lines, named_descendants, state, wait_until
+from support.users import ANOTHER_USER
 
 
 def start_noting(runner, args, *options, seconds="30", code=None, **how):
@@ -120,6 +124,70 @@ def test_stubborn_command_is_killed_in_the_end(run_metron):
     assert done.returncode == 137
     assert time.monotonic() - started >= 0.4
     assert done.summary["exit_code"] == 137
+
+
+# ---- a command that may not be signalled ----
+
+@pytest.fixture
+def asroot(run_as_user):
+    """A setuid program that becomes root, as sudo does. No one but the user of this test may start it."""
+    if os.getuid() != 0:
+        pytest.skip("only root can make a program setuid root")
+    with tempfile.TemporaryDirectory(prefix="metron-setuid-") as folder:
+        os.chown(folder, 0, ANOTHER_USER)
+        os.chmod(folder, 0o750)
+        path = shutil.copy(run_as_user.workload("asroot"), folder)
+        os.chmod(path, 0o4755)
+        if subprocess.run([*run_as_user.wrapper, path], stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False).returncode != 4:
+            pytest.skip("setuid programs are not honoured here (nosuid, no_new_privs)")
+        yield path
+        end_leftovers()
+
+
+@pytest.fixture
+def open_pipe():
+    """The read end of a pipe that does not end before the test."""
+    ends = os.pipe()
+    yield ends[0]
+    for end in ends:
+        os.close(end)
+
+
+def refused_sigterm(runner, command, stdin, **how):
+    """SIGTERM to metron, whose command may not be signalled; the run, and the line that says so."""
+    run = runner.start("--cgroup off", command, stdin=stdin, **how)
+    assert run.process.stdout.readline() == b"ready\n"
+    run.signal(signal.SIGTERM)
+    lines = iter(run.process.stderr.readline, b"")
+    return run, next(line.decode() for line in lines if b"cannot be ended" in line)
+
+
+def test_a_command_that_may_not_be_signalled_was_not_ended_by_metron(run_as_user, asroot):
+    run, warning = refused_sigterm(run_as_user, [asroot], subprocess.PIPE)
+    assert f"process {pid_of_command(run.pid, 'asroot')} (asroot) cannot be ended" in warning
+    done = run.finish(data=b"\n")
+    assert (done.returncode, done.summary["exit_code"]) == (4, 4)
+    assert done.summary["cause"] == "exited with code 4; metron was not permitted to end it"
+    assert "cannot be ended" not in done.message, "it is said once"
+
+
+def test_a_command_that_may_not_be_signalled_is_not_waited_for_in_the_end(run_as_user, asroot, open_pipe):
+    run, _ = refused_sigterm(run_as_user, [asroot], open_pipe, env={"METRON_KILL_AFTER": "0"})
+    done = run.finish()
+    assert "may not be killed: not waiting" in done.message and "SIGKILL" not in done.message
+    assert done.summary["cause"] == "still runs: metron was not permitted to end it"
+    assert [each["command"] for each in done.info["survivors"]["processes"]] == [asroot]
+
+
+def test_what_may_be_signalled_is_ended_and_the_rest_named(run_as_user, asroot, open_pipe):
+    run, warning = refused_sigterm(run_as_user, ["sh", "-c", f"exec 3<&0; {asroot} <&3 & wait"], open_pipe,
+                                   env={"METRON_KILL_AFTER": "0"})
+    assert "(asroot)" in warning
+    done = run.finish()
+    assert done.returncode == 143
+    assert done.summary["cause"] == "killed by SIGTERM, ended through metron"
+    assert [each["command"] for each in done.info["survivors"]["processes"]] == [asroot]
 
 
 def test_command_may_answer_sigterm_with_its_own_code(run_metron):

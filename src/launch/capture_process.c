@@ -371,16 +371,16 @@ int capture_process_fd(const struct capture_process *process)
     return process->socket_fd;
 }
 
-bool capture_process_read(struct capture_process *process)
+enum capture_news capture_process_read(struct capture_process *process)
 {
     struct message message;
 
     if (!receive(process->socket_fd, &message, NULL))
-        return true;
+        return CAPTURE_ENDED;
     message.text[sizeof(message.text) - 1] = '\0';
     if (message.what == WARNING)
         log_warning("%s", message.text);
-    return message.what == DELIVERED;
+    return message.what == DELIVERED ? CAPTURE_DELIVERED : CAPTURE_WARNED;
 }
 
 void capture_process_abandon_screen(struct capture_process *process)

@@ -39,9 +39,13 @@ void capture_process_watch(struct capture_process *process, pid_t command);
 /* Asks to deliver what the command has written so far. `fd` is then readable. */
 void capture_process_deliver(struct capture_process *process);
 int capture_process_fd(const struct capture_process *process); /* borrowed */
-/* Takes one message, and logs it if it is a warning. True: what was asked for is delivered, or the process
- * has ended. */
-bool capture_process_read(struct capture_process *process);
+enum capture_news {
+    CAPTURE_WARNED,    /* it was logged */
+    CAPTURE_DELIVERED, /* what was asked for */
+    CAPTURE_ENDED,     /* nobody writes any more, or the screen has gone: close what is kept of a pty */
+};
+/* Takes one message. */
+enum capture_news capture_process_read(struct capture_process *process);
 /* The screen does not take any more: gives it up, and completes the files. */
 void capture_process_abandon_screen(struct capture_process *process);
 /* When the command ended (monotonic); 0: not known (yet). */

@@ -100,7 +100,9 @@ static void reap_children(struct run *run)
         if ((code = launch_reap(code, &reaped)) != 1)
             break;
         /* None of these is the target's, and the tree knows. */
-        (void)capture_process_reaped(run->capture, reaped.pid, &reaped.usage);
+        if (capture_process_reaped(run->capture, reaped.pid, &reaped.usage) &&
+            WIFSIGNALED(reaped.wait_status))
+            log_warning("the process that captures output was killed: the rest is lost");
         (void)kernel_events_reaped(run->options.events, reaped.pid, &reaped.usage);
         (void)syscall_counts_reaped(run->options.syscalls, reaped.pid, reaped.wait_status, &reaped.usage);
         tree_reap(run->tree, reaped.pid, reaped.wait_status, &reaped.usage);
@@ -236,14 +238,26 @@ static void on_keyboard(uv_poll_t *poll, int status, int events)
         suspend(run, false);
 }
 
+static void close_terminal(struct run *run)
+{
+    if (run->keyboard)
+        (void)uv_poll_stop(&run->keyboard_poll);
+    keyboard_finish(run->keyboard);
+    run->keyboard = NULL;
+    descriptor_close(&run->launched.stdout_fd);
+}
+
 static void on_capture(uv_poll_t *poll, int status, int events)
 {
     struct run *run = poll->data;
 
     (void)status;
     (void)events;
-    if (!capture_process_read(run->capture))
+    enum capture_news news = capture_process_read(run->capture);
+    if (news == CAPTURE_WARNED)
         return;
+    if (news == CAPTURE_ENDED)
+        close_terminal(run); /* the command's hangs up, as it would without metron */
     (void)uv_poll_stop(poll);
     run->output_open = false;
     if (run->phase == RUN_DRAINING)
@@ -340,12 +354,10 @@ static int start_command(struct run *run, struct metron_error *error)
 
 static void stop_streams(struct run *run)
 {
-    keyboard_finish(run->keyboard);
-    run->keyboard = NULL;
+    close_terminal(run);
     run_stop_loop(run);
     capture_process_free(run->capture);
     run->capture = NULL;
-    descriptor_close(&run->launched.stdout_fd);
 }
 
 /* We may have noticed the end late: stopped, or on a busy machine. */

@@ -142,11 +142,20 @@ def test_stdin_reaches_the_command(run_metron):
     assert run.stdout == b"21\n"
 
 
-def test_reader_that_goes_away_ends_the_command_as_a_pipe_would(run_metron):
-    run = run_metron.start("-q", "yes")
-    assert run.process.stdout.readline() == b"y\n"
+@pytest.mark.parametrize("args, number", [("", signal.SIGPIPE), ("--pty", signal.SIGHUP)])
+def test_reader_that_goes_away_ends_the_command_as_a_pipe_or_terminal_would(run_metron, args, number):
+    run = run_metron.start(f"-q {args}", "yes")
+    assert run.process.stdout.readline().strip() == b"y"
     run.process.stdout.close()
-    assert run.process.wait(timeout=60) == 128 + signal.SIGPIPE
+    assert run.process.wait(timeout=60) == 128 + number
+
+
+def test_a_killed_capture_process_is_reported(run_metron):
+    run = run_metron.start("-q", ["sh", "-c", "trap '' PIPE; echo begun; read line; echo lost; exit 4"], stdin=subprocess.PIPE)
+    assert run.process.stdout.readline() == b"begun\n"
+    os.kill(capture_processes(run.pid)[0], signal.SIGKILL)
+    ended = run.finish(data=b"\n")
+    assert ended.returncode == 4 and b"captures output was killed" in ended.stderr
 
 
 def test_slow_reader_loses_nothing(run_metron):

@@ -65,7 +65,7 @@ static void await_delivered(struct capture_process *process)
 
     do {
         assert_int_equal(poll(&polled, 1, PATIENCE_MS), 1);
-    } while (!capture_process_read(process));
+    } while (capture_process_read(process) == CAPTURE_WARNED);
 }
 
 static void await_end(struct capture_process *process)

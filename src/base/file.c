@@ -14,8 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_STEP    16384
-#define NAME_IN_TEMP 200 /* of NAME_MAX (255), so that the rest of a temporary name always fits */
+#define READ_STEP       16384
+#define NAME_IN_TEMP    200 /* of NAME_MAX (255), so that the rest of a temporary name always fits */
+#define TEMPORARY_NAMES 100
 
 int file_write_all(int fd, const void *bytes, size_t length)
 {
@@ -143,8 +144,8 @@ int file_read_all(int dir_fd, const char *path, size_t limit, struct strbuf *out
     return result;
 }
 
-/* "folder/name" -> "folder/.name.PID.tmp" */
-int file_temporary_name(const char *path, struct strbuf *out)
+/* "folder/name" -> "folder/.name.PID.tmp", ".name.PID-2.tmp", … */
+static int temporary_name(const char *path, unsigned number, struct strbuf *out)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -152,40 +153,80 @@ int file_temporary_name(const char *path, struct strbuf *out)
     if (*name == '\0')
         return -EISDIR;
     strbuf_add(out, path, (size_t)(name - path));
-    strbuf_addf(out, ".%.*s.%ld.tmp", NAME_IN_TEMP, name, (long)getpid());
+    strbuf_addf(out, ".%.*s.%ld", NAME_IN_TEMP, name, (long)getpid());
+    if (number > 1)
+        strbuf_addf(out, "-%u", number);
+    strbuf_adds(out, ".tmp");
     return out->failed ? -ENOMEM : 0;
 }
 
-int file_replace(const char *path, const void *bytes, size_t length, mode_t mode)
+int file_temporary_name(const char *path, struct strbuf *out)
+{
+    return temporary_name(path, 1, out);
+}
+
+/* A name that is taken stays: a killed process may have left it behind, but a process that runs in another
+ * pid namespace or on another machine may have our pid, too, and still write to it. */
+static int open_temporary(const char *path, mode_t mode, struct strbuf *name)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    int code = -EEXIST;
+
+    for (unsigned number = 1; number <= TEMPORARY_NAMES && code == -EEXIST; number++) {
+        strbuf_reset(name);
+        code = temporary_name(path, number, name);
+        if (code < 0)
+            return code;
+        code = open(name->data, flags, mode);
+        if (code < 0)
+            code = -errno;
+    }
+    return code;
+}
+
+/* Gives `from` the name `to`, which must be free. A file system without hard links cannot do both at once. */
+static int rename_new(const char *from, const char *to)
+{
+    if (link(from, to) == 0) {
+        (void)unlink(from);
+        return 0;
+    }
+    if (errno == EEXIST || faccessat(AT_FDCWD, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return -EEXIST;
+    return rename(from, to) < 0 ? -errno : 0;
+}
+
+static int write_whole(const char *path, const void *bytes, size_t length, mode_t mode, bool is_new)
+{
     struct strbuf temporary = STRBUF_INIT;
-    int fd = -1;
-    int result = file_temporary_name(path, &temporary);
+    int result = open_temporary(path, mode, &temporary);
 
     if (result < 0)
         goto out;
-    fd = open(temporary.data, flags, mode);
-    if (fd < 0 && errno == EEXIST) {
-        /* Left behind by a killed process that had our pid. */
-        (void)unlink(temporary.data);
-        fd = open(temporary.data, flags, mode);
-    }
-    if (fd < 0) {
-        result = -errno;
-        goto out;
-    }
+    int fd = result;
     result = file_write_all(fd, bytes, length);
     /* Network file systems report a full disk or quota only here. */
     if (close(fd) < 0 && result == 0 && errno != EINTR)
         result = -errno;
-    if (result == 0 && rename(temporary.data, path) < 0)
+    if (result == 0 && is_new)
+        result = rename_new(temporary.data, path);
+    else if (result == 0 && rename(temporary.data, path) < 0)
         result = -errno;
     if (result < 0)
         (void)unlink(temporary.data);
 out:
     strbuf_fini(&temporary);
     return result;
+}
+
+int file_create(const char *path, const void *bytes, size_t length, mode_t mode)
+{
+    return write_whole(path, bytes, length, mode, true);
+}
+
+int file_replace(const char *path, const void *bytes, size_t length, mode_t mode)
+{
+    return write_whole(path, bytes, length, mode, false);
 }
 
 bool file_is_same(const char *a, const char *b)

@@ -23,6 +23,8 @@ ssize_t file_read_fd(int fd, char *buffer, size_t capacity);
 int file_read_all(int dir_fd, const char *path, size_t limit, struct strbuf *out);
 /* The same from an open descriptor, from where it stands. */
 int file_read_all_fd(int fd, size_t limit, struct strbuf *out);
+/* Makes `path` with all its bytes at once. -EEXIST: there is one already, and it stays as it is. */
+int file_create(const char *path, const void *bytes, size_t length, mode_t mode);
 /* Replaces `path` atomically: a temporary file beside it with `mode`, then rename. The old file stays on
  * failure. */
 int file_replace(const char *path, const void *bytes, size_t length, mode_t mode);

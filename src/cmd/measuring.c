@@ -16,6 +16,7 @@ void measuring_options(struct run_options *options, const struct settings *setti
 
     *options = (struct run_options){
         .prefix_pattern = settings_text(settings, SETTING_OUTPUT_PREFIX),
+        .prefix_is_default = settings_origin(settings, SETTING_OUTPUT_PREFIX) == SETTING_ORIGIN_DEFAULT,
         .clobber = settings_flag(settings, SETTING_CLOBBER),
         .record_samples = types == CHOICE_RECORD_TYPES_ALL || types == CHOICE_RECORD_TYPES_PROCESSES_SAMPLES,
         .record_summary = types == CHOICE_RECORD_TYPES_ALL || types == CHOICE_RECORD_TYPES_SYSTEM_SUMMARY,

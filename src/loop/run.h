@@ -28,7 +28,8 @@ struct run_options {
     char *const *argv;                  /* NULL-terminated command; or NULL, and */
     const struct attach_target *attach; /* processes that run already (loop/attach.h) */
     const char *prefix_pattern;
-    bool clobber;
+    bool prefix_is_default;                  /* nobody chose it: a run whose name is taken gets another */
+    bool clobber;                            /* of a prefix that was chosen */
     bool capture_stdout, capture_stderr;     /* recorded in files */
     bool show_stdout, show_stderr;           /* passed on to our own */
     bool record_samples, record_summary;     /* usage.jsonl and events.jsonl; info.json */

@@ -143,12 +143,6 @@ int run_describe(struct run *run)
                     .memory_bytes = options->context->allowance->memory_bytes,
                     .memory_by = options->context->allowance->memory_by,
                     .ancestors_hidden = options->context->allowance->ancestors_hidden},
-        .prefix = run->folder.prefix,
-        .stdout_path = run->folder.paths[RUN_STDOUT],
-        .stderr_path = run->folder.paths[RUN_STDERR],
-        .usage_path = run->folder.paths[RUN_USAGE],
-        .events_path = run->folder.paths[RUN_EVENTS],
-        .info_path = run->folder.paths[RUN_INFO],
         .sample_interval = options->sample_interval,
         .report_interval = options->report_interval,
         .collectors = options->collectors,
@@ -160,6 +154,18 @@ int run_describe(struct run *run)
     free(folder);
     describe_recorder(run);
     return options->attach ? attach_describe(run) : describe_start(run);
+}
+
+void run_describe_files(struct run *run)
+{
+    const struct run_folder *folder = &run->folder;
+
+    run->info.prefix = folder->prefix;
+    run->info.stdout_path = folder->paths[RUN_STDOUT];
+    run->info.stderr_path = folder->paths[RUN_STDERR];
+    run->info.usage_path = folder->paths[RUN_USAGE];
+    run->info.events_path = folder->paths[RUN_EVENTS];
+    run->info.info_path = folder->paths[RUN_INFO];
 }
 
 static const char *why_no_kernel_events(const struct run *run)

@@ -17,6 +17,9 @@
 #include "probe/oom_watch.h"
 #include "tree/tree.h"
 
+/* More runs than these do not begin in the same second with the same pid. */
+#define NAMES_TRIED 10000
+
 /* The command's environment: ours, and what tells its descendants which job they belong to. */
 static int make_environment(struct run *run)
 {
@@ -41,31 +44,56 @@ static int make_environment(struct run *run)
     return 0;
 }
 
+/* Whether there is any. */
+static bool choose_files(const struct run_options *options, bool wanted[RUN_FILE_COUNT])
+{
+    bool any = false;
+
+    /* On a terminal of its own the command has one stream, kept in stdout. */
+    wanted[RUN_STDOUT] = options->capture_stdout || (options->pty && options->capture_stderr);
+    wanted[RUN_STDERR] = options->capture_stderr && !options->pty;
+    wanted[RUN_USAGE] = wanted[RUN_EVENTS] = options->record_samples;
+    wanted[RUN_INFO] = options->record_summary;
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
+        any = any || wanted[i];
+    return any;
+}
+
+/* From the start there is a whole info.json. */
+static int make_files(struct run *run, const char *prefix, struct metron_error *error)
+{
+    const struct run_options *options = &run->options;
+    int code = run_folder_open(&run->folder, prefix, options->clobber && !options->prefix_is_default, error);
+
+    if (code < 0)
+        return code;
+    run_describe_files(run);
+    code = run_folder_write_info(&run->folder, &run->info);
+    if (code < 0) {
+        (void)error_set(error, code, "cannot write '%s': %s", run->folder.paths[RUN_INFO], strerror(-code));
+        run_folder_remove(&run->folder);
+    }
+    return code;
+}
+
+/* Time and pid do not tell containers, or machines with a common folder, from each other. */
 static int open_folder(struct run *run, struct metron_error *error)
 {
     const struct run_options *options = &run->options;
-    /* On a terminal of its own the command has one stream, kept in stdout. */
-    bool wanted[RUN_FILE_COUNT] = {
-        [RUN_STDOUT] = options->capture_stdout || (options->pty && options->capture_stderr),
-        [RUN_STDERR] = options->capture_stderr && !options->pty,
-        [RUN_USAGE] = options->record_samples,
-        [RUN_EVENTS] = options->record_samples,
-        [RUN_INFO] = options->record_summary,
-    };
     struct prefix_values values = {.wall = clock_wall(),
                                    .pid = getpid(),
                                    .host = options->context->facts->hostname,
                                    .job = options->job};
     struct strbuf prefix = STRBUF_INIT;
-    bool any = false;
+    int code;
 
-    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
-        any = any || wanted[i];
-    if (!any)
-        return 0; /* recorded nowhere: not even a folder is made */
-    int code = run_folder_expand(options->prefix_pattern, &values, &prefix, error);
-    if (code == 0)
-        code = run_folder_open(&run->folder, strbuf_text(&prefix), wanted, options->clobber, error);
+    do {
+        values.number++;
+        strbuf_reset(&prefix);
+        code = run_folder_expand(options->prefix_pattern, &values, &prefix, error);
+        if (code == 0)
+            code = make_files(run, strbuf_text(&prefix), error);
+    } while (code == -EEXIST && options->prefix_is_default && values.number < NAMES_TRIED);
     strbuf_fini(&prefix);
     return code;
 }
@@ -181,14 +209,12 @@ int run_prepare(const struct run_options *options, struct run **out, struct metr
     run->options = *options;
     run->tick_fd = run->signal_fd = -1;
     run->launched.pid = run->launched.stdout_fd = run->launched.stderr_fd = -1;
-    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
-        run->folder.fds[i] = -1;
+    bool wanted[RUN_FILE_COUNT];
+    bool any = choose_files(options, wanted);
+    run_folder_init(&run->folder, wanted);
     (void)signal(SIGPIPE, SIG_IGN); /* whoever reads our messages may leave before we do */
     run->kept_descriptors = descriptors_to_keep(&run->open_files);
-    int code = open_folder(run, error);
-    if (code < 0)
-        goto fail;
-    code = options->attach ? attach_choose_roots(run) : make_environment(run);
+    int code = options->attach ? attach_choose_roots(run) : make_environment(run);
     if (code == 0)
         code = run_describe(run);
     if (code < 0) {
@@ -196,19 +222,13 @@ int run_prepare(const struct run_options *options, struct run **out, struct metr
         goto fail;
     }
     code = start_measuring(run, error);
+    if (code == 0 && any)
+        code = open_folder(run, error);
     if (code < 0)
         goto fail;
-    /* From the start there is a whole info.json; a disk that cannot hold it is told before the command runs.
-     */
-    code = run_folder_write_info(&run->folder, &run->info);
-    if (code < 0) {
-        (void)error_set(error, code, "cannot write '%s': %s", run->folder.paths[RUN_INFO], strerror(-code));
-        goto fail;
-    }
     *out = run;
     return 0;
 fail:
-    run_folder_remove(&run->folder);
     run_free(run);
     return code;
 }

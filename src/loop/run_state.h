@@ -100,6 +100,8 @@ void run_finish(struct run *run);
 void run_stop_loop(struct run *run);
 /* Fills in run->info with what is known before it begins. 0 or a negative errno. */
 int run_describe(struct run *run);
+/* Where its files are. */
+void run_describe_files(struct run *run);
 /* What stands on its command line and in its environment, as far as it is recorded. */
 int run_describe_command(struct run *run, char *const *argv);
 int run_describe_environment(struct run *run, char *const *variables);

@@ -44,7 +44,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial = "no",
             .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_TRACE,
             .traits = SETTING_NOT_LOCAL,
-            .meaning = "overwrite files of an earlier run with the same prefix",
+            .meaning = "overwrite files of an earlier run with the same --output-prefix",
         },
     [SETTING_CAPTURE_OUTPUTS] =
         {

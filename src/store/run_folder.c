@@ -28,6 +28,8 @@ static int expand_name(const char *name, const struct prefix_values *values, str
         strbuf_adds(out, clock_file_stamp(values->wall, stamp));
     } else if (strcmp(name, "pid") == 0) {
         strbuf_addf(out, "%d", (int)values->pid);
+        if (values->number > 1)
+            strbuf_addf(out, "-%u", values->number);
     } else if (strcmp(name, "host") == 0) {
         add_value(out, values->host);
     } else if (strcmp(name, "job") == 0) {
@@ -81,56 +83,91 @@ int run_folder_expand(const char *pattern, const struct prefix_values *values, s
     return out->failed ? error_set(error, -ENOMEM, "no memory for the output prefix") : 0;
 }
 
-int run_folder_open(struct run_folder *folder, const char *prefix, const bool wanted[RUN_FILE_COUNT],
-                    bool clobber, struct metron_error *error)
+void run_folder_init(struct run_folder *folder, const bool wanted[RUN_FILE_COUNT])
 {
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (clobber ? O_TRUNC : O_EXCL);
-    int code = 0;
-
     *folder = (struct run_folder){0};
-    for (size_t i = 0; i < RUN_FILE_COUNT; i++)
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+        folder->wanted[i] = wanted[i];
         folder->fds[i] = -1;
-    folder->prefix = strdup(prefix);
-    size_t length = strlen(prefix);
-    folder->made_folder = length > 1 && prefix[length - 1] == '/' && access(prefix, F_OK) != 0;
-    code = folder->prefix ? file_make_folders(prefix, error) : -ENOMEM;
+    }
+}
+
+/* Forgets the files, which stay. */
+static void close_files(struct run_folder *folder)
+{
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+        if (folder->fds[i] >= 0)
+            (void)close(folder->fds[i]);
+        folder->fds[i] = -1;
+        folder->lengths[i] = 0;
+        free(folder->paths[i]);
+        folder->paths[i] = NULL;
+    }
+    free(folder->prefix);
+    folder->prefix = NULL;
+    folder->has_info = folder->made_folder = false;
+}
+
+/* info.json comes whole or not at all, with the first write: here it is only looked for. */
+static int make_file(struct run_folder *folder, enum run_file which, bool clobber)
+{
+    const char *path = folder->paths[which];
+
+    if (which == RUN_INFO) {
+        folder->has_info = clobber;
+        return !clobber && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EEXIST : 0;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (clobber ? O_TRUNC : O_EXCL), 0600);
+    if (fd < 0)
+        return -errno;
+    if (clobber)
+        (void)fchmod(fd, 0600); /* whatever the older file let others do */
+    folder->fds[which] = fd;
+    return 0;
+}
+
+static int make_files(struct run_folder *folder, bool clobber, struct metron_error *error)
+{
+    int code = file_make_folders(folder->prefix, error);
 
     for (size_t i = 0; i < RUN_FILE_COUNT && code == 0; i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s%s", prefix, run_file_names[i]) < 0) {
-            code = -ENOMEM;
-            break;
-        }
-        if (!wanted[i]) {
+        if (asprintf(&path, "%s%s", folder->prefix, run_file_names[i]) < 0)
+            return error_set(error, -ENOMEM, "no memory for the output files");
+        if (!folder->wanted[i]) {
             if (clobber)
                 (void)unlink(path); /* of the older run: it would pass for a part of this one */
             free(path);
             continue;
         }
-        /* info.json comes whole or not at all, by a rename: here it is only looked for. */
-        bool there = i == RUN_INFO && !clobber && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-        int fd = i == RUN_INFO ? -1 : open(path, flags, 0600);
-        if (i == RUN_INFO ? there : fd < 0) {
-            code = there ? -EEXIST : -errno;
-            if (code == -EEXIST)
-                (void)error_set(error, code,
-                                "'%s' is there already; choose another --output-prefix or use --clobber",
-                                path);
-            else
-                (void)error_set(error, code, "cannot make '%s': %s", path, strerror(-code));
-            free(path);
-            break;
-        }
-        if (fd >= 0 && clobber)
-            (void)fchmod(fd, 0600); /* whatever the older file let others do */
         folder->paths[i] = path;
-        folder->fds[i] = fd;
+        code = make_file(folder, (enum run_file)i, clobber);
+        if (code == -EEXIST)
+            (void)error_set(error, code,
+                            "'%s' is there already; choose another --output-prefix or use --clobber", path);
+        else if (code < 0)
+            (void)error_set(error, code, "cannot make '%s': %s", path, strerror(-code));
+        if (code < 0) {
+            free(path);
+            folder->paths[i] = NULL; /* not ours to remove */
+        }
     }
-    if (code == -ENOMEM)
-        (void)error_set(error, code, "no memory for the output files");
+    return code;
+}
+
+int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, struct metron_error *error)
+{
+    size_t length = strlen(prefix);
+
+    close_files(folder);
+    folder->prefix = strdup(prefix);
+    if (!folder->prefix)
+        return error_set(error, -ENOMEM, "no memory for the output files");
+    folder->made_folder = length > 1 && prefix[length - 1] == '/' && access(prefix, F_OK) != 0;
+    int code = make_files(folder, clobber, error);
     if (code < 0) {
         run_folder_remove(folder);
-        run_folder_close(folder);
+        close_files(folder);
     }
     return code;
 }
@@ -177,14 +214,18 @@ int run_folder_write_info(struct run_folder *folder, const struct run_info *info
     strbuf_addc(&folder->text, '\n');
     if (folder->text.failed)
         return -ENOMEM;
-    return file_replace(folder->paths[RUN_INFO], folder->text.data, folder->text.length, 0600);
+    int code = (folder->has_info ? file_replace : file_create)(folder->paths[RUN_INFO], folder->text.data,
+                                                               folder->text.length, 0600);
+    if (code == 0)
+        folder->has_info = true;
+    return code;
 }
 
 int run_folder_add_event(struct run_folder *folder, const struct event *event)
 {
     struct json json;
 
-    if (folder->fds[RUN_EVENTS] < 0)
+    if (!folder->wanted[RUN_EVENTS])
         return 0;
     json_init(&json, &folder->events, 0);
     event_json(&json, event);
@@ -204,7 +245,7 @@ int run_folder_flush_events(struct run_folder *folder)
 void run_folder_remove(struct run_folder *folder)
 {
     for (size_t i = 0; i < RUN_FILE_COUNT; i++)
-        if (folder->paths[i])
+        if (folder->paths[i] && (i != RUN_INFO || folder->has_info))
             (void)unlink(folder->paths[i]);
     if (folder->made_folder)
         (void)rmdir(folder->prefix);
@@ -212,15 +253,7 @@ void run_folder_remove(struct run_folder *folder)
 
 void run_folder_close(struct run_folder *folder)
 {
-    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
-        if (folder->fds[i] >= 0)
-            (void)close(folder->fds[i]);
-        folder->fds[i] = -1;
-        free(folder->paths[i]);
-        folder->paths[i] = NULL;
-    }
-    free(folder->prefix);
-    folder->prefix = NULL;
+    close_files(folder);
     strbuf_fini(&folder->text);
     strbuf_fini(&folder->events);
 }

@@ -3,7 +3,8 @@
  *
  * Files are private (0600, folders 0700) and made before the command starts, so that an unwritable prefix is
  * known in time. usage.jsonl and events.jsonl hold whole lines at every moment that a write has not failed;
- * one cut short by a full disk is taken back. info.json is always replaced as a whole.
+ * one cut short by a full disk is taken back. info.json is always replaced as a whole. Of two runs that want
+ * the same prefix at the same moment one gets it: each file is made by one of them alone.
  */
 #ifndef METRON_STORE_RUN_FOLDER_H
 #define METRON_STORE_RUN_FOLDER_H
@@ -20,9 +21,11 @@
 #include "store/run_files.h"
 
 struct run_folder {
-    char *prefix;                  /* owned */
+    bool wanted[RUN_FILE_COUNT];   /* part of this run */
+    char *prefix;                  /* owned; NULL: no file has been made */
     char *paths[RUN_FILE_COUNT];   /* owned; NULL: not part of this run */
     int fds[RUN_FILE_COUNT];       /* -1 where there is none (info.json is written by name) */
+    bool has_info;                 /* info.json is ours to replace */
     off_t lengths[RUN_FILE_COUNT]; /* of whole lines, for the two line files */
     bool made_folder;              /* the prefix is a folder, and it was made here */
     struct strbuf text;            /* scratch */
@@ -35,21 +38,24 @@ struct prefix_values {
     pid_t pid;
     const char *host;
     const char *job; /* NULL: {job} is an error */
+    unsigned number; /* above 1: so many runs have this time and pid; it follows the pid ("4711-2") */
 };
 
 /* Fills the placeholders {datetime} {pid} {host} {job} {env:NAME}; `{{` and `}}` are braces. A '/' inside a
  * value becomes '_'. -EINVAL with the position or name that is wrong. */
 int run_folder_expand(const char *pattern, const struct prefix_values *values, struct strbuf *out,
                       struct metron_error *error);
-/* Makes the leading folders and the files that `wanted` names (indexed by enum run_file). An existing one is
- * an error (-EEXIST) unless `clobber`, which also removes the older run's files that are not part of this
- * one. On failure nothing that was made here is left but leading folders. */
-int run_folder_open(struct run_folder *folder, const char *prefix, const bool wanted[RUN_FILE_COUNT],
-                    bool clobber, struct metron_error *error);
-/* Each writes one thing if its file is part of the run: 0 or a negative errno. */
+/* `wanted` is indexed by enum run_file. Makes nothing yet; events may be added. */
+void run_folder_init(struct run_folder *folder, const bool wanted[RUN_FILE_COUNT]);
+/* Makes the leading folders and the wanted files but info.json. An existing one is an error (-EEXIST) unless
+ * `clobber`, which also removes the older run's files that are not part of this one. On failure nothing that
+ * was made here is left but leading folders, and another prefix may be tried. */
+int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, struct metron_error *error);
+/* Each writes one thing if its file is part of the run: 0 or a negative errno. -EEXIST of the first
+ * info.json: another run has made one in the meantime, and it stays. */
 int run_folder_write_record(struct run_folder *folder, const struct record *record);
 int run_folder_write_info(struct run_folder *folder, const struct run_info *info);
-/* Events are gathered and written when there are many or at a flush. */
+/* Events are gathered and written when there are many or at a flush, once the files are open. */
 int run_folder_add_event(struct run_folder *folder, const struct event *event);
 int run_folder_flush_events(struct run_folder *folder);
 /* Removes the files of this run, and the prefix's own folder if it was made here and is empty then. */

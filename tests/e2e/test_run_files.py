@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from support import records
+from support.namespaces import OWN_PIDS, through
 from support.processes import alive, descendants, wait_until
 
 ALL_FILES = ["run_events.jsonl", "run_info.json", "run_stderr", "run_stdout", "run_usage.jsonl"]
@@ -158,6 +159,28 @@ def test_default_prefix_has_date_and_pid(run_metron):
         assert re.fullmatch(rf"\.metron/logs/\d{{4}}\.\d\d\.\d\dT\d\d\.\d\d\.\d\d-{pid}_"
                             r"(stdout|stderr|usage\.jsonl|events\.jsonl|info\.json)", name), name
     assert stat.S_IMODE((done.cwd / ".metron").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("files", ["", "--capture-outputs none --record-types system-summary"], ids=["all", "info"])
+@pytest.mark.parametrize("clobber", ["", "--clobber"], ids=["", "clobber"])
+def test_runs_with_the_same_time_and_pid_get_names_of_their_own(run_metron, files, clobber):
+    """metron is pid 1 in every container, and several may write to one folder."""
+    outer = through(OWN_PIDS)
+    numbers = range(6)
+    runs = [run_metron.start(f"-q {files} {clobber}", ["sh", "-c", f"touch ran{number}; echo {number}"], prefix=None,
+                             outer=outer) for number in numbers]
+    for number, run in zip(numbers, runs):
+        done = run.finish(check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"%d\n" % number, b"")
+        assert (run_metron.cwd / f"ran{number}").exists()
+    listed = run_metron.metron("ls -f jsonl -F prefix,command")
+    rows = records.strict_lines(listed.stdout)
+    assert sorted(row["command"][-2] for row in rows) == [str(number) for number in numbers], "each has its info.json"
+    assert len({row["prefix"] for row in rows}) == len(numbers)
+    for row in rows:
+        assert re.fullmatch(r"\.metron/logs/[0-9.T]+-1(-\d+)?_", row["prefix"])
+        if not files:
+            assert (run_metron.cwd / f"{row['prefix']}stdout").read_text() == row["command"][-2] + "\n"
 
 
 def test_prefix_placeholders_are_filled_in(run_metron):

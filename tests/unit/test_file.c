@@ -234,7 +234,7 @@ static void failed_replacement_keeps_the_old_file(void **state)
     assert_int_equal(file_replace(path_of("info/"), "x", 1, 0600), -EISDIR);
 }
 
-static void a_left_over_temporary_is_no_obstacle_and_no_trap(void **state)
+static void a_temporary_of_another_is_no_obstacle_and_no_trap(void **state)
 {
     (void)state;
     char name[64];
@@ -246,6 +246,35 @@ static void a_left_over_temporary_is_no_obstacle_and_no_trap(void **state)
     assert_int_equal(file_replace(path_of("info"), "new", 3, 0600), 0);
     assert_int_equal(file_read(folder_fd, "victim", buffer, sizeof(buffer)), 4);
     assert_string_equal(buffer, "safe");
+    assert_int_equal(entries_in_folder(), 3); /* a process with our pid in another container may need it */
+}
+
+static void a_new_file_is_whole_private_and_alone(void **state)
+{
+    (void)state;
+    struct stat status;
+    char buffer[16];
+
+    assert_int_equal(file_create(path_of("info"), "new", 3, 0600), 0);
+    assert_int_equal(file_read(folder_fd, "info", buffer, sizeof(buffer)), 3);
+    assert_string_equal(buffer, "new");
+    assert_int_equal(fstatat(folder_fd, "info", &status, 0), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_int_equal(status.st_nlink, 1);
+    assert_int_equal(entries_in_folder(), 1);
+}
+
+static void a_new_file_takes_the_place_of_none(void **state)
+{
+    (void)state;
+    char buffer[16];
+
+    put("info", "old", 3);
+    assert_int_equal(symlinkat("nowhere", folder_fd, "link"), 0);
+    assert_int_equal(file_create(path_of("info"), "new", 3, 0600), -EEXIST);
+    assert_int_equal(file_create(path_of("link"), "new", 3, 0600), -EEXIST);
+    assert_int_equal(file_read(folder_fd, "info", buffer, sizeof(buffer)), 3);
+    assert_string_equal(buffer, "old");
     assert_int_equal(entries_in_folder(), 2);
 }
 
@@ -321,7 +350,9 @@ int main(void)
         WITH_FOLDER(write_errors_are_returned),
         WITH_FOLDER(replacement_is_private_and_leaves_nothing_beside),
         WITH_FOLDER(failed_replacement_keeps_the_old_file),
-        WITH_FOLDER(a_left_over_temporary_is_no_obstacle_and_no_trap),
+        WITH_FOLDER(a_temporary_of_another_is_no_obstacle_and_no_trap),
+        WITH_FOLDER(a_new_file_is_whole_private_and_alone),
+        WITH_FOLDER(a_new_file_takes_the_place_of_none),
         WITH_FOLDER(the_longest_name_can_be_replaced),
         WITH_FOLDER(missing_folders_are_made_private),
         WITH_FOLDER(a_file_in_the_way_is_named),

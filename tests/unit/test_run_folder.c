@@ -32,7 +32,7 @@ static int setup(void **state)
 {
     (void)state;
     (void)snprintf(folder, sizeof(folder), "/tmp/metron-run-folder-XXXXXX");
-    run = (struct run_folder){.fds = {-1, -1, -1, -1, -1}};
+    run_folder_init(&run, everything);
     return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -61,7 +61,7 @@ static void open_run(const char *prefix, bool clobber)
 {
     struct metron_error error = {0};
 
-    if (run_folder_open(&run, at(prefix), everything, clobber, &error) < 0)
+    if (run_folder_open(&run, at(prefix), clobber, &error) < 0)
         fail_msg("%s", error.message);
 }
 
@@ -135,6 +135,20 @@ static void placeholders_are_filled(void **state)
     assert_string_equal(expanded("plain/text"), "plain/text");
     assert_string_equal(expanded(""), "");
     assert_string_equal(expanded("{{pid}}{{{pid}}}"), "{pid}{4711}");
+}
+
+static void a_name_that_is_taken_gets_a_number(void **state)
+{
+    (void)state;
+    struct prefix_values again = values;
+    struct strbuf out = STRBUF_INIT;
+
+    again.number = 1;
+    assert_int_equal(run_folder_expand("{pid}_", &again, &out, NULL), 0);
+    again.number = 12;
+    assert_int_equal(run_folder_expand("{pid}_", &again, &out, NULL), 0);
+    assert_string_equal(strbuf_text(&out), "4711_4711-12_");
+    strbuf_fini(&out);
 }
 
 static void a_slash_in_a_value_makes_no_folder(void **state)
@@ -227,7 +241,8 @@ static void only_wanted_files_are_made(void **state)
     const struct event event = {0};
     const struct run_info info = {0};
 
-    assert_int_equal(run_folder_open(&run, at("x_"), wanted, false, NULL), 0);
+    run_folder_init(&run, wanted);
+    assert_int_equal(run_folder_open(&run, at("x_"), false, NULL), 0);
     assert_true(is_there("x_usage.jsonl"));
     assert_false(is_there("x_stdout"));
     assert_false(is_there("x_info.json"));
@@ -246,7 +261,7 @@ static void an_existing_file_is_an_error_that_leaves_it_alone(void **state)
     struct metron_error error = {0};
 
     put("x_usage.jsonl", "precious\n", 0644);
-    assert_int_equal(run_folder_open(&run, at("x_"), everything, false, &error), -EEXIST);
+    assert_int_equal(run_folder_open(&run, at("x_"), false, &error), -EEXIST);
     assert_non_null(strstr(error.message, "x_usage.jsonl"));
     assert_non_null(strstr(error.message, "--clobber"));
     assert_string_equal(content_of("x_usage.jsonl"), "precious\n");
@@ -276,7 +291,8 @@ static void clobber_removes_what_is_not_part_of_this_run(void **state)
 
     put("x_stdout", "the older run's", 0600);
     put("x_info.json", "the older run's", 0600);
-    assert_int_equal(run_folder_open(&run, at("x_"), wanted, true, NULL), 0);
+    run_folder_init(&run, wanted);
+    assert_int_equal(run_folder_open(&run, at("x_"), true, NULL), 0);
     assert_false(is_there("x_stdout"));
     assert_false(is_there("x_info.json"));
 }
@@ -291,10 +307,27 @@ static void info_is_not_there_until_it_is_whole(void **state)
     run_folder_close(&run);
     run_folder_remove(&run);
     put("y_info.json", "precious", 0600); /* but it is looked for in time */
-    assert_int_equal(run_folder_open(&run, at("y_"), everything, false, &error), -EEXIST);
+    assert_int_equal(run_folder_open(&run, at("y_"), false, &error), -EEXIST);
     assert_non_null(strstr(error.message, "y_info.json"));
     assert_string_equal(content_of("y_info.json"), "precious");
     assert_false(is_there("y_usage.jsonl"));
+}
+
+static void an_info_that_another_run_has_made_meanwhile_stays(void **state)
+{
+    (void)state;
+    const bool wanted[RUN_FILE_COUNT] = {[RUN_INFO] = true};
+    const struct run_info info = info_with("late");
+
+    run_folder_init(&run, wanted);
+    open_run("x_", false);
+    put("x_info.json", "precious", 0600);
+    assert_int_equal(run_folder_write_info(&run, &info), -EEXIST);
+    run_folder_remove(&run);
+    assert_string_equal(content_of("x_info.json"), "precious");
+    open_run("y_", false); /* another name may be tried */
+    assert_int_equal(run_folder_write_info(&run, &info), 0);
+    assert_int_equal(run_folder_write_info(&run, &info), 0);
 }
 
 static void clobbered_files_become_private(void **state)
@@ -313,12 +346,12 @@ static void a_prefix_that_cannot_be_made_says_why(void **state)
     struct metron_error error = {0};
 
     put("file", "", 0600);
-    assert_int_equal(run_folder_open(&run, at("file/x_"), everything, false, &error), -ENOTDIR);
+    assert_int_equal(run_folder_open(&run, at("file/x_"), false, &error), -ENOTDIR);
     assert_non_null(strstr(error.message, "file"));
     run_folder_close(&run);
     error.message[0] = '\0';
     assert_int_equal(mkdir(at("x_stderr"), 0700), 0);
-    assert_int_equal(run_folder_open(&run, at("x_"), everything, true, &error), -EISDIR);
+    assert_int_equal(run_folder_open(&run, at("x_"), true, &error), -EISDIR);
     assert_non_null(strstr(error.message, "x_stderr"));
     assert_false(is_there("x_stdout"));
 }
@@ -366,6 +399,20 @@ static void events_are_gathered_and_written_at_a_flush(void **state)
     assert_string_equal(content_of("x_events.jsonl"), two);
     assert_int_equal(run_folder_flush_events(&run), 0); /* nothing is written twice */
     assert_string_equal(content_of("x_events.jsonl"), two);
+}
+
+static void events_from_before_the_files_are_open_are_written(void **state)
+{
+    (void)state;
+    const struct event event = {.type = EVENT_SPAWN, .seen = SEEN_SAMPLED, .pid = 12};
+
+    assert_int_equal(run_folder_add_event(&run, &event), 0);
+    assert_int_equal(run_folder_flush_events(&run), 0);
+    put("x_stdout", "another run's", 0600);
+    assert_int_equal(run_folder_open(&run, at("x_"), false, NULL), -EEXIST);
+    open_run("y_", false);
+    assert_int_equal(run_folder_flush_events(&run), 0);
+    assert_non_null(strstr(content_of("y_events.jsonl"), "\"pid\":12"));
 }
 
 static void many_events_do_not_pile_up_in_memory(void **state)
@@ -527,6 +574,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placeholders_are_filled),
+        cmocka_unit_test(a_name_that_is_taken_gets_a_number),
         cmocka_unit_test(a_slash_in_a_value_makes_no_folder),
         cmocka_unit_test(a_value_is_not_expanded_again),
         cmocka_unit_test(what_cannot_be_filled_is_named),
@@ -538,10 +586,12 @@ int main(void)
         WITH_FOLDER(clobber_empties_what_is_there),
         WITH_FOLDER(clobber_removes_what_is_not_part_of_this_run),
         WITH_FOLDER(info_is_not_there_until_it_is_whole),
+        WITH_FOLDER(an_info_that_another_run_has_made_meanwhile_stays),
         WITH_FOLDER(clobbered_files_become_private),
         WITH_FOLDER(a_prefix_that_cannot_be_made_says_why),
         WITH_FOLDER(each_record_is_one_line_at_once),
         WITH_FOLDER(events_are_gathered_and_written_at_a_flush),
+        WITH_FOLDER(events_from_before_the_files_are_open_are_written),
         WITH_FOLDER(many_events_do_not_pile_up_in_memory),
         WITH_FOLDER(info_is_replaced_as_a_whole),
         WITH_FOLDER(a_line_cut_short_by_a_full_disk_is_taken_back),

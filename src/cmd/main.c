@@ -2,6 +2,7 @@
  * metron: what a command, a job or a machine really used, and what to do about it.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,6 +111,7 @@ static int help_main(int argc, char **argv)
 int main(int argc, char **argv)
 {
     launch_signals_save();
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is a write that fails, as on a full disk */
     descriptor_reserve_stdio();
     log_setup(LOG_LEVEL_INFO, false);
     if (argc < 2) {

@@ -3,10 +3,12 @@
 import os
 import resource
 import signal
+import subprocess
 
 import pytest
 
 from support import records
+from support.processes import file_lines, wait_until
 
 
 def refused(run, path):
@@ -92,6 +94,49 @@ def test_limit_on_the_size_of_files_does_not_kill_metron(run_metron):
     assert len(run.stdout) == 2_000_001
     assert "warning" in run.message
     records.check_usage(run.usage)
+
+
+WAITS = ["sh", "-c", "until [ -e go ]; do sleep 0.05; done; echo out; touch done; exit 4"]
+
+
+def reach_file_limit(run):
+    """metron may not make any file larger from here on; returns what it says about that first."""
+    wait_until(lambda: file_lines(run.path("usage.jsonl")), what="a record")
+    _, hard = resource.prlimit(run.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (0, hard))
+    return run.process.stderr.readline().decode()
+
+
+def test_size_limit_that_is_reached_under_the_records(run_metron):
+    """SIGXFSZ must not kill metron, since its end would close the command's stdout."""
+    run = run_metron.start("--sample-interval 0.05 --report-interval 0.05", WAITS)
+    assert "warning: cannot write" in reach_file_limit(run)
+    (run_metron.cwd / "go").touch()
+    done = run.finish(check=False)
+    assert (done.returncode, done.stdout) == (4, b"out\n")
+    assert (run_metron.cwd / "done").exists()
+    assert done.message.count("cannot write") <= 4, "each file once"
+    records.check_usage(done.usage)
+
+
+def test_size_limit_that_is_reached_while_attached(run_metron):
+    command = subprocess.Popen(WAITS, cwd=run_metron.cwd, stdout=subprocess.PIPE)
+    run = run_metron.attach("-q --sample-interval 0.05 --report-interval 0.05", command.pid)
+    assert "warning: cannot write" in reach_file_limit(run)
+    (run_metron.cwd / "go").touch()
+    assert command.communicate(timeout=60)[0] == b"out\n" and command.returncode == 4
+    assert run.finish(check=False).returncode == 0
+
+
+def test_size_limit_on_the_messages_of_job_exec(run_metron):
+    """There is no daemon, and the warning about that does not fit: the command runs."""
+    with open(run_metron.cwd / "said", "wb") as said:
+        done = subprocess.run([run_metron.binary, "job", "exec", "--socket", "none.sock", "night", "1", "--", "sh", "-c",
+                               "grep SigIgn /proc/self/status; exit 4"], cwd=run_metron.cwd, stderr=said,
+                              stdout=subprocess.PIPE, env=run_metron.environment(), timeout=60, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    alone = subprocess.run(["grep", "SigIgn", "/proc/self/status"], capture_output=True, check=True)
+    assert (done.returncode, done.stdout) == (4, alone.stdout), "and ignores what it would ignore without metron"
 
 
 def test_screen_that_is_full_loses_no_record(run_metron):

@@ -4,6 +4,7 @@
  */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,4 +48,22 @@ int error_set(struct metron_error *error, int code, const char *format, ...)
     strbuf_fini(&raw);
     strbuf_fini(&clean);
     return code;
+}
+
+bool error_is_of_machine(int code)
+{
+    switch (-code) {
+    case EAGAIN: /* of fork: too many processes */
+    case EDQUOT:
+    case EFBIG:
+    case EIO:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOSPC:
+    case EROFS:
+        return true;
+    default:
+        return false;
+    }
 }

@@ -19,7 +19,7 @@ static const struct command_description description = {
         "up with, captures its output while showing it, and records what it used: samples in "
         "usage.jsonl, processes that came and went in events.jsonl, the whole in info.json. Exits with "
         "COMMAND's exit code: 127 if it is not found, 126 if it cannot be run, 128+N if signal N ended "
-        "it; 2 is wrong usage.\n"
+        "it; 2 is wrong usage. A disk that is full or read-only is a warning: COMMAND runs unrecorded.\n"
         "\n"
         "With privilege (root, or cap_bpf and cap_perfmon) the kernel tells of every process, signal "
         "and OOM kill as it happens, and what each process used. By default COMMAND does not wait for "

@@ -1,10 +1,10 @@
 /*
  * One run: a command goes in, a record comes out. (Or processes that run already: loop/attach.h.)
  *
- * run_prepare finds out everything that can go wrong before the command starts (prefix, files); run_execute
- * starts the command, follows it until it ends, and writes the record, whatever happens to the command. The
- * rest of metron's work (what to print, what to exit with) is the caller's, from the info that is left
- * behind.
+ * run_prepare finds out everything that can go wrong before the command starts; where no record can be
+ * written it warns, and the command runs all the same. run_execute starts the command, follows it until it
+ * ends, and writes the record, whatever happens to the command. The rest of metron's work (what to print,
+ * what to exit with) is the caller's, from the info that is left behind.
  */
 #ifndef METRON_LOOP_RUN_H
 #define METRON_LOOP_RUN_H

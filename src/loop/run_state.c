@@ -77,7 +77,7 @@ static int make_files(struct run *run, const char *prefix, struct metron_error *
 }
 
 /* Time and pid do not tell containers, or machines with a common folder, from each other. */
-static int open_folder(struct run *run, struct metron_error *error)
+static int choose_name(struct run *run, struct metron_error *error)
 {
     const struct run_options *options = &run->options;
     struct prefix_values values = {.wall = clock_wall(),
@@ -96,6 +96,35 @@ static int open_folder(struct run *run, struct metron_error *error)
     } while (code == -EEXIST && options->prefix_is_default && values.number < NAMES_TRIED);
     strbuf_fini(&prefix);
     return code;
+}
+
+/* Lets the command run unrecorded, with its own stdout and stderr. */
+static void record_nothing(struct run *run)
+{
+    static const bool nothing[RUN_FILE_COUNT];
+
+    run->options.capture_stdout = run->options.capture_stderr = false;
+    run->options.record_samples = run->options.record_summary = false;
+    run_folder_close(&run->folder);
+    run_folder_init(&run->folder, nothing);
+    run_describe_files(run);
+}
+
+/* A prefix that cannot be used is the user's to correct, before the command runs. Nothing else keeps it from
+ * running: neither the machine's condition, nor the state of a folder that nobody chose. */
+static int open_folder(struct run *run, struct metron_error *error)
+{
+    const struct run_options *options = &run->options;
+    struct metron_error why = {0};
+    int code = choose_name(run, &why);
+
+    if (code == 0)
+        return 0;
+    if (options->attach || (!options->prefix_is_default && !error_is_of_machine(code)))
+        return error_set(error, code, "%s", why.message);
+    log_warning("cannot record: %s; the command runs unrecorded", why.message);
+    record_nothing(run);
+    return 0;
 }
 
 void run_warn_write(struct run *run, enum run_file which, int code)
@@ -282,7 +311,7 @@ void run_settle_files(struct run *run, int code)
      * is the question to come: their records are wanted. */
     bool wanted = options->fail_time > 0 && (run->ending || run->oom_struck);
 
-    run->discarded = failed && soon && options->fail_time != 0 && !wanted;
+    run->discarded = run->folder.prefix && failed && soon && options->fail_time != 0 && !wanted;
     if (run->discarded)
         run_folder_remove(&run->folder);
 }

@@ -397,7 +397,7 @@ static void add_record(struct strbuf *out, const struct run_summary *summary)
         return;
     }
     if (!record) {
-        strbuf_adds(out, "none (--record-types none)\n");
+        strbuf_adds(out, "none\n");
         return;
     }
     text_printable(out, record, strlen(record));

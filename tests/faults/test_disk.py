@@ -42,16 +42,75 @@ def test_prefix_too_long_is_an_error_before_the_start(run_metron, marker):
     refused(run_metron("", command, prefix="x" * 300, check=False), path)
 
 
-def test_disk_that_is_full_from_the_start_is_an_error_before_the_start(run_metron, full_disk, marker):
-    command, path = marker
-    disk = full_disk("64k")
+def fill(disk):
     with open(disk / "filler", "wb", buffering=0) as filler:
         with pytest.raises(OSError):
             while True:
                 filler.write(b"x" * 4096)
-    run = run_metron("", command, prefix=f"{disk}/run_", check=False)
-    refused(run, path)
-    assert "o space left" in run.message
+
+
+def runs_unrecorded(run, reason):
+    """The command ran, with its output and its exit code; one warning says that there is no record, and why."""
+    assert (run.returncode, run.stdout) == (5, b"out\n"), run
+    lines = [line for line in run.message.splitlines() if "runs unrecorded" in line]
+    assert len(lines) == 1 and "warning: cannot record" in lines[0] and reason in lines[0], run.message
+    assert b"err\n" in run.stderr
+    assert "record    none" in run.message
+    assert not [name for name in run.files() if name.endswith(("stdout", "stderr", ".jsonl", ".json", ".tmp"))]
+
+
+SPEAKS = ["sh", "-c", "echo out; echo err >&2; exit 5"]
+PREFIXES = pytest.mark.parametrize("prefix", [None, "run_"], ids=["default", "chosen"])
+
+
+@PREFIXES
+@pytest.mark.parametrize("fail_time", [0, 3])
+def test_disk_that_is_full_from_the_start(run_metron, full_disk, prefix, fail_time):
+    disk = full_disk("64k")
+    fill(disk)
+    runs_unrecorded(run_metron("", SPEAKS, prefix=prefix, cwd=disk, fail_time=fail_time, check=False), "o space left")
+
+
+def test_disk_that_is_full_under_a_terminal(run_metron, full_disk):
+    disk = full_disk("64k")
+    fill(disk)
+    run = run_metron("--pty", SPEAKS, cwd=disk, check=False)
+    assert (run.returncode, run.stdout) == (5, b"out\r\nerr\r\n")
+    assert "runs unrecorded" in run.message
+
+
+@PREFIXES
+def test_read_only_disk(run_metron, full_disk, prefix):
+    disk = full_disk("64k")
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    runs_unrecorded(run_metron("", SPEAKS, prefix=prefix, cwd=disk, check=False), "ead-only file system")
+
+
+@PREFIXES
+def test_size_limit_that_no_file_fits(run_metron, prefix):
+    run = run_metron("", SPEAKS, prefix=prefix, check=False,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    runs_unrecorded(run, "ile too large")
+
+
+def test_working_folder_that_cannot_be_written(run_as_user):
+    if os.getuid() != 0:
+        pytest.skip("needs a folder of somebody else's")
+    closed = run_as_user.cwd / "closed"
+    closed.mkdir(mode=0o755)
+    runs_unrecorded(run_as_user("", SPEAKS, prefix=None, cwd=closed, check=False), "ermission denied")
+
+
+def test_working_folder_with_a_file_in_the_place_of_a_folder(run_metron):
+    (run_metron.cwd / ".metron").write_text("")
+    runs_unrecorded(run_metron("", SPEAKS, prefix=None, check=False), "ot a directory")
+
+
+def test_disk_that_is_full_when_metron_attaches_is_an_error(run_metron, full_disk):
+    disk = full_disk("64k")
+    fill(disk)
+    run = run_metron.metron(["attach", os.getpid()], cwd=disk)
+    assert run.returncode == 1 and "error" in run.message and "o space left" in run.message
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

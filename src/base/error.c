@@ -59,6 +59,7 @@ bool error_is_of_machine(int code)
     case EIO:
     case EMFILE:
     case ENFILE:
+    case ENODEV: /* of a control group: somebody has removed it */
     case ENOMEM:
     case ENOSPC:
     case EROFS:

@@ -83,7 +83,7 @@ int availability_init(struct availability *availability, const struct availabili
     *availability = (struct availability){.options = *options};
     int code = kernel_facts_read(options->proc_root, &availability->facts);
     if (code < 0)
-        return error_set(error, code, "%s cannot be read: %s; is it mounted?", options->proc_root,
+        return error_set(error, -EIO, "%s cannot be read: %s; is it mounted?", options->proc_root,
                          strerror(-code));
     code = registry_init(&availability->registry, collector_sources(), collector_count, error);
     if (code < 0)

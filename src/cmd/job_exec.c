@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "cmd/alone.h"
 #include "cmd/ask.h"
 #include "cmd/commands.h"
 #include "daemon/socket/client.h"
@@ -121,10 +122,10 @@ static void tell_end(struct sheet_run *run, int wait_status, int exit_code)
 
 /* ---- the command ---- */
 
-static int run_command(struct sheet_run *run, const struct cgroup_target *target, char **command)
+static int run_command(struct sheet_run *run, const struct cgroup_target *target, char **command,
+                       struct metron_error *error)
 {
     int join_fds[CGROUP_CONTROLLER_COUNT], status = 0;
-    struct metron_error error;
     const struct launch_cgroup cgroup = {
         .folder_fd = target->leaves[CGROUP_UNIFIED].lock_fd,
         .procs_fd = target->leaves[CGROUP_UNIFIED].join_fd,
@@ -134,9 +135,7 @@ static int run_command(struct sheet_run *run, const struct cgroup_target *target
     const struct launch_options options = {
         .argv = command, .cgroup = &cgroup, .hold = on_held, .hold_context = run};
 
-    int code = foreground_run(&options, &status, &error);
-    if (code < 0)
-        log_error("%s", error.message);
+    int code = foreground_run(&options, &status, error);
     int exit_code = code < 0 ? launch_failure_exit_code(code) : foreground_exit_code(status);
     tell_end(run, status, exit_code);
     return exit_code;
@@ -158,6 +157,7 @@ int job_exec(const struct settings *settings, const char *job, long long sheet, 
     struct sheet_run run = {.settings = settings, .job = job, .sheet = sheet};
     struct cgroup_place place = {0};
     struct cgroup_target target;
+    struct metron_error error = {0};
 
     if (connect_daemon(&run) && check_job(&run) != EXIT_OK) {
         disconnect(&run);
@@ -172,7 +172,11 @@ int job_exec(const struct settings *settings, const char *job, long long sheet, 
     run.own_cgroup = target.scope == CGROUP_SCOPE_OWN;
     if (!run.own_cgroup)
         log_debug("no control group of its own: %s", target.why_not_own);
-    int exit_code = run_command(&run, &target, command);
+    int exit_code = run_command(&run, &target, command, &error);
     cgroup_target_close(&target); /* the daemon has read it for the last time */
+    if (error_is_of_machine(error.code))
+        exit_code = run_alone(command, &error);
+    if (error.code)
+        log_error("%s", error.message);
     return exit_code;
 }

@@ -1,14 +1,19 @@
 /* metron run: runs a command, follows every descendant, records, summarises. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
 #include "base/log.h"
+#include "cmd/alone.h"
 #include "cmd/availability.h"
 #include "cmd/commands.h"
 #include "cmd/measuring.h"
 #include "cmd/registration.h"
 #include "loop/run.h"
+
+/* Beside the exit codes: the command is to be run alone. */
+enum { RUN_ALONE = -1 };
 
 static const struct command_description description = {
     .name = "run",
@@ -19,7 +24,8 @@ static const struct command_description description = {
         "up with, captures its output while showing it, and records what it used: samples in "
         "usage.jsonl, processes that came and went in events.jsonl, the whole in info.json. Exits with "
         "COMMAND's exit code: 127 if it is not found, 126 if it cannot be run, 128+N if signal N ended "
-        "it; 2 is wrong usage. A disk that is full or read-only is a warning: COMMAND runs unrecorded.\n"
+        "it; 2 is wrong usage. A disk that is full or read-only is a warning: COMMAND runs unrecorded. "
+        "Where metron has too few descriptors, processes or memory, it warns and becomes COMMAND.\n"
         "\n"
         "With privilege (root, or cap_bpf and cap_perfmon) the kernel tells of every process, signal "
         "and OOM kill as it happens, and what each process used. By default COMMAND does not wait for "
@@ -88,6 +94,33 @@ static void fill_looking(struct availability_options *looking, const struct sett
         looking->cgroup_mode = CGROUP_MODE_INHERITED;
 }
 
+/* What the user asked for is there or an error. */
+static bool is_demanding(const struct availability_options *looking)
+{
+    return looking->cgroup_mode == CGROUP_MODE_OWN || looking->events == EVENTS_BPF ||
+           looking->events == EVENTS_CONNECTOR;
+}
+
+/* What an error before the start leads to. A program that started metron (--feed) decides for itself. */
+static int exit_or_run_alone(const struct run_options *options, int exit_code,
+                             const struct metron_error *error)
+{
+    return !options->feed && error_is_of_machine(error->code) ? RUN_ALONE : exit_code;
+}
+
+/* The command's environment, in ours. */
+static void export_job(const struct settings *settings)
+{
+    char sheet[32];
+
+    if (settings_has(settings, SETTING_JOB))
+        (void)setenv("METRON_JOB", settings_text(settings, SETTING_JOB), 1);
+    if (settings_has(settings, SETTING_SHEET)) {
+        (void)snprintf(sheet, sizeof(sheet), "%lld", settings_integer(settings, SETTING_SHEET));
+        (void)setenv("METRON_SHEET", sheet, 1);
+    }
+}
+
 static int run_command(const struct settings *settings, char **argv, struct availability *availability,
                        struct metron_error *error)
 {
@@ -102,7 +135,7 @@ static int run_command(const struct settings *settings, char **argv, struct avai
     fill_looking(&looking, settings, &options);
     int code = measuring_look(availability, &looking, settings, error);
     if (code != EXIT_OK)
-        return code;
+        return is_demanding(&looking) ? code : exit_or_run_alone(&options, code, error);
     if (getauxval(AT_SECURE))
         log_info(
             "metron has capabilities from its file: the system has therefore taken LD_* and TMPDIR out of "
@@ -112,10 +145,14 @@ static int run_command(const struct settings *settings, char **argv, struct avai
     options.started_context = &registration;
     code = run_prepare(&options, &run, error);
     if (code < 0)
-        return code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE;
+        return exit_or_run_alone(&options, code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE, error);
     registration_begin(&registration, settings, availability->cgroup.scope == CGROUP_SCOPE_OWN);
     code = run_execute(run, error);
     registration_end(&registration, run_get_info(run)->exit_code);
+    if (code < 0 && exit_or_run_alone(&options, EXIT_TROUBLE, error) == RUN_ALONE) {
+        run_withdraw(run);
+        return RUN_ALONE;
+    }
     if (code == 0)
         measuring_summary(run, settings);
     int exit_code = run_get_info(run)->exit_code;
@@ -134,10 +171,14 @@ static int run_main(int argc, char **argv)
 
     if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
         exit_code = run_command(&settings, argv + first, &availability, &error);
+        availability_fini(&availability);
+        if (exit_code == RUN_ALONE) {
+            export_job(&settings);
+            exit_code = run_alone(argv + first, &error);
+        }
         if (error.code)
             command_failed(&error);
     }
-    availability_fini(&availability);
     settings_fini(&settings);
     return exit_code;
 }

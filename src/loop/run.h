@@ -59,15 +59,18 @@ struct run_options {
 
 struct run;
 
-/* 0, or a negative errno and why: nothing has been started. */
+/* 0, or a negative errno and why: nothing has been started, and nothing is left of it. */
 int run_prepare(const struct run_options *options, struct run **out, struct metron_error *error);
 /* Starts and follows the command to its end. 0, or the errno of a command that could not be started (its exit
  * code is in the info all the same). */
 int run_execute(struct run *run, struct metron_error *error);
+/* The command could not be started, and is run in another way: nothing is left of this one. */
+void run_withdraw(struct run *run);
 /* What is known of the run; complete once run_execute has returned. Borrowed from the run. */
 const struct run_info *run_get_info(const struct run *run);
 /* The files were removed: the command failed sooner than --fail-time. */
 bool run_was_discarded(const struct run *run);
+/* The caller's limit of open files is in force again. */
 void run_free(struct run *run);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -243,14 +244,18 @@ int run_prepare(const struct run_options *options, struct run **out, struct metr
     run_folder_init(&run->folder, wanted);
     (void)signal(SIGPIPE, SIG_IGN); /* whoever reads our messages may leave before we do */
     run->kept_descriptors = descriptors_to_keep(&run->open_files);
-    int code = options->attach ? attach_choose_roots(run) : make_environment(run);
+    struct descriptors_held held;
+    int code = descriptors_hold(&held, error);
+    if (code < 0)
+        goto fail;
+    code = options->attach ? attach_choose_roots(run) : make_environment(run);
     if (code == 0)
         code = run_describe(run);
-    if (code < 0) {
+    if (code < 0)
         (void)error_set(error, code, "no memory for a run");
-        goto fail;
-    }
-    code = start_measuring(run, error);
+    else
+        code = start_measuring(run, error);
+    descriptors_release(&held);
     if (code == 0 && any)
         code = open_folder(run, error);
     if (code < 0)
@@ -271,12 +276,20 @@ void run_free(struct run *run)
     tree_free(run->tree);
     oom_watch_free(run->oom);
     run_folder_close(&run->folder);
+    (void)setrlimit(RLIMIT_NOFILE, &run->open_files);
     record_fini(&run->record);
     record_fini(&run->summary);
     arena_fini(&run->arena);
     free(run->environment);
     free(run->roots);
     free(run);
+}
+
+void run_withdraw(struct run *run)
+{
+    run_folder_remove(&run->folder);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0); /* exec would keep it */
+    run_free(run);
 }
 
 const struct run_info *run_get_info(const struct run *run)

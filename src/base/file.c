@@ -229,6 +229,63 @@ int file_replace(const char *path, const void *bytes, size_t length, mode_t mode
     return write_whole(path, bytes, length, mode, false);
 }
 
+int file_open_nameless(const char *path, mode_t mode)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+    int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode) : -1;
+    int code = fd < 0 ? -errno : fd;
+
+    free(folder);
+    return code;
+}
+
+int file_give_name(int fd, const char *path)
+{
+    char link[64];
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+int file_reserve(const char *path, size_t bytes, mode_t mode)
+{
+    int fd = file_open_nameless(path, mode);
+
+    if (fd >= 0 && fallocate(fd, 0, 0, (off_t)bytes) < 0) {
+        int code = -errno;
+
+        (void)close(fd);
+        return code;
+    }
+    return fd;
+}
+
+int file_replace_reserved(int fd, const char *path, const void *bytes, size_t length)
+{
+    struct strbuf temporary = STRBUF_INIT;
+    int code = file_write_all(fd, bytes, length);
+
+    if (code == 0 && ftruncate(fd, (off_t)length) < 0)
+        code = -errno;
+    if (code < 0)
+        return code;
+    /* Only a file that has a name can replace another. */
+    code = -EEXIST;
+    for (unsigned number = 1; number <= TEMPORARY_NAMES && code == -EEXIST; number++) {
+        strbuf_reset(&temporary);
+        code = temporary_name(path, number, &temporary);
+        if (code == 0)
+            code = file_give_name(fd, strbuf_text(&temporary));
+    }
+    if (code == 0 && rename(strbuf_text(&temporary), path) < 0) {
+        code = -errno;
+        (void)unlink(strbuf_text(&temporary));
+    }
+    strbuf_fini(&temporary);
+    return code;
+}
+
 bool file_is_same(const char *a, const char *b)
 {
     struct stat one, other;

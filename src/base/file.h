@@ -31,6 +31,15 @@ int file_replace(const char *path, const void *bytes, size_t length, mode_t mode
 /* Appends the name of such a temporary file: beside `path`, so that it can be renamed to it. -EISDIR: the
  * path ends in a folder. */
 int file_temporary_name(const char *path, struct strbuf *out);
+/* A file for writing in the folder of `path` that has no name yet, so that nothing is left of it if it gets
+ * none. -EOPNOTSUPP, -EISDIR or another negative errno where the file system has no such files. */
+int file_open_nameless(const char *path, mode_t mode);
+/* Gives it its name. -EEXIST: that is taken. */
+int file_give_name(int fd, const char *path);
+/* The same with space for so many bytes: they can be written even if the disk is full by then. */
+int file_reserve(const char *path, size_t bytes, mode_t mode);
+/* Replaces `path` by a file from file_reserve, which has nothing in it yet. */
+int file_replace_reserved(int fd, const char *path, const void *bytes, size_t length);
 /* Whether both paths (NULL: none) are there and lead to one file, be it by links. */
 bool file_is_same(const char *a, const char *b);
 /* Makes every missing folder on the way to `path`'s last '/', mode 0700. What follows the last '/' is not

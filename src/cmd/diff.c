@@ -106,7 +106,7 @@ static void warn_if_not_ended(const char *path, const struct recording *recordin
     if (recording->status == RECORDING_RUNNING)
         log_warning("%s still runs: what it used is not told before it ends", path);
     else if (recording->status == RECORDING_LOST)
-        log_warning("%s is lost (its metron was killed): it has no summary to compare", path);
+        log_warning("%s is lost (its record was not completed): it has no summary to compare", path);
 }
 
 /* -- Earlier runs -- */

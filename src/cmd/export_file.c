@@ -15,18 +15,6 @@ static int complain(const struct export_file *file, int code, struct metron_erro
                      file->path.length ? strbuf_text(&file->path) : "to stdout", strerror(-code));
 }
 
-/* A file without a name, where the file system has such: in the folder of the later one. */
-static int open_nameless(const struct export_file *file)
-{
-    const char *path = strbuf_text(&file->path), *slash = strrchr(path, '/');
-    struct strbuf folder = STRBUF_INIT;
-
-    strbuf_addf(&folder, "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
-    int fd = folder.failed ? -1 : open(strbuf_text(&folder), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-    strbuf_fini(&folder);
-    return fd;
-}
-
 static int open_temporary(struct export_file *file, const struct stat *old, struct metron_error *error)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -35,7 +23,7 @@ static int open_temporary(struct export_file *file, const struct stat *old, stru
 
     if (code < 0)
         return complain(file, code, error);
-    file->fd = open_nameless(file);
+    file->fd = file_open_nameless(strbuf_text(&file->path), 0666);
     file->nameless = file->fd >= 0;
     if (file->fd < 0)
         file->fd = open(strbuf_text(&file->temporary), flags, 0666);
@@ -58,14 +46,10 @@ static int open_temporary(struct export_file *file, const struct stat *old, stru
 /* Gives a file without a name its temporary one: only that can be renamed over another file. */
 static int give_name(struct export_file *file)
 {
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
     (void)unlink(strbuf_text(&file->temporary));
-    if (linkat(AT_FDCWD, path, AT_FDCWD, strbuf_text(&file->temporary), AT_SYMLINK_FOLLOW) < 0)
-        return -errno;
-    file->nameless = false;
-    return 0;
+    int code = file_give_name(file->fd, strbuf_text(&file->temporary));
+    file->nameless = code < 0;
+    return code;
 }
 
 int export_file_open(struct export_file *file, const char *path, bool must_be_new, struct metron_error *error)

@@ -34,9 +34,10 @@ static const struct command_description description = {
     .description =
         "Lists recorded runs, of metron and of con-duct: those at PATH (a folder with all below it, a "
         "prefix, a file of a run, or a glob of these), or those in the folder of the standard prefix. "
-        "A run whose metron was killed is shown as lost; one that still runs with what it has used up to its "
-        "newest record. A file that cannot be read, is damaged or is "
-        "no recording is named and passed over; the exit code is then 1.\n\n"
+        "A run whose record was not completed (metron was killed, the machine went down, or the disk was "
+        "full) is shown as lost; one that still runs with what it has used up to its newest record. A file "
+        "that cannot be read, is damaged or is no recording is named and passed over; the exit code is then "
+        "1.\n\n"
         "Fields are those of a run's info.json: of its top level and its execution_summary by their "
         "names (command, job, exit_code, proc_peak_rss_total), deeper ones by their path "
         "(system.hostname, env.SLURM_JOB_ID). Beside them there are status (ended, running, lost), "

@@ -27,7 +27,7 @@ static const struct command_description description = {
         "RUN is a file of the run or its prefix (without it: the newest run that was recorded here); a run "
         "of con-duct (schema 0.2.x) will do. A number stands "
         "beside the key it was taken from; what was not measured is not there, and the reason is told. "
-        "A run that is still going on, or whose metron was killed, is reported up to its last record. "
+        "A run that is still going on, or whose record was not completed, is reported up to its last record. "
         "What names no run may be a job that the daemon knows; --job NAME means the job also where there are "
         "files of that name. "
         "With --json all of it as one object, also what the page sums up or leaves out: a key for each "

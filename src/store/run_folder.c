@@ -85,7 +85,7 @@ int run_folder_expand(const char *pattern, const struct prefix_values *values, s
 
 void run_folder_init(struct run_folder *folder, const bool wanted[RUN_FILE_COUNT])
 {
-    *folder = (struct run_folder){0};
+    *folder = (struct run_folder){.reserved_fd = -1};
     for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
         folder->wanted[i] = wanted[i];
         folder->fds[i] = -1;
@@ -103,6 +103,9 @@ static void close_files(struct run_folder *folder)
         free(folder->paths[i]);
         folder->paths[i] = NULL;
     }
+    if (folder->reserved_fd >= 0)
+        (void)close(folder->reserved_fd);
+    folder->reserved_fd = -1;
     free(folder->prefix);
     folder->prefix = NULL;
     folder->has_info = folder->made_folder = false;
@@ -202,23 +205,48 @@ int run_folder_write_record(struct run_folder *folder, const struct record *reco
     return append_lines(folder, RUN_USAGE, &folder->text);
 }
 
-int run_folder_write_info(struct run_folder *folder, const struct run_info *info)
+static int make_info(struct run_folder *folder, const struct run_info *info, int indent)
 {
     struct json json;
 
-    if (!folder->paths[RUN_INFO])
-        return 0;
     strbuf_reset(&folder->text);
-    json_init(&json, &folder->text, 2);
+    json_init(&json, &folder->text, indent);
     run_info_json(&json, info);
     strbuf_addc(&folder->text, '\n');
-    if (folder->text.failed)
-        return -ENOMEM;
-    int code = (folder->has_info ? file_replace : file_create)(folder->paths[RUN_INFO], folder->text.data,
-                                                               folder->text.length, 0600);
+    return folder->text.failed ? -ENOMEM : 0;
+}
+
+/* Without spaces and line ends the last info.json fits the space of the first. */
+static int write_reserved(struct run_folder *folder, const struct run_info *info)
+{
+    int code = make_info(folder, info, 0);
+
     if (code == 0)
-        folder->has_info = true;
+        code = file_replace_reserved(folder->reserved_fd, folder->paths[RUN_INFO], folder->text.data,
+                                     folder->text.length);
+    (void)close(folder->reserved_fd);
+    folder->reserved_fd = -1;
     return code;
+}
+
+int run_folder_write_info(struct run_folder *folder, const struct run_info *info)
+{
+    const char *path = folder->paths[RUN_INFO];
+
+    if (!path)
+        return 0;
+    int code = make_info(folder, info, 2);
+    if (code == 0)
+        code = (folder->has_info ? file_replace : file_create)(path, folder->text.data, folder->text.length,
+                                                               0600);
+    if (code < 0 && folder->reserved_fd >= 0 && write_reserved(folder, info) == 0)
+        code = 0;
+    if (code < 0)
+        return code;
+    folder->has_info = true;
+    if (!info->ended)
+        folder->reserved_fd = file_reserve(path, folder->text.length, 0600);
+    return 0;
 }
 
 int run_folder_add_event(struct run_folder *folder, const struct event *event)

@@ -3,8 +3,9 @@
  *
  * Files are private (0600, folders 0700) and made before the command starts, so that an unwritable prefix is
  * known in time. usage.jsonl and events.jsonl hold whole lines at every moment that a write has not failed;
- * one cut short by a full disk is taken back. info.json is always replaced as a whole. Of two runs that want
- * the same prefix at the same moment one gets it: each file is made by one of them alone.
+ * one cut short by a full disk is taken back. info.json is always replaced as a whole; the space for the last
+ * one is reserved with the first, so that a command that fills the disk does not cost its own result. Of two
+ * runs that want the same prefix at the same moment one gets it: each file is made by one of them alone.
  */
 #ifndef METRON_STORE_RUN_FOLDER_H
 #define METRON_STORE_RUN_FOLDER_H
@@ -26,6 +27,7 @@ struct run_folder {
     char *paths[RUN_FILE_COUNT];   /* owned; NULL: not part of this run */
     int fds[RUN_FILE_COUNT];       /* -1 where there is none (info.json is written by name) */
     bool has_info;                 /* info.json is ours to replace */
+    int reserved_fd;               /* space for its last version if there is no other; negative: none */
     off_t lengths[RUN_FILE_COUNT]; /* of whole lines, for the two line files */
     bool made_folder;              /* the prefix is a folder, and it was made here */
     struct strbuf text;            /* scratch */

@@ -133,7 +133,7 @@ static void add_outcome(struct strbuf *out, const struct run_summary *summary, b
     strbuf_adds(out, summary->kind == RECORDING_METRON ? "metron: " : "con-duct: ");
     strbuf_adds(out, colors ? color : "");
     if (summary->status == RECORDING_LOST)
-        strbuf_adds(out, "lost: its metron is gone, and how the command ended is not known");
+        strbuf_adds(out, "lost: its record was not completed, how the command ended is not known");
     else if (summary->status == RECORDING_RUNNING)
         strbuf_adds(out, "still running");
     else if (summary->cause)

@@ -114,7 +114,7 @@ def test_failed_and_running_runs_are_left_out_and_counted(suggest, suggest_json,
     assert (made["runs"]["failed"], made["runs"]["lost"], made["runs"]["counted"]) == (1, 1, 1)
     text = suggest(tmp_path, width=200)
     assert "2 left out: 1 failed, 1 is lost" in text
-    assert "killed metron as well" in text
+    assert "schedulers kill metron as well" in text
 
 
 def test_without_any_success_the_others_count_and_it_says_so(suggest, tmp_path):

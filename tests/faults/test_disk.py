@@ -131,6 +131,17 @@ def test_disk_that_fills_up_under_the_output(run_metron, full_disk, stream):
     assert run.info["status"]
 
 
+def test_disk_that_the_command_fills_keeps_its_result(run_metron, full_disk):
+    """There is no room for a record or an event, but for the last info.json."""
+    disk = full_disk("64k")
+    run = run_metron("", ["sh", "-c", "head -c 300000 /dev/zero; exit 5"], prefix=f"{disk}/run_", check=False)
+    assert (run.returncode, len(run.stdout)) == (5, 300_000)
+    assert not [line for line in run.message.splitlines() if "cannot write" in line and "info.json" in line]
+    assert run.info["status"] == "ended" and run.summary["exit_code"] == 5
+    assert {path.name for path in disk.iterdir()} == {f"run_{name}" for name in (
+        "stdout", "stderr", "usage.jsonl", "events.jsonl", "info.json")}, "no temporary file is left"
+
+
 def test_disk_that_fills_up_under_the_records(run_metron, full_disk):
     disk = full_disk("128k")
     run = run_metron("--sample-interval 0.01 --report-interval 0.01",

@@ -278,6 +278,31 @@ static void a_new_file_takes_the_place_of_none(void **state)
     assert_int_equal(entries_in_folder(), 2);
 }
 
+static void reserved_space_has_no_name_until_it_replaces_a_file(void **state)
+{
+    (void)state;
+    struct stat status;
+    char buffer[16];
+    int fd = file_reserve(path_of("info"), 8192, 0600);
+
+    if (fd == -EOPNOTSUPP || fd == -EISDIR)
+        skip();
+    put("info", "old", 3);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_true(status.st_blocks * 512 >= 8192);
+    assert_int_equal(entries_in_folder(), 1);
+    assert_int_equal(file_replace_reserved(fd, path_of("info"), "newer", 5), 0);
+    assert_int_equal(file_read(folder_fd, "info", buffer, sizeof(buffer)), 5);
+    assert_string_equal(buffer, "newer");
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
+    assert_int_equal(status.st_nlink, 1);
+    assert_int_equal(entries_in_folder(), 1);
+    (void)close(fd);
+    assert_int_equal(file_reserve(path_of("none/info"), 8192, 0600), -ENOENT);
+}
+
 static void the_longest_name_can_be_replaced(void **state)
 {
     (void)state;
@@ -353,6 +378,7 @@ int main(void)
         WITH_FOLDER(a_temporary_of_another_is_no_obstacle_and_no_trap),
         WITH_FOLDER(a_new_file_is_whole_private_and_alone),
         WITH_FOLDER(a_new_file_takes_the_place_of_none),
+        WITH_FOLDER(reserved_space_has_no_name_until_it_replaces_a_file),
         WITH_FOLDER(the_longest_name_can_be_replaced),
         WITH_FOLDER(missing_folders_are_made_private),
         WITH_FOLDER(a_file_in_the_way_is_named),

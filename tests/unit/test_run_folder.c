@@ -87,6 +87,18 @@ static const char *content_of(const char *name)
     return strbuf_text(&text);
 }
 
+static size_t entries_of(const char *name)
+{
+    DIR *stream = opendir(at(name));
+    size_t count = 0;
+
+    assert_non_null(stream);
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    (void)closedir(stream);
+    return count;
+}
+
 static void put(const char *name, const char *text, mode_t mode)
 {
     int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
@@ -514,19 +526,26 @@ static void info_survives_a_full_disk(void **state)
     assert_non_null(strstr(content_of("x_info.json"), "\"message\": \"first\""));
 }
 
-/* ---- removing ---- */
-
-static size_t entries_of(const char *name)
+static void the_last_info_has_space_of_its_own(void **state)
 {
-    DIR *stream = opendir(at(name));
-    size_t count = 0;
+    (void)state;
+    struct run_info first = info_with("first"), last = info_with("last");
 
-    assert_non_null(stream);
-    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;)
-        count += entry->d_name[0] != '.';
-    (void)closedir(stream);
-    return count;
+    last.ended = true;
+    open_run("logs/y_", false);
+    assert_int_equal(run_folder_write_info(&run, &last), 0);
+    open_run("x_", false);
+    assert_int_equal(run_folder_write_info(&run, &first), 0);
+    if (run.reserved_fd < 0)
+        skip();                                            /* the file system has no files without a name */
+    disk_has(strlen(content_of("logs/y_info.json")) - 10); /* with its spaces it does not fit */
+    assert_int_equal(run_folder_write_info(&run, &last), 0);
+    disk_has_room_again();
+    assert_non_null(strstr(content_of("x_info.json"), "\"message\":\"last\""));
+    assert_int_equal(entries_of("."), 6); /* no temporary file is left beside five files and a folder */
 }
+
+/* ---- removing ---- */
 
 static void removal_takes_the_files_of_this_run_alone(void **state)
 {
@@ -597,6 +616,7 @@ int main(void)
         WITH_FOLDER(a_line_cut_short_by_a_full_disk_is_taken_back),
         WITH_FOLDER(events_cut_short_by_a_full_disk_are_taken_back),
         WITH_FOLDER(info_survives_a_full_disk),
+        WITH_FOLDER(the_last_info_has_space_of_its_own),
         WITH_FOLDER(removal_takes_the_files_of_this_run_alone),
         WITH_FOLDER(removal_takes_the_prefixs_own_folder_when_it_is_empty),
         WITH_FOLDER(closing_twice_is_safe),

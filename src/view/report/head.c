@@ -210,8 +210,8 @@ static void add_no_outcome(struct report_section *section, const struct report_e
         item->tone = REPORT_BAD;
     if (lost)
         (void)report_add_remark(section,
-                                "The metron that recorded it was killed, or the machine went down. The "
-                                "command itself may have gone on.");
+                                "Its record was not completed: metron was killed, the machine went down, or "
+                                "the disk was full. The command itself may have gone on.");
     if (evidence->last_elapsed >= 0)
         (void)report_add_remark(section,
                                 report_text_of(section->page,

@@ -131,9 +131,9 @@ void suggestion_warnings(struct strbuf *out, const struct suggestion *suggestion
                     signalled == 1 ? " is" : "s are");
     if (lost)
         strbuf_addf(out,
-                    "%zu run%s lost: whoever killed %s killed metron as well, as schedulers do at a limit "
-                    "of memory or time\n",
-                    lost, lost == 1 ? " is" : "s are", lost == 1 ? "it" : "them");
+                    "%zu run%s lost: %s may have reached a limit of memory or time, at which schedulers kill "
+                    "metron as well\n",
+                    lost, lost == 1 ? " is" : "s are", lost == 1 ? "it" : "they");
     if (suggestion->failed_peak > 0) {
         strbuf_adds(out, "a failed run held more than is suggested: ");
         add_bytes(out, suggestion->failed_peak);

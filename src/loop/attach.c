@@ -158,6 +158,7 @@ int attach_execute(struct run *run, struct metron_error *error)
             (void)uv_run(&run->loop, UV_RUN_DEFAULT);
     }
     run_stop_loop(run);
+    run_finish_files(run);
     unwatch_roots(run);
     return code;
 }

@@ -19,6 +19,7 @@
 #include "loop/sampler.h"
 #include "probe/cgroup/target.h"
 #include "probe/oom_watch.h"
+#include "probe/privilege.h"
 #include "reduce/headline.h"
 
 /* Loading our programs into the kernel costs some ten milliseconds of CPU: a command that is over before that
@@ -56,6 +57,12 @@ static void note_own_cost(struct run *run)
         sampler_set_kernel_cpu(run->sampler, bpf_programs_cpu_seconds(programs));
 }
 
+/* Capabilities are each thread's own, and files need none. */
+static void drop_privilege(void)
+{
+    (void)privilege_drop(NULL, NULL);
+}
+
 static void on_tick(uv_poll_t *poll, int status, int events)
 {
     struct run *run = poll->data;
@@ -65,6 +72,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
     (void)events;
     if (read(run->tick_fd, &expirations, sizeof(expirations)) < 0 || run->phase != RUN_RUNNING)
         return;
+    run_folder_write_behind(&run->folder, drop_privilege); /* a shorter run needs no thread */
     note_own_cost(run);
     (void)sampler_sample(run->sampler);
     oom_watch_look(run->oom);

@@ -134,7 +134,24 @@ void run_warn_write(struct run *run, enum run_file which, int code)
         return;
     run->warned[which] = true;
     log_warning("cannot write '%s': %s; %s, the record is incomplete", run->folder.paths[which],
-                strerror(-code), run->options.attach ? "the processes go on" : "the command goes on");
+                code == -ENOBUFS ? "the disk is too slow" : strerror(-code),
+                run->options.attach ? "the processes go on" : "the command goes on");
+}
+
+void run_finish_files(struct run *run)
+{
+    int codes[RUN_FILE_COUNT];
+    uint64_t dropped[RUN_FILE_COUNT];
+
+    run_folder_finish(&run->folder, codes, dropped);
+    if (codes[RUN_INFO] < 0) /* once more, with the space that is reserved for it */
+        codes[RUN_INFO] = run_folder_write_info(&run->folder, &run->info);
+    for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
+        run_warn_write(run, (enum run_file)i, codes[i]);
+        if (dropped[i] > 0)
+            log_warning("%llu lines are missing in '%s': the disk was too slow",
+                        (unsigned long long)dropped[i], run->folder.paths[i]);
+    }
 }
 
 static void on_event(void *context, const struct event *event)
@@ -324,6 +341,7 @@ void run_settle_files(struct run *run, int code)
      * is the question to come: their records are wanted. */
     bool wanted = options->fail_time > 0 && (run->ending || run->oom_struck);
 
+    run_finish_files(run);
     run->discarded = run->folder.prefix && failed && soon && options->fail_time != 0 && !wanted;
     if (run->discarded)
         run_folder_remove(&run->folder);

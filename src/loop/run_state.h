@@ -80,6 +80,8 @@ struct run {
 
 /* Says once per file that it cannot be written; `code` 0 is no failure. */
 void run_warn_write(struct run *run, enum run_file which, int code);
+/* Waits until all files are written, and says which are not whole. */
+void run_finish_files(struct run *run);
 /* The command could not be started: the record says so. */
 void run_never_started(struct run *run, int code, const struct metron_error *error);
 /* After a signal to end the tree: how many processes it was refused for. Warns of them, once. */

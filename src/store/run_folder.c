@@ -179,9 +179,6 @@ int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber,
 static int append_lines(struct run_folder *folder, enum run_file which, const struct strbuf *lines)
 {
     int fd = folder->fds[which];
-
-    if (lines->failed)
-        return -ENOMEM;
     int code = file_write_all(fd, lines->data, lines->length);
     if (code < 0) {
         if (ftruncate(fd, folder->lengths[which]) == 0)
@@ -190,6 +187,48 @@ static int append_lines(struct run_folder *folder, enum run_file which, const st
     }
     folder->lengths[which] += (off_t)lines->length;
     return 0;
+}
+
+/* In whichever thread writes. */
+static int write_text(void *context, unsigned which, const struct strbuf *text)
+{
+    struct run_folder *folder = context;
+
+    if (which != RUN_INFO)
+        return append_lines(folder, which, text);
+    return (folder->has_info ? file_replace : file_create)(folder->paths[RUN_INFO], text->data, text->length,
+                                                           0600);
+}
+
+static int put_text(struct run_folder *folder, enum run_file which, const struct strbuf *text)
+{
+    if (text->failed)
+        return -ENOMEM;
+    return folder->queue ? write_queue_put(folder->queue, which, text, which == RUN_INFO)
+                         : write_text(folder, which, text);
+}
+
+void run_folder_write_behind(struct run_folder *folder, void (*begin)(void))
+{
+    const struct write_queue_options options = {.write = write_text, .context = folder, .begin = begin};
+
+    _Static_assert(WRITE_QUEUE_CHANNELS >= RUN_FILE_COUNT, "a channel for each file");
+    if (folder->write_behind_tried || !folder->prefix)
+        return;
+    folder->write_behind_tried = true;
+    folder->queue = write_queue_new(&options);
+}
+
+void run_folder_finish(struct run_folder *folder, int codes[RUN_FILE_COUNT], uint64_t dropped[RUN_FILE_COUNT])
+{
+    int found[WRITE_QUEUE_CHANNELS] = {0};
+    uint64_t counts[WRITE_QUEUE_CHANNELS] = {0};
+
+    if (folder->queue)
+        write_queue_finish(folder->queue, found, counts);
+    folder->queue = NULL;
+    memcpy(codes, found, RUN_FILE_COUNT * sizeof(*codes));
+    memcpy(dropped, counts, RUN_FILE_COUNT * sizeof(*dropped));
 }
 
 int run_folder_write_record(struct run_folder *folder, const struct record *record)
@@ -202,10 +241,10 @@ int run_folder_write_record(struct run_folder *folder, const struct record *reco
     json_init(&json, &folder->text, 0);
     record_json(&json, record);
     strbuf_addc(&folder->text, '\n');
-    return append_lines(folder, RUN_USAGE, &folder->text);
+    return put_text(folder, RUN_USAGE, &folder->text);
 }
 
-static int make_info(struct run_folder *folder, const struct run_info *info, int indent)
+static void make_info(struct run_folder *folder, const struct run_info *info, int indent)
 {
     struct json json;
 
@@ -213,14 +252,13 @@ static int make_info(struct run_folder *folder, const struct run_info *info, int
     json_init(&json, &folder->text, indent);
     run_info_json(&json, info);
     strbuf_addc(&folder->text, '\n');
-    return folder->text.failed ? -ENOMEM : 0;
 }
 
 /* Without spaces and line ends the last info.json fits the space of the first. */
 static int write_reserved(struct run_folder *folder, const struct run_info *info)
 {
-    int code = make_info(folder, info, 0);
-
+    make_info(folder, info, 0);
+    int code = folder->text.failed ? -ENOMEM : 0;
     if (code == 0)
         code = file_replace_reserved(folder->reserved_fd, folder->paths[RUN_INFO], folder->text.data,
                                      folder->text.length);
@@ -235,13 +273,11 @@ int run_folder_write_info(struct run_folder *folder, const struct run_info *info
 
     if (!path)
         return 0;
-    int code = make_info(folder, info, 2);
-    if (code == 0)
-        code = (folder->has_info ? file_replace : file_create)(path, folder->text.data, folder->text.length,
-                                                               0600);
-    if (code < 0 && folder->reserved_fd >= 0 && write_reserved(folder, info) == 0)
+    make_info(folder, info, 2);
+    int code = put_text(folder, RUN_INFO, &folder->text);
+    if (code < 0 && !folder->queue && folder->reserved_fd >= 0 && write_reserved(folder, info) == 0)
         code = 0;
-    if (code < 0)
+    if (code < 0 || folder->queue)
         return code;
     folder->has_info = true;
     if (!info->ended)
@@ -265,7 +301,7 @@ int run_folder_flush_events(struct run_folder *folder)
 {
     if (folder->fds[RUN_EVENTS] < 0 || folder->events.length == 0)
         return 0;
-    int code = append_lines(folder, RUN_EVENTS, &folder->events);
+    int code = put_text(folder, RUN_EVENTS, &folder->events);
     strbuf_reset(&folder->events);
     return code;
 }
@@ -281,6 +317,10 @@ void run_folder_remove(struct run_folder *folder)
 
 void run_folder_close(struct run_folder *folder)
 {
+    int codes[RUN_FILE_COUNT];
+    uint64_t dropped[RUN_FILE_COUNT];
+
+    run_folder_finish(folder, codes, dropped);
     close_files(folder);
     strbuf_fini(&folder->text);
     strbuf_fini(&folder->events);

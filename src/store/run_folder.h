@@ -20,6 +20,7 @@
 #include "schema/record.h"
 #include "schema/run_info.h"
 #include "store/run_files.h"
+#include "store/write_queue.h"
 
 struct run_folder {
     bool wanted[RUN_FILE_COUNT];   /* part of this run */
@@ -30,8 +31,10 @@ struct run_folder {
     int reserved_fd;               /* space for its last version if there is no other; negative: none */
     off_t lengths[RUN_FILE_COUNT]; /* of whole lines, for the two line files */
     bool made_folder;              /* the prefix is a folder, and it was made here */
-    struct strbuf text;            /* scratch */
-    struct strbuf events;          /* lines not written yet */
+    struct write_queue *queue;     /* who writes; NULL: the caller's thread */
+    bool write_behind_tried;
+    struct strbuf text;   /* scratch */
+    struct strbuf events; /* lines not written yet */
 };
 
 /* What {placeholders} of a prefix stand for. */
@@ -60,6 +63,15 @@ int run_folder_write_info(struct run_folder *folder, const struct run_info *info
 /* Events are gathered and written when there are many or at a flush, once the files are open. */
 int run_folder_add_event(struct run_folder *folder, const struct event *event);
 int run_folder_flush_events(struct run_folder *folder);
+/* From here on a thread writes usage.jsonl, events.jsonl and info.json, so that a disk that hangs does not
+ * delay the caller. A write then returns at once: 0, or the negative errno of an earlier one, or -ENOBUFS if
+ * too much waits for the disk already. Where there can be no thread nothing changes. `begin`: called first in
+ * the new thread; may be NULL. */
+void run_folder_write_behind(struct run_folder *folder, void (*begin)(void));
+/* Waits until all is written; from here on the caller's thread writes again. `codes`: of writes that failed
+ * and were not reported yet. `dropped`: lines that were never written because too much waited. */
+void run_folder_finish(struct run_folder *folder, int codes[RUN_FILE_COUNT],
+                       uint64_t dropped[RUN_FILE_COUNT]);
 /* Removes the files of this run, and the prefix's own folder if it was made here and is empty then. */
 void run_folder_remove(struct run_folder *folder);
 void run_folder_close(struct run_folder *folder);

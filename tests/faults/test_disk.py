@@ -1,9 +1,14 @@
 """Disks that are full or closed to us: told clearly, and never the command's problem."""
 
+import fcntl
+import itertools
+import json
 import os
 import resource
 import signal
+import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -217,6 +222,33 @@ def test_screen_that_is_full_loses_no_record(run_metron):
     assert run.process.returncode == 3
     assert run.path("stdout").read_bytes().endswith(b"50000\n")
     assert stderr.count(b"o space left") == 1
+
+
+def test_disk_that_hangs_delays_no_sample(run_metron):
+    """A pipe in the place of usage.jsonl that nobody reads: a write to it hangs as one to a frozen disk does."""
+    os.mkfifo(run_metron.cwd / "run_usage.jsonl")
+    pipe = os.open(run_metron.cwd / "run_usage.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+    ours, theirs = socket.socketpair()
+    ours.settimeout(60)
+    run = run_metron.start(f"--clobber --feed {theirs.fileno()} --sample-interval 0.02 --report-interval 0.02",
+                           ["sh", "-c", "until [ -e go ]; do sleep 0.05; done; exit 3"], pass_fds=[theirs.fileno()])
+    theirs.close()
+    lines = (json.loads(line) for line in ours.makefile("rb"))
+    while_it_hung = list(itertools.islice((line for line in lines if "record" in line), 40))
+    assert len(while_it_hung) == 40, "a record is sampled and reported although the first still waits for the disk"
+
+    written = []
+    os.set_blocking(pipe, True)
+    reader = threading.Thread(target=lambda: written.extend(iter(lambda: os.read(pipe, 65536), b"")))
+    reader.start()
+    (run_metron.cwd / "go").touch()
+    reported = [line["record"] for line in (*while_it_hung, *lines) if "record" in line]
+    done = run.finish(check=False)
+    reader.join()
+    assert done.returncode == 3 and done.stderr == b""
+    assert records.strict_lines(b"".join(written)) == reported, "and in the end all of them are written"
+    assert done.info["status"] == "ended"
 
 
 def test_folder_that_disappears_during_the_run(run_metron):

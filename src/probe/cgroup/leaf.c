@@ -50,12 +50,12 @@ static int make_leaf(const char *parent, int version, const char *role, struct c
             return -ENOMEM;
         }
         code = make_named(out->folder, version, out);
-        if (code == -EEXIST) { /* not ours */
+        if (code == -EEXIST || code == -ENOENT) { /* not ours: a process with our pid may have made it anew */
             free(out->folder);
-            *out = CGROUP_LEAF_NONE;
-        } else if (code < 0) {
-            cgroup_leaf_remove(out);
+            out->folder = NULL;
         }
+        if (code < 0)
+            cgroup_leaf_remove(out);
     }
     return code;
 }
@@ -132,6 +132,14 @@ static int is_leaf(const struct dirent *entry)
     return *at == '\0';
 }
 
+/* Whether `folder` is still the group that was opened: pid 1 of another container gives the same names. */
+static bool is_same_group(const char *folder, int fd)
+{
+    struct stat opened, now;
+
+    return fstat(fd, &opened) == 0 && stat(folder, &now) == 0 && opened.st_ino == now.st_ino;
+}
+
 static void sweep_leaf(const char *parent, const char *name)
 {
     char folder[FOLDER_SIZE];
@@ -141,7 +149,7 @@ static void sweep_leaf(const char *parent, const char *name)
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_same_group(folder, fd))
         remove_groups(folder);
     (void)close(fd);
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "launch/signals.h"
-#include "launch/worker.h"
 
 /* What a fault of our own, or of a library, raises. */
 static bool is_fault(int signal)
@@ -24,8 +23,7 @@ void relay_signals(sigset_t *set)
     (void)sigfillset(set); /* without those that the C library keeps to itself */
     for (int number = 1; number < NSIG; number++)
         if (is_fault(number) || number == SIGKILL || number == SIGSTOP || number == SIGTTIN ||
-            number == SIGTTOU || number == worker_signal() ||
-            (number != SIGCHLD && launch_signal_was_ignored(number)))
+            number == SIGTTOU || (number != SIGCHLD && launch_signal_was_ignored(number)))
             (void)sigdelset(set, number);
 }
 

@@ -29,8 +29,8 @@ enum relay_deed {
 };
 
 /* The signals that metron takes: all but those it cannot, those of its own faults, those that stop it in the
- * background of a terminal, those of its threads, and those that whoever started it had ignored: that stays
- * so, for the command as well. */
+ * background of a terminal, and those that whoever started it had ignored: that stays so, for the command as
+ * well. */
 void relay_signals(sigset_t *set);
 /* Whether a process sent it, from si_code and si_pid. A broken pipe and a file at its limit are sent to
  * metron by itself. */

@@ -9,8 +9,6 @@
 
 /* 0 or a negative errno. `run` gets `argument`. To be joined with pthread_join. */
 int worker_start(pthread_t *thread, void *(*run)(void *), void *argument);
-/* The signal that does it; from outside it does nothing. */
-int worker_signal(void);
 /* Makes a blocked call of the thread fail with EINTR. A thread about to enter that call misses it: repeat
  * until it has reacted. The thread must not have been joined yet. */
 void worker_interrupt(pthread_t thread);

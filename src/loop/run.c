@@ -131,8 +131,7 @@ static void on_kill_round(uv_timer_t *timer)
     unsigned reached = tree_signal(run->tree, SIGKILL);
     bool refused = run_note_refused(run) > 0 && reached == 0 && !group_killed;
     if (run->kill_rounds++ == 0 && reached > 0)
-        log_warning("%u process%s did not end at SIGTERM: sending SIGKILL", reached,
-                    reached == 1 ? "" : "es");
+        log_warning("%u process%s did not end: sending SIGKILL", reached, reached == 1 ? "" : "es");
     reap_children(run);
     if ((refused || run->kill_rounds >= KILL_ROUNDS) && run->phase == RUN_RUNNING) {
         log_warning("some processes %s: not waiting for them",
@@ -141,14 +140,15 @@ static void on_kill_round(uv_timer_t *timer)
     }
 }
 
-static void end_tree(struct run *run, const char *why)
+/* `signal`: SIGTERM, or the SIGHUP that metron got. */
+static void end_tree(struct run *run, int signal, const char *why)
 {
     if (run->ending || run->phase != RUN_RUNNING)
         return;
     run->ending = true;
     run->kill_ns = clock_monotonic_ns() + (uint64_t)(run->options.kill_after * (double)NS_PER_SECOND);
     log_info("%s: ending the command and all its processes", why);
-    (void)tree_signal(run->tree, SIGTERM);
+    (void)tree_signal(run->tree, signal);
     (void)run_note_refused(run);
     (void)tree_signal(run->tree, SIGCONT); /* a stopped process ends only once it goes on */
     (void)uv_timer_start(&run->end_timer, on_kill_round, KILL_ROUND_MS, KILL_ROUND_MS);
@@ -181,7 +181,7 @@ static void on_interrupt(struct run *run, bool sent)
     if (run->phase == RUN_DRAINING)
         abandon_screen(run);
     else if (run->interrupts++ > 0)
-        end_tree(run, "interrupted twice");
+        end_tree(run, SIGTERM, "interrupted twice");
     else if (run->root_ended)
         (void)tree_signal(run->tree, SIGINT);
     else
@@ -202,7 +202,7 @@ static void on_signal(struct run *run, int number, bool sent)
         if (run->phase == RUN_DRAINING)
             abandon_screen(run);
         else
-            end_tree(run, number == SIGTERM ? "SIGTERM received" : "SIGHUP received");
+            end_tree(run, number, number == SIGTERM ? "SIGTERM received" : "SIGHUP received");
         break;
     case SIGTSTP:
         if (run->phase == RUN_RUNNING)
@@ -233,7 +233,7 @@ static void on_keyboard(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     if (requests & KEYBOARD_INTERRUPTED_TWICE)
-        end_tree(run, "interrupted twice");
+        end_tree(run, SIGTERM, "interrupted twice");
     if ((requests & KEYBOARD_SUSPEND) && run->phase == RUN_RUNNING)
         suspend(run, false);
 }
@@ -385,7 +385,7 @@ static void stop(struct run *run)
     if (run->phase == RUN_DRAINING)
         abandon_screen(run);
     else
-        end_tree(run, "asked to end");
+        end_tree(run, SIGTERM, "asked to end");
 }
 
 static const struct run_kind command_kind = {

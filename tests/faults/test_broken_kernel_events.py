@@ -2,6 +2,7 @@
 missing, somebody else is in the way. Nothing is left behind, the command is never harmed, and what could not be had is
 told in one line."""
 
+import datetime
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ import time
 
 import pytest
 
-from support import cgroups, kernel_events, processes
+from support import cgroups, kernel_events, processes, records
 from support.kernel_events import of_kind
 from support.kernel_values import forks
 from support.processes import file_lines, wait_until
@@ -360,13 +361,15 @@ def test_metron_stopped_in_a_storm_tells_how_much_the_connector_lost(run_metron)
     started.process.stdin.flush()
     wait_until(done.exists, 120, "the end of the storm")
     started.signal(signal.SIGCONT)
-    events = next(started.cwd.glob("*events.jsonl"))
+    over = done.stat().st_mtime
 
-    def told_of_rounds(count):
-        """Each round has a birth and an end of `true` on each CPU."""
-        return lambda: events.read_text(encoding="utf-8").count('"true"') >= count * 2 * len(cpus)
+    def rounds_seen():
+        """Each round has a birth and an end of `true` on each CPU, and of one `sleep`."""
+        lines = started.path("events.jsonl").read_bytes().rpartition(b"\n")[0].splitlines()
+        stamps = [datetime.datetime.fromisoformat(records.strict_json(line)["timestamp"]) for line in lines]
+        return sum(stamp.timestamp() > over for stamp in stamps) / (2 * len(cpus) + 2)
 
-    wait_until(told_of_rounds(3), what="events of every CPU after the storm")
+    wait_until(lambda: rounds_seen() >= 3, what="events of every CPU after the storm")
     (started.cwd / "enough").touch()
     run = started.finish()
     assert run.returncode == 0

@@ -62,14 +62,19 @@ def named_descendants(root):
 SPARED = set()  # pids of what several tests share: their own fixtures end them
 
 
+def leftovers():
+    """Everything below this process, zombies included, but for what several tests share."""
+    left = descendants(os.getpid())
+    # Read after the others: a process that was just started below a shared one is below it now.
+    shared = {pid for each in SPARED for pid in (each, *descendants(each))}
+    return [pid for pid in left if pid not in shared]
+
+
 def end_leftovers():
     """Kills everything below this process and reaps what has become ours. Returns how many there were."""
     count = 0
     for _ in range(50):
-        left = descendants(os.getpid())
-        # Read after the others: a process that was just started below a shared one is below it now.
-        shared = {pid for each in SPARED for pid in (each, *descendants(each))}
-        left = [pid for pid in left if pid not in shared]
+        left = leftovers()
         if not left:
             return count
         for pid in left:
@@ -106,3 +111,12 @@ def file_lines(path):
         return path.read_text().splitlines()
     except FileNotFoundError:
         return []
+
+
+def expect_none_left():
+    """Waits until everything below this process has ended, but for what several tests share."""
+    try:
+        wait_until(lambda: not list(filter(alive, leftovers())), what="the end of every process")
+    except AssertionError as error:
+        left = {pid: name for pid, name in named_descendants(os.getpid()).items() if alive(pid)}
+        raise AssertionError(f"{error}: {left}") from None

@@ -115,11 +115,13 @@ def table_of_calls(pid):
 
 
 def living_objects(objects):
-    """Those that the kernel still has, asked through bpftool."""
+    """Those that the kernel still has, asked through bpftool. The kernel does not use a number twice."""
     bpftool = need_program("bpftool")
-    return {(kind, number) for kind, number in objects
-            if subprocess.run([bpftool, kind, "show", "id", str(number)], capture_output=True,
-                              check=False).returncode == 0}
+    found = set()
+    for kind in {kind for kind, _ in objects}:
+        listed = subprocess.run([bpftool, "-j", kind, "show"], capture_output=True, check=True).stdout
+        found |= {(kind, each["id"]) for each in json.loads(listed)}
+    return found & objects
 
 
 def expect_gone(objects):

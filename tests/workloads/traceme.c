@@ -58,6 +58,7 @@ static void *stay_in_thread(void *argument)
     (void)pthread_barrier_wait(argument);
     for (;;)
         (void)pause();
+    return NULL;
 }
 
 static void begin_threads(void)

@@ -47,11 +47,11 @@ def test_descriptors_that_metron_may_have_more_of(stage, column, limit):
     check(stage, column, f"nofile={limit}:1024", records=True)
 
 
-NPROC = [2, 3, 4, 5, 6, 8, 9]
+NPROC = [1, 2, 3, 4, 5, 6, 8, 9]
 NPROC_FEW = [2, 9]
 
 
-@pytest.mark.parametrize("column, limit", cells({RUN: NPROC, PTY: NPROC, ATTACH: NPROC_FEW, JOB: NPROC_FEW},
+@pytest.mark.parametrize("column, limit", cells({RUN: NPROC, PTY: NPROC, ATTACH: NPROC_FEW, JOB: [1, *NPROC_FEW]},
                                                 "nproc-{}"))
 def test_processes(user_stage, column, limit):
     """The command needs one, metron at least one."""

@@ -21,6 +21,14 @@
 #define FOLDER_SIZE  4096
 #define FOLDERS_OPEN 8 /* at once, while the groups below a leaf are removed */
 
+/* Whether `folder` is still the group that was opened: pid 1 of another container gives the same names. */
+static bool is_same_group(const char *folder, int fd)
+{
+    struct stat opened, now;
+
+    return fstat(fd, &opened) == 0 && stat(folder, &now) == 0 && opened.st_ino == now.st_ino;
+}
+
 /* 0; -EEXIST or -ENOENT (swept away before it was locked): another name may do. */
 static int make_named(const char *folder, int version, struct cgroup_leaf *leaf)
 {
@@ -29,11 +37,14 @@ static int make_named(const char *folder, int version, struct cgroup_leaf *leaf)
     if (mkdir(folder, 0755) != 0)
         return -errno;
     leaf->lock_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (leaf->lock_fd < 0 || flock(leaf->lock_fd, LOCK_EX | LOCK_NB) != 0)
+    if (leaf->lock_fd < 0 || flock(leaf->lock_fd, LOCK_EX | LOCK_NB) != 0 ||
+        !is_same_group(folder, leaf->lock_fd))
         return -ENOENT;
     (void)snprintf(path, sizeof(path), "%s/%s", folder, version == 2 ? "cgroup.procs" : "tasks");
     leaf->join_fd = open(path, O_WRONLY | O_CLOEXEC);
-    return leaf->join_fd < 0 ? -errno : 0;
+    if (leaf->join_fd >= 0)
+        return 0;
+    return errno == ENOENT ? -ENOTSUP : -errno; /* no group: the kernel makes none here */
 }
 
 static int make_leaf(const char *parent, int version, const char *role, struct cgroup_leaf *out)
@@ -130,14 +141,6 @@ static int is_leaf(const struct dirent *entry)
     if (*at == '-' && skip_digits(at + 1) > at + 1)
         at = skip_digits(at + 1);
     return *at == '\0';
-}
-
-/* Whether `folder` is still the group that was opened: pid 1 of another container gives the same names. */
-static bool is_same_group(const char *folder, int fd)
-{
-    struct stat opened, now;
-
-    return fstat(fd, &opened) == 0 && stat(folder, &now) == 0 && opened.st_ino == now.st_ino;
 }
 
 static void sweep_leaf(const char *parent, const char *name)

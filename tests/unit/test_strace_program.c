@@ -446,8 +446,8 @@ static pid_t await_child_of_strace(void)
     return (pid_t)strtol(text, NULL, 10);
 }
 
-/* Up to 20 seconds, which only a hang would take. */
-static void await_orphan(pid_t pid)
+/* Waits for it, up to 20 seconds, which only a hang would take, and for what else has become ours. */
+static void await_orphans(pid_t pid)
 {
     int tries = 0;
 
@@ -457,6 +457,8 @@ static void await_orphan(pid_t pid)
     }
     (void)kill(pid, SIGKILL);
     assert_true(tries < 20000);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
 }
 
 static void children_of_strace_end_with_the_process_that_started_it(void **state)
@@ -476,9 +478,7 @@ static void children_of_strace_end_with_the_process_that_started_it(void **state
     }
     pid_t child = await_child_of_strace();
     end_child(tester);
-    await_orphan(child);
-    while (waitpid(-1, NULL, 0) > 0) /* the stand-in, ours by now */
-        ;
+    await_orphans(child);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
     nobody_is_left();
 }
@@ -495,7 +495,7 @@ static void children_of_a_strace_that_was_killed_end_too(void **state)
     pid_t child = await_child_of_strace();
     assert_int_equal(kill(strace_pid(test.run), SIGKILL), 0);
     assert_int_equal(strace_stop(test.run, visit, NULL, &test.error), -EIO);
-    await_orphan(child);
+    await_orphans(child);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
     nobody_is_left();
 }

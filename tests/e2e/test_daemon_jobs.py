@@ -176,11 +176,14 @@ def test_an_event_of_a_sheet_without_a_process_has_no_invented_values(daemon):
 
 def test_the_context_of_a_pid_is_the_kernels(either):
     child = start_child(either.runner, either.runner.workload("burn"), "600")
-    # A whole interval may pass without a CPU for it.
-    context = wait_until(lambda: (context := either.call("context.get", pid=child.pid)).get("cpu_pct") and context,
-                         what="CPU of the child")
+    # A whole interval may pass without a CPU for it, and while it begins its memory grows.
+    def when_it_burns():
+        context = either.call("context.get", pid=child.pid)
+        resident = pytest.approx(dc.rss_mb(child.pid), abs=0.5)
+        return context if context.get("cpu_pct") and context["rss_mb"] == resident else None
+
+    context = wait_until(when_it_burns, what="CPU and memory of the child")
     snapshot = either.top_when()
-    assert context["rss_mb"] == pytest.approx(dc.rss_mb(child.pid), abs=0.5)
     assert round(context["cpu_pct"], 1) == context["cpu_pct"]
     assert context["daemon_rss_mb"] == pytest.approx(snapshot["daemon_rss_mb"], rel=0.2, abs=2)
     assert "syscall_hotspot" not in context, "nothing has counted its calls"

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 SPEAKS = ["sh", "-c", "echo out; ls /no/such/file; exit 3"]  # without redirection: sh needs descriptor 10 for that
-STATE = ["sh", "-c", "ulimit -n; ulimit -Hn; grep ^Sig /proc/self/status; env | grep -v ^_="]
+STATE = ["sh", "-c", "ulimit -n; ulimit -Hn; grep '^Sig[BIC]' /proc/self/status; env | grep -v ^_="]
 TOO_FEW = 16
 
 

@@ -274,6 +274,8 @@ static _Noreturn void be_capture_process(const struct capture_stream streams[CAP
     send_message(socket_fd, READY, code, NULL);
     if (code == 0)
         serve(&server);
+    for (int i = 0; i < CAPTURE_STREAMS; i++)
+        capture_free(server.captures[i]);
     _exit(0);
 }
 

@@ -126,7 +126,7 @@ def test_threads_and_descriptors_are_counted(run_metron):
                  list(values["proc_fds"].values()) == [5], "the limit, and the descriptors")
     run = started.finish()
     (descriptors,) = per_pid(run.usage, "proc_fds").values()
-    assert max(descriptors) == 5
+    assert descriptors[-1] == 5, "before that its shell may have had one more for a moment"
     (limits,) = per_pid(run.usage, "proc_fd_limit").values()
     assert limits[-1] == 100
 

@@ -15,7 +15,7 @@ from support import records
 from support.cgroups import MIB
 from support.cputruth import JOINING_SECONDS
 from support.kernel_events import of_kind
-from support.processes import file_lines, wait_until
+from support.processes import file_lines, named_descendants, wait_until
 
 TOLERANCE = 0.001
 
@@ -186,15 +186,15 @@ def test_signals_that_are_blocked_and_then_read_are_no_kills(with_bpf):
     path = with_bpf.cwd / "got"
     started = with_bpf.start("--events bpf", [with_bpf.workload("signals"), "-x", "TERM", str(path), "60"])
     wait_until(lambda: "ready" in file_lines(path), what="ready")
-    (child,) = pathlib.Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text(encoding="utf-8").split()
-    os.kill(int(child), signal.SIGUSR1)
+    (child,) = (pid for pid, name in named_descendants(started.pid).items() if name == "signals")
+    os.kill(child, signal.SIGUSR1)
     wait_until(lambda: "USR1" in file_lines(path), what="USR1")
-    os.kill(int(child), signal.SIGTERM)
+    os.kill(child, signal.SIGTERM)
     run = started.finish()
     assert run.returncode == 0
     told = [(event["pid"], event["signal_num"], event["sender_pid"])
             for event in sorted(of_kind(run.events, "signal"), key=lambda event: event["timestamp"])]
-    assert told == [(int(child), signal.SIGUSR1, os.getpid()), (int(child), signal.SIGTERM, os.getpid())]
+    assert told == [(child, signal.SIGUSR1, os.getpid()), (child, signal.SIGTERM, os.getpid())]
     assert of_kind(run.events, "kill") == []
 
 

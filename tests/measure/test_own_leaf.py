@@ -93,7 +93,7 @@ def test_leaf_of_a_killed_metron_is_swept_by_the_next_run(own_leaf, groups):
     started = own_leaf.start("--cgroup own", ["sh", "-c", "echo up; exec sleep 600"], outer=place.inside)
     assert started.process.stdout.readline() == b"up\n"
     started.process.kill()
-    started.process.communicate()
+    started.process.wait()  # its capture process holds the pipes as long as the command writes
     processes.end_leftovers()
     assert place.subgroups(), "a killed metron cleans up nothing: else this proves nothing"
     assert own_leaf("--cgroup own --clobber", "true", outer=place.inside).returncode == 0

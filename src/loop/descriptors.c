@@ -38,7 +38,7 @@ int descriptors_hold(struct descriptors_held *held, struct metron_error *error)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return 0;
     while (held->count < DESCRIPTORS_NEEDED) {
-        int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (fd < 0) {
             size_t count = held->count;
             descriptors_release(held);

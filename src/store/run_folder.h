@@ -31,10 +31,10 @@ struct run_folder {
     int reserved_fd;               /* space for its last version if there is no other; negative: none */
     off_t lengths[RUN_FILE_COUNT]; /* of whole lines, for the two line files */
     bool made_folder;              /* the prefix is a folder, and it was made here */
-    struct write_queue *queue;     /* who writes; NULL: the caller's thread */
     bool write_behind_tried;
-    struct strbuf text;   /* scratch */
-    struct strbuf events; /* lines not written yet */
+    struct write_queue *queue; /* its thread writes; NULL: the caller's does */
+    struct strbuf text;        /* scratch */
+    struct strbuf events;      /* lines not written yet */
 };
 
 /* What {placeholders} of a prefix stand for. */

@@ -103,15 +103,14 @@ static bool show(struct capture *capture, size_t length)
             length -= (size_t)count;
         } else if (errno == EAGAIN) {
             await_screen(capture);
-        } else if (errno == EPIPE || (errno == EIO && capture->screen_is_terminal)) {
+        } else if (errno == EIO && capture->screen_is_terminal) {
+            capture->show_fd = -1; /* it has hung up */
+        } else if (errno == EPIPE) {
             return false;
         } else if (errno != EINTR) {
-            int code = errno;
-
-            capture->show_fd = -1;
-            log_warning("%s is not shown any more: %s; %s", capture->name,
-                        strerror_r(code, text, sizeof(text)),
-                        capture->record_fd >= 0 ? "it is still recorded" : "the rest of it is lost");
+            log_warning("%s cannot be shown any more: %s; it is closed", capture->name,
+                        strerror_r(errno, text, sizeof(text)));
+            return false;
         }
     }
     return true;

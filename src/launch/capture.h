@@ -4,9 +4,10 @@
  * of its own (capture_process.h).
  *
  * Bytes go through unchanged and in order. A file that cannot be written any more (disk full) is reported
- * once and the stream is only shown from then on; a screen that has gone (EPIPE, or EIO of a terminal) closes
- * the pipe, so that the command learns it as it would without metron; any other error in showing is reported
- * once and the stream is only recorded.
+ * once and the stream is only shown from then on. A screen that cannot be written any more (nobody reads it,
+ * its disk is full) closes the pipe, so that the command learns of it as it would without metron: it must not
+ * end as if all had been well. A terminal that has hung up sends its own signal: then the stream is only
+ * recorded.
  */
 #ifndef METRON_LAUNCH_CAPTURE_H
 #define METRON_LAUNCH_CAPTURE_H

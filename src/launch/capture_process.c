@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@
 #include "probe/privilege.h"
 #include "probe/process_clock.h"
 
-enum what { READY, WATCH, DELIVER, DELIVERED, ABANDON_SCREEN, WARNING };
+enum what { READY, WATCH, DELIVER, DELIVERED, WARNING };
 
 struct message {
     enum what what;
@@ -60,7 +61,8 @@ struct server {
     int socket_fd;
     bool metron_gone;
     int command_fd; /* a pidfd; -1: none, or it has ended */
-    int tty_fd;     /* the user's terminal, as long as metron may leave it raw; -1: none */
+    int tty_fd;     /* the user's terminal, as long as it may be left raw or hang up; -1: none */
+    bool is_pty;    /* what is captured */
     struct capture *captures[CAPTURE_STREAMS];
     bool open[CAPTURE_STREAMS], flushing[CAPTURE_STREAMS];
     bool asked; /* metron waits for what is delivered */
@@ -160,7 +162,8 @@ static void on_metron_gone(struct server *server)
     server->metron_gone = true;
     if (server->tty_fd >= 0 && atomic_load(&terminal->raw))
         (void)tcsetattr(server->tty_fd, TCSANOW, &terminal->found);
-    descriptor_close(&server->tty_fd);
+    if (!server->is_pty)
+        descriptor_close(&server->tty_fd);
     if (server->command_fd < 0) /* nobody will say when it ends: a terminal ends when it is closed */
         for (int i = 0; i < CAPTURE_STREAMS; i++)
             if (server->open[i])
@@ -200,13 +203,19 @@ static void on_message(struct server *server)
         on_metron_gone(server);
         return;
     }
-    if (message.what == DELIVER) {
+    if (message.what == DELIVER)
         deliver(server);
-    } else if (message.what == ABANDON_SCREEN) {
-        for (int i = 0; i < CAPTURE_STREAMS; i++)
-            if (server->open[i])
-                capture_abandon_screen(server->captures[i]);
-    }
+}
+
+/* Without metron, nobody else hangs up the command's terminal with the user's. */
+static void on_hangup(struct server *server)
+{
+    const volatile bool give_up = true;
+
+    descriptor_close(&server->tty_fd);
+    for (int i = 0; i < CAPTURE_STREAMS; i++)
+        if (server->open[i])
+            capture_finish(server->captures[i], &give_up);
 }
 
 static bool is_readable(int fd)
@@ -236,15 +245,16 @@ static void look_at_streams(struct server *server)
 static void serve(struct server *server)
 {
     while (server->open[0] || server->open[1]) {
-        struct pollfd polled[2 + 2 * CAPTURE_STREAMS] = {
+        struct pollfd polled[3 + 2 * CAPTURE_STREAMS] = {
             {.fd = server->metron_gone ? -1 : server->socket_fd, .events = POLLIN},
             {.fd = server->command_fd, .events = POLLIN},
+            {.fd = server->metron_gone ? server->tty_fd : -1, .events = 0}, /* it hangs up */
         };
 
         for (int i = 0; i < CAPTURE_STREAMS; i++) {
-            polled[2 + i] = (struct pollfd){
+            polled[3 + i] = (struct pollfd){
                 .fd = server->open[i] ? capture_ended_fd(server->captures[i]) : -1, .events = POLLIN};
-            polled[2 + CAPTURE_STREAMS + i] = (struct pollfd){
+            polled[3 + CAPTURE_STREAMS + i] = (struct pollfd){
                 .fd = server->flushing[i] ? capture_flushed_fd(server->captures[i]) : -1, .events = POLLIN};
         }
         if (poll(polled, sizeof(polled) / sizeof(*polled), -1) < 0)
@@ -253,6 +263,8 @@ static void serve(struct server *server)
             note_end(server);
         if (polled[0].revents)
             on_message(server);
+        if (polled[2].revents)
+            on_hangup(server);
         look_at_streams(server);
     }
 }
@@ -265,6 +277,7 @@ static _Noreturn void be_capture_process(const struct capture_stream streams[CAP
     (void)setsid(); /* a signal to metron's group, a hangup or a Ctrl-Z is none of its business */
     (void)prctl(PR_SET_NAME, "metron-capture");
     (void)privilege_drop(NULL, NULL);
+    server.is_pty = isatty(streams[0].source_fd);
     if (isatty(STDIN_FILENO))
         server.tty_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     log_set_sink(send_warning, &server);
@@ -290,8 +303,10 @@ static int fork_process(const struct capture_stream streams[CAPTURE_STREAMS], st
         return -errno;
     process->socket_fd = descriptor_above_stdio(sockets[0]);
     sockets[1] = descriptor_above_stdio(sockets[1]);
-    if (process->socket_fd < 0 || sockets[1] < 0)
+    if (process->socket_fd < 0 || sockets[1] < 0) {
+        descriptor_close(&sockets[1]);
         return -EMFILE;
+    }
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
@@ -324,7 +339,7 @@ int capture_process_start(const struct capture_stream streams[CAPTURE_STREAMS], 
     else if (code == 0)
         code = -ECHILD;
     if (code < 0) {
-        capture_process_free(process);
+        capture_process_cancel(process);
         return error_set(error, code, "%s", strerror(-code));
     }
     *out = process;
@@ -385,11 +400,6 @@ enum capture_news capture_process_read(struct capture_process *process)
     return message.what == DELIVERED ? CAPTURE_DELIVERED : CAPTURE_WARNED;
 }
 
-void capture_process_abandon_screen(struct capture_process *process)
-{
-    send_message(process->socket_fd, ABANDON_SCREEN, 0, NULL);
-}
-
 uint64_t capture_process_end_ns(const struct capture_process *process)
 {
     return atomic_load(&process->shared->end_ns);
@@ -421,4 +431,15 @@ void capture_process_free(struct capture_process *process)
     if (process->shared)
         (void)munmap(process->shared, sizeof(*process->shared));
     free(process);
+}
+
+void capture_process_cancel(struct capture_process *process)
+{
+    if (!process)
+        return;
+    if (process->pid > 0)
+        (void)kill(process->pid, SIGKILL);
+    while (process->pid > 0 && waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    capture_process_free(process);
 }

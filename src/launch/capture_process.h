@@ -46,15 +46,15 @@ enum capture_news {
 };
 /* Takes one message. */
 enum capture_news capture_process_read(struct capture_process *process);
-/* The screen does not take any more: gives it up, and completes the files. */
-void capture_process_abandon_screen(struct capture_process *process);
 /* When the command ended (monotonic); 0: not known (yet). */
 uint64_t capture_process_end_ns(const struct capture_process *process);
 /* CPU seconds it has used so far. */
 double capture_process_cpu_seconds(struct capture_process *process);
 /* A child was reaped: was it this one? */
 bool capture_process_reaped(struct capture_process *process, pid_t pid, const struct rusage *usage);
-/* Lets it go: it ends by itself. NULL is allowed. */
+/* Releases it: it exits on its own when there is nothing more to deliver. NULL is allowed. */
 void capture_process_free(struct capture_process *process);
+/* Ends it, when no command was started: nothing of it is left. */
+void capture_process_cancel(struct capture_process *process);
 
 #endif

@@ -22,12 +22,14 @@ static int interrupt_signal(void)
 static void give_to_main_thread(int signal, siginfo_t *info, void *context)
 {
     const pid_t self = getpid();
+    const int before = errno;
 
     (void)context;
     if (info->si_pid == self || gettid() == self)
         return;
     info->si_code = SI_QUEUE; /* with another code a thread may send only to itself */
     (void)syscall(SYS_rt_tgsigqueueinfo, self, self, signal, info);
+    errno = before;
 }
 
 struct task {

@@ -159,6 +159,7 @@ int attach_execute(struct run *run, struct metron_error *error)
     }
     run_stop_loop(run);
     run_finish_files(run);
+    run_stop_signals(run);
     unwatch_roots(run);
     return code;
 }

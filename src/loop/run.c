@@ -35,8 +35,8 @@
 /* After SIGKILL, a process that does not go is in the kernel's hands: it is named, not waited for. */
 #define KILL_ROUND_MS 50
 #define KILL_ROUNDS   100
-/* A command that was ended through metron is not kept waiting for by a screen that nobody reads. */
-#define SCREEN_MS 1000
+/* Who ends a command through metron does not wait longer for a screen that nobody reads. */
+#define DELIVERY_MS 1000
 
 /* The target has ended as far as this run is concerned. */
 static bool run_is_over(const struct run *run, bool no_children)
@@ -52,18 +52,12 @@ static bool run_is_over(const struct run *run, bool no_children)
     return tree_command_alive(run->tree) == 0;
 }
 
-static void abandon_screen(struct run *run)
+/* The capture process goes on delivering without us. */
+static void on_delivery_time_up(uv_timer_t *timer)
 {
-    if (run->screen_abandoned || !run->capture)
-        uv_stop(&run->loop); /* it was asked for before: not even the files are waited for */
-    else
-        capture_process_abandon_screen(run->capture);
-    run->screen_abandoned = true;
-}
+    struct run *run = timer->data;
 
-static void on_screen_time_up(uv_timer_t *timer)
-{
-    abandon_screen(timer->data);
+    uv_stop(&run->loop);
 }
 
 /* The run ends with the command, not with the whole tree. */
@@ -84,7 +78,7 @@ static void finish_command(struct run *run)
     if (!run->output_open)
         uv_stop(&run->loop);
     else if (run->ending)
-        (void)uv_timer_start(&run->end_timer, on_screen_time_up, SCREEN_MS, 0);
+        (void)uv_timer_start(&run->end_timer, on_delivery_time_up, DELIVERY_MS, 0);
 }
 
 static void reap_children(struct run *run)
@@ -102,7 +96,7 @@ static void reap_children(struct run *run)
         /* None of these is the target's, and the tree knows. */
         if (capture_process_reaped(run->capture, reaped.pid, &reaped.usage) &&
             WIFSIGNALED(reaped.wait_status))
-            log_warning("the process that captures output was killed: the rest is lost");
+            log_warning("the capture process was killed: further output is lost");
         (void)kernel_events_reaped(run->options.events, reaped.pid, &reaped.usage);
         (void)syscall_counts_reaped(run->options.syscalls, reaped.pid, reaped.wait_status, &reaped.usage);
         tree_reap(run->tree, reaped.pid, reaped.wait_status, &reaped.usage);
@@ -135,7 +129,7 @@ static void on_kill_round(uv_timer_t *timer)
     reap_children(run);
     if ((refused || run->kill_rounds >= KILL_ROUNDS) && run->phase == RUN_RUNNING) {
         log_warning("some processes %s: not waiting for them",
-                    refused ? "may not be killed" : "do not end at SIGKILL either");
+                    refused ? "run as another user and cannot be killed" : "do not end at SIGKILL either");
         finish_command(run);
     }
 }
@@ -179,7 +173,7 @@ static void pass_on(struct run *run, int number, bool sent)
 static void on_interrupt(struct run *run, bool sent)
 {
     if (run->phase == RUN_DRAINING)
-        abandon_screen(run);
+        uv_stop(&run->loop);
     else if (run->interrupts++ > 0)
         end_tree(run, SIGTERM, "interrupted twice");
     else if (run->root_ended)
@@ -200,7 +194,7 @@ static void on_signal(struct run *run, int number, bool sent)
     case SIGTERM:
     case SIGHUP:
         if (run->phase == RUN_DRAINING)
-            abandon_screen(run);
+            uv_stop(&run->loop);
         else
             end_tree(run, number, number == SIGTERM ? "SIGTERM received" : "SIGHUP received");
         break;
@@ -240,7 +234,7 @@ static void on_keyboard(uv_poll_t *poll, int status, int events)
 
 static void close_terminal(struct run *run)
 {
-    if (run->keyboard)
+    if (uv_is_active((uv_handle_t *)&run->keyboard_poll))
         (void)uv_poll_stop(&run->keyboard_poll);
     keyboard_finish(run->keyboard);
     run->keyboard = NULL;
@@ -276,6 +270,14 @@ static int read_outputs(void *context, int stdout_fd, int stderr_fd, struct metr
     int code = capture_process_start(streams, &run->capture, error);
     if (code < 0)
         return code;
+    if (run->options.pty && isatty(STDIN_FILENO) && !terminal_in_background(STDIN_FILENO))
+        code = keyboard_start(STDIN_FILENO, stdout_fd, capture_process_terminal(run->capture), &run->keyboard,
+                              error);
+    if (code < 0) {
+        capture_process_cancel(run->capture);
+        run->capture = NULL;
+        return code;
+    }
     tree_ignore(run->tree, capture_process_pid(run->capture));
     return 0;
 }
@@ -284,7 +286,6 @@ static int read_outputs(void *context, int stdout_fd, int stderr_fd, struct metr
 static void start_streams(struct run *run)
 {
     struct launched *launched = &run->launched;
-    struct metron_error error;
 
     if (launched->outputs_are_ours)
         log_warning("the command's output is not captured: %s", launched->why_not_read.message);
@@ -293,14 +294,8 @@ static void start_streams(struct run *run)
     capture_process_watch(run->capture, launched->pid);
     run->output_open =
         run_start_poll(run, &run->capture_poll, capture_process_fd(run->capture), on_capture) == 0;
-    if (!launched->stdin_is_pty)
-        return;
-    if (keyboard_start(STDIN_FILENO, launched->stdout_fd, capture_process_terminal(run->capture),
-                       &run->keyboard, &error) < 0) {
-        log_warning("%s", error.message);
-        return;
-    }
-    (void)run_start_poll(run, &run->keyboard_poll, keyboard_request_fd(run->keyboard), on_keyboard);
+    if (run->keyboard)
+        (void)run_start_poll(run, &run->keyboard_poll, keyboard_request_fd(run->keyboard), on_keyboard);
 }
 
 static void attach_tracer(void *context, pid_t pid)
@@ -356,7 +351,7 @@ static void stop_streams(struct run *run)
 {
     close_terminal(run);
     run_stop_loop(run);
-    capture_process_free(run->capture);
+    (run->launched.pid > 0 ? capture_process_free : capture_process_cancel)(run->capture);
     run->capture = NULL;
 }
 
@@ -383,7 +378,7 @@ static void set_outcome(struct run *run)
 static void stop(struct run *run)
 {
     if (run->phase == RUN_DRAINING)
-        abandon_screen(run);
+        uv_stop(&run->loop);
     else
         end_tree(run, SIGTERM, "asked to end");
 }
@@ -417,5 +412,6 @@ int run_execute(struct run *run, struct metron_error *error)
 out:
     stop_streams(run);
     run_settle_files(run, code);
+    run_stop_signals(run);
     return code;
 }

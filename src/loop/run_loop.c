@@ -194,7 +194,7 @@ static int start_signals(struct run *run)
     return run_start_poll(run, &run->signal_poll, run->signal_fd, on_signals);
 }
 
-static void stop_signals(struct run *run)
+void run_stop_signals(struct run *run)
 {
     struct signalfd_siginfo taken;
 
@@ -301,7 +301,6 @@ void run_stop_loop(struct run *run)
         (void)uv_loop_close(&run->loop);
         run->loop_open = false;
     }
-    stop_signals(run);
     if (run->tick_fd >= 0)
         (void)close(run->tick_fd);
     run->tick_fd = -1;

@@ -58,7 +58,6 @@ struct run {
     struct launched launched;
     struct capture_process *capture; /* NULL: output is not captured */
     bool output_open;                /* it has not all been delivered */
-    bool screen_abandoned;
     struct keyboard *keyboard;
 
     enum run_phase phase;
@@ -100,6 +99,8 @@ void run_end_at(struct run *run, uint64_t end_ns);
 /* Takes the last readings and writes the record. */
 void run_finish(struct run *run);
 void run_stop_loop(struct run *run);
+/* Until then signals are taken, and nobody answers them: the files are being finished. */
+void run_stop_signals(struct run *run);
 /* Fills in run->info with what is known before it begins. 0 or a negative errno. */
 int run_describe(struct run *run);
 /* Where its files are. */

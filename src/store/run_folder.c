@@ -254,7 +254,7 @@ static void make_info(struct run_folder *folder, const struct run_info *info, in
     strbuf_addc(&folder->text, '\n');
 }
 
-/* Without spaces and line ends the last info.json fits the space of the first. */
+/* Without spaces and line ends, so that the last info.json fits the space that is reserved for it. */
 static int write_reserved(struct run_folder *folder, const struct run_info *info)
 {
     make_info(folder, info, 0);
@@ -280,8 +280,9 @@ int run_folder_write_info(struct run_folder *folder, const struct run_info *info
     if (code < 0 || folder->queue)
         return code;
     folder->has_info = true;
-    if (!info->ended)
-        folder->reserved_fd = file_reserve(path, folder->text.length, 0600);
+    /* The last one is larger. */
+    for (size_t times = 2; !info->ended && times > 0 && folder->reserved_fd < 0; times--)
+        folder->reserved_fd = file_reserve(path, times * folder->text.length, 0600);
     return 0;
 }
 

@@ -1,11 +1,14 @@
 """Exit codes and causes: what a shell would say."""
 
+import os
+import pathlib
 import signal
 import subprocess
 import time
 
 import pytest
 
+from support.kernel_events import capture_processes
 from support.processes import file_lines, state, wait_until
 
 
@@ -116,12 +119,19 @@ def test_abbreviated_interval_options_work(run_metron):
     assert run.usage, "a fail time of 0 keeps the record of a short run"
 
 
+def watches_a_process(pid):
+    """Whether it has a pidfd."""
+    return any(os.readlink(file) == "anon_inode:[pidfd]" for file in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+
+
 @pytest.mark.parametrize("args", ["--events off", "--events connector --capture-outputs none --outputs all"])
 def test_wall_time_ends_when_the_command_does_not_when_metron_notices(run_metron, args):
     if "connector" in args:
         run_metron.need_events("connector")
     run = run_metron.start(f"-q {args}", ["sh", "-c", "echo $$ >pid; read line; exit 3"], stdin=subprocess.PIPE)
     pid = int(wait_until(lambda: file_lines(run.cwd / "pid"), what="the command")[0])
+    if "connector" not in args:
+        wait_until(lambda: any(map(watches_a_process, capture_processes(run.pid))), what="who notes its end")
     run.signal(signal.SIGSTOP)
     wait_until(lambda: state(run.pid) == "T", what="a stopped metron")
     run.process.stdin.close()

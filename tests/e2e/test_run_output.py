@@ -133,8 +133,8 @@ def test_one_sigterm_ends_metron_although_nobody_reads_its_output(run_metron):
     wait_until(lambda: run.path("stdout").exists() and run.path("stdout").stat().st_size > 1 << 16, what="output")
     run.signal(signal.SIGTERM)
     assert run.process.wait(60) == 128 + signal.SIGTERM
-    recorded = run.path("stdout").read_bytes()
-    assert recorded == (b"y\n" * len(recorded))[:len(recorded)]
+    shown = run.process.stdout.read()  # who reads late loses nothing
+    assert shown == run.path("stdout").read_bytes() and len(shown) > 1 << 17
 
 
 def test_stdin_reaches_the_command(run_metron):
@@ -155,7 +155,7 @@ def test_a_killed_capture_process_is_reported(run_metron):
     assert run.process.stdout.readline() == b"begun\n"
     os.kill(capture_processes(run.pid)[0], signal.SIGKILL)
     ended = run.finish(data=b"\n")
-    assert ended.returncode == 4 and b"captures output was killed" in ended.stderr
+    assert ended.returncode == 4 and b"capture process was killed" in ended.stderr
 
 
 def test_slow_reader_loses_nothing(run_metron):

@@ -175,7 +175,7 @@ def test_a_command_that_may_not_be_signalled_was_not_ended_by_metron(run_as_user
 def test_a_command_that_may_not_be_signalled_is_not_waited_for_in_the_end(run_as_user, asroot, open_pipe):
     run, _ = refused_sigterm(run_as_user, [asroot], open_pipe, env={"METRON_KILL_AFTER": "0"})
     done = run.finish()
-    assert "may not be killed: not waiting" in done.message and "SIGKILL" not in done.message
+    assert "cannot be killed: not waiting" in done.message and "SIGKILL" not in done.message
     assert done.summary["cause"] == "still runs: metron was not permitted to end it"
     assert [each["command"] for each in done.info["survivors"]["processes"]] == [asroot]
 

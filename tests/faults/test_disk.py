@@ -214,13 +214,14 @@ def test_size_limit_on_the_messages_of_job_exec(run_metron):
     assert (done.returncode, done.stdout) == (4, alone.stdout), "and ignores what it would ignore without metron"
 
 
-def test_screen_that_is_full_loses_no_record(run_metron):
-    """stdout is /dev/full: told once; the recording is complete, and the command's code is kept."""
+def test_command_learns_that_its_screen_is_full(run_metron):
+    """stdout is /dev/full: reported once. A command that did not notice would end as if all had been written."""
     with open("/dev/full", "wb") as full:
         run = run_metron.start("", ["sh", "-c", "seq 1 50000; exit 3"], stdout=full)
         _, stderr = run.process.communicate(timeout=60)
     assert run.process.returncode == 3
-    assert run.path("stdout").read_bytes().endswith(b"50000\n")
+    recorded = run.path("stdout").read_bytes()
+    assert recorded.startswith(b"1\n2\n") and not recorded.endswith(b"50000\n")
     assert stderr.count(b"o space left") == 1
 
 

@@ -381,7 +381,7 @@ static void full_disk_is_told_once_and_the_rest_is_shown(void **state)
     close(full);
 }
 
-static void screen_that_fails_is_told_once_and_the_rest_recorded(void **state)
+static void screen_that_fails_is_reported_once_and_breaks_the_pipe(void **state)
 {
     int source[2], file = scratch_file(), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     char text[4096];
@@ -390,17 +390,17 @@ static void screen_that_fails_is_told_once_and_the_rest_recorded(void **state)
     make_pipe(source);
     divert_stderr();
 
-    pid_t writer = fork_writer(source, MIB);
+    pid_t writer = fork_writer(source, SIZE_MAX);
     struct capture *capture = start(source[0], full, file);
 
     int status = wait_for(writer);
 
     capture_finish(capture, NULL);
-    capture_free(capture);
     assert_int_equal(restore_stderr(text), 1);
-    assert_int_equal(status, 0);
-    assert_non_null(strstr(text, "stdout is not shown any more"));
-    assert_file_is_pattern(file, MIB);
+    assert_int_equal(WTERMSIG(status), SIGPIPE);
+    assert_non_null(strstr(text, "stdout cannot be shown any more"));
+    assert_int_equal(capture_bytes(capture), file_size(file));
+    capture_free(capture);
     close(file);
     close(full);
 }
@@ -425,22 +425,25 @@ static void closed_screen_is_the_commands_broken_pipe(void **state)
     close(file);
 }
 
-static void terminal_that_hung_up_is_a_closed_screen(void **state)
+static void stream_is_recorded_when_the_terminal_has_hung_up(void **state)
 {
-    int source[2], master, slave;
+    int source[2], master, slave, file = scratch_file();
     (void)state;
 
     make_pipe(source);
     assert_int_equal(terminal_open(&master, &slave, NULL), 0);
 
-    struct capture *capture = start(source[0], slave, -1);
+    struct capture *capture = start(source[0], slave, file);
 
     close(master);
 
-    pid_t writer = fork_writer(source, SIZE_MAX);
+    pid_t writer = fork_writer(source, MIB);
 
-    assert_int_equal(WTERMSIG(wait_for(writer)), SIGPIPE);
+    assert_int_equal(wait_for(writer), 0);
+    capture_finish(capture, NULL);
     capture_free(capture);
+    assert_file_is_pattern(file, MIB);
+    close(file);
     close(slave);
 }
 
@@ -579,9 +582,9 @@ int main(void)
         cmocka_unit_test(holder_that_keeps_writing_does_not_delay_the_end),
         cmocka_unit_test(full_pipe_is_taken_at_the_end),
         cmocka_unit_test(full_disk_is_told_once_and_the_rest_is_shown),
-        cmocka_unit_test(screen_that_fails_is_told_once_and_the_rest_recorded),
+        cmocka_unit_test(screen_that_fails_is_reported_once_and_breaks_the_pipe),
         cmocka_unit_test(closed_screen_is_the_commands_broken_pipe),
-        cmocka_unit_test(terminal_that_hung_up_is_a_closed_screen),
+        cmocka_unit_test(stream_is_recorded_when_the_terminal_has_hung_up),
         cmocka_unit_test(blocked_screen_can_be_given_up_with_the_record_complete),
         cmocka_unit_test(abandoned_screen_lets_the_stream_end),
         cmocka_unit_test(freeing_does_not_wait_for_a_blocked_screen),

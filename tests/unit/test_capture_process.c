@@ -182,31 +182,46 @@ static void screen_that_has_gone_breaks_the_pipe(void **state)
     capture_process_free(process);
 }
 
-static void blocked_screen_can_be_given_up_with_the_record_complete(void **state)
+static void screen_that_is_read_late_loses_nothing(void **state)
 {
     static char text[65536];
     int source[2], show[2], kept = dup(STDOUT_FILENO), file = scratch_file();
+    size_t shown = 0;
     (void)state;
 
     assert_int_equal(pipe2(source, O_CLOEXEC), 0);
     assert_int_equal(pipe2(show, O_CLOEXEC), 0);
     dup2(show[1], STDOUT_FILENO);
+    close(show[1]);
     struct capture_process *process = start(source[0], STDOUT_FILENO, file);
     dup2(kept, STDOUT_FILENO);
     close(kept);
     for (int i = 0; i < 3; i++) /* more than a screen that nobody reads takes */
         assert_int_equal(write(source[1], text, sizeof(text)), sizeof(text));
-    capture_process_deliver(process);
-    capture_process_abandon_screen(process);
-    await_delivered(process);
-    assert_int_equal(file_size(file), 3 * sizeof(text));
     close(source[1]);
-    await_end(process);
-    capture_process_free(process);
+    pid_t pid = capture_process_pid(process);
+    capture_process_free(process); /* metron does not wait for it */
+    for (ssize_t count; (count = read(show[0], text, sizeof(text))) > 0;)
+        shown += (size_t)count;
+    assert_int_equal(shown, 3 * sizeof(text));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(file_size(file), 3 * sizeof(text));
     close(source[0]);
     close(show[0]);
-    close(show[1]);
     close(file);
+}
+
+static void cancelled_process_leaves_nothing(void **state)
+{
+    int source[2];
+    (void)state;
+
+    assert_int_equal(pipe2(source, O_CLOEXEC), 0);
+    capture_process_cancel(start(source[0], -1, -1)); /* though there is a writer */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    close(source[0]);
+    close(source[1]);
 }
 
 static void end_of_the_command_is_noted_when_it_happens(void **state)
@@ -352,7 +367,8 @@ int main(void)
         cmocka_unit_test(output_goes_on_when_metron_was_killed),
         cmocka_unit_test(descriptors_of_metron_are_not_kept),
         cmocka_unit_test(screen_that_has_gone_breaks_the_pipe),
-        cmocka_unit_test(blocked_screen_can_be_given_up_with_the_record_complete),
+        cmocka_unit_test(screen_that_is_read_late_loses_nothing),
+        cmocka_unit_test(cancelled_process_leaves_nothing),
         cmocka_unit_test(end_of_the_command_is_noted_when_it_happens),
         cmocka_unit_test(killed_metron_does_not_leave_the_terminal_raw),
         cmocka_unit_test(terminal_that_was_closed_and_opened_again_is_still_read),

@@ -1,4 +1,4 @@
-/*
+/* clang-format off
  * usage: witness FOLDER STEP...
  *
  * Takes one step after the other. Each has an effect that a test can compare, with and without metron around
@@ -9,10 +9,10 @@
  *   lines N       N lines of 1,024 bytes on stdout
  *   write NAME    a short file
  *   grow NAME     a file as large as RLIMIT_FSIZE allows, 128 KiB at most
- *   child         a child that says "child" and exits with 3; file `child`: how it ended, or why it did not
- * start handle N      from now on, every signal N is a line of the file `signals`; N = 0: every signal family
- * N      three children that wait: one that ignores signal N, one that does not, and one in a session of its
- *                 own that handles it (file `away`). File `family`: their pids
+ *   child         a child that says "child" and exits with 3; file `child`: how it ended, or why it did not start
+ *   handle N      from now on, every signal N is a line of the file `signals`; N = 0: every signal
+ *   family N      three children that wait: one that ignores signal N, one that does not, and one in a session
+ *                 of its own that handles it (file `away`). File `family`: their pids
  *   reap          waits for the family; file `ended`: how each ended
  *   leave CODE    exits with CODE; a child without SIGHUP takes the steps that are left
  *   burn SECONDS  uses CPU time, under a new soft RLIMIT_CPU of 0: the kernel sends SIGXCPU
@@ -23,7 +23,7 @@
  *   exit CODE
  *
  * All files are in FOLDER. An error ends it with exit code 99 and a message.
- */
+ * clang-format on */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "workload.h"
 
@@ -139,6 +140,7 @@ static void write_state(const char *name)
             add(&text, "open: %d%s\n", fd, isatty(fd) ? ", a terminal" : "");
     add(&text, "umask %o, nice %d, no new privileges %d, parent death signal %d\n", mask,
         getpriority(PRIO_PROCESS, 0), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), parent_death_signal);
+    add(&text, "children: %s\n", waitpid(-1, NULL, WNOHANG) < 0 ? "none" : "some");
     write_file(name, text.data);
 }
 

@@ -1,10 +1,12 @@
 """Signals and terminals: what a user of a shell expects, with metron in between."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 
 import pytest
@@ -249,8 +251,9 @@ def test_sigusr1_to_metron_does_not_kill_the_record(run_metron):
                                     signal.SIGRTMAX])
 def test_any_signal_that_is_sent_to_metron_is_the_commands(run_metron, number):
     """A batch system sends SIGXCPU to what it started, and means the program in it."""
-    took = run_metron.start("-q", ["/usr/bin/python3", "-c", f"import signal; signal.signal({int(number)}, lambda *_: exit(7))"
-                                   "; print('ready', flush=True); signal.pause(); signal.pause()"])
+    script = (f"import signal; signal.signal({int(number)}, lambda *_: exit(7)); print('ready', flush=True); "
+              "signal.pause(); signal.pause()")
+    took = run_metron.start("-q", ["/usr/bin/python3", "-c", script])
     assert took.process.stdout.readline() == b"ready\n"
     took.signal(number)
     assert took.finish().returncode == 7
@@ -356,6 +359,48 @@ def test_terminal_is_restored_when_metron_is_killed(run_metron, open_terminal):
     wait_until(lambda: screen.modes() != screen.modes_at_start, what="the keyboard")
     os.kill(screen.pid, signal.SIGKILL)
     wait_until(lambda: screen.modes() == screen.modes_at_start, what="the terminal as it was")
+
+
+def start_on_terminal(line, runner):
+    """As the leader of a session on a new terminal. Returns it and the master: closing that hangs up."""
+    master, slave = os.openpty()
+    process = subprocess.Popen(line, cwd=runner.cwd, env=runner.environment(), stdin=slave, stdout=slave, stderr=slave,
+                               start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(slave)
+    return process, master
+
+
+def read_until(fd, text):
+    seen = b""
+    while text not in seen:
+        seen += os.read(fd, 4096)
+
+
+@pytest.mark.parametrize("args", ["", "--pty"])
+def test_command_goes_on_when_its_terminal_hangs_up_and_nobody_minds(run_metron, args):
+    """SIGHUP is ignored, as with nohup. Without metron a write fails with EIO, and no signal comes."""
+    os.mkfifo(run_metron.cwd / "gate")
+    script = "echo one; read go <gate; echo two; touch went_on; exit 4"
+    line = run_metron.command_line(f"-q {args}", ["sh", "-c", script])
+    process, master = start_on_terminal(["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *line], run_metron)
+    read_until(master, b"one")
+    os.close(master)
+    (run_metron.cwd / "gate").write_text("go\n", encoding="ascii")
+    assert process.wait(60) == 4
+    assert (run_metron.cwd / "went_on").exists()
+    assert (run_metron.cwd / "run_stdout").read_bytes().split() == [b"one", b"two"]
+
+
+def test_command_hangs_up_with_the_terminal_of_a_killed_metron(run_metron):
+    process, master = start_on_terminal(run_metron.command_line("-q --pty", "cat"), run_metron)
+    command = pid_of_command(process.pid, "cat")
+    os.write(master, b"typed\n")
+    read_until(master, b"typed")
+    process.kill()
+    process.wait()
+    assert alive(command)
+    os.close(master)
+    wait_until(lambda: not alive(command), what="the end of the command")
 
 
 def test_without_pty_the_command_in_a_terminal_reads_the_terminal(run_metron, open_terminal):

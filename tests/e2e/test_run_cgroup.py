@@ -46,9 +46,10 @@ def owned(run_metron):
 
 
 def test_command_runs_in_a_group_of_its_own_and_metron_does_not(owned):
-    started = owned.start("--sample-interval 0.1", ["sh", "-c", "cat /proc/self/cgroup; touch begun; read line"],
-                          stdin=subprocess.PIPE)
+    started = owned.start("--sample-interval 0.1 --report-interval 0.1",
+                          ["sh", "-c", "cat /proc/self/cgroup; touch begun; read line"], stdin=subprocess.PIPE)
     wait_until((started.cwd / "begun").exists, what="the command")
+    wait_until(lambda: started.path("usage.jsonl").read_bytes(), what="a record")
     ours = memberships(pathlib.Path(f"/proc/{started.pid}/cgroup").read_text(encoding="utf-8"))
     run = started.finish(data=b"\n")
     theirs = memberships(run.stdout.decode())

@@ -113,7 +113,7 @@ def test_sigterm_and_sighup_to_metron_end_the_whole_tree(run_metron, number):
     run.signal(number)
     done = run.finish()
     assert done.returncode == 128 + number, "nobody had to be killed"
-    assert not any(alive(pid) for pid in tree)
+    wait_until(lambda: not any(alive(pid) for pid in tree), what="the end of the capture process")
     assert done.info["status"] != "running" and done.usage
     assert done.summary["exit_code"] == 128 + number
 

@@ -64,7 +64,7 @@ static void *stay_in_thread(void *argument)
 static void begin_threads(void)
 {
     pthread_t raising, ending, staying;
-    pthread_barrier_t stays;
+    static pthread_barrier_t stays; /* one of them may still be in it when this function returns */
 
     if (pthread_barrier_init(&stays, NULL, 2) != 0 ||
         pthread_create(&staying, NULL, stay_in_thread, &stays) != 0 ||

@@ -150,7 +150,7 @@ static void take_terminal(struct keyboard *keyboard)
         return;
     raw = terminal->found;
     cfmakeraw(&raw);
-    atomic_store(&terminal->raw, true); /* before it is: whoever kills us in between */
+    atomic_store(&terminal->raw, true); /* first: metron may be killed in between */
     if (tcsetattr(keyboard->tty_fd, TCSANOW, &raw) != 0)
         atomic_store(&terminal->raw, false);
     terminal_copy_size(keyboard->tty_fd, keyboard->master_fd);

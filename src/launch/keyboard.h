@@ -15,7 +15,7 @@
 
 struct keyboard;
 
-/* What the keyboard did to the user's terminal, for whoever must restore it if metron is killed. */
+/* What the keyboard did to the user's terminal, to be restored if metron is killed. */
 struct keyboard_terminal {
     atomic_bool raw;      /* its modes are ours */
     struct termios found; /* then: the user's */

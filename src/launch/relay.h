@@ -29,7 +29,7 @@ enum relay_deed {
 };
 
 /* The signals that metron takes: all but those it cannot, those of its own faults, those that stop it in the
- * background of a terminal, and those that whoever started it had ignored: that stays so, for the command as
+ * background of a terminal, and those that its parent had ignored: that stays so, for the command as
  * well. */
 void relay_signals(sigset_t *set);
 /* Whether a process sent it, from si_code and si_pid. A broken pipe and a file at its limit are sent to

@@ -358,11 +358,11 @@ static void stop_streams(struct run *run)
 /* We may have noticed the end late: stopped, or on a busy machine. */
 static void settle_end(struct run *run)
 {
-    uint64_t told_ns = tree_root_end_ns(run->tree);
+    uint64_t reported_ns = tree_root_end_ns(run->tree);
     uint64_t seen_ns = run->capture ? capture_process_end_ns(run->capture) : 0;
 
-    if (told_ns > run->begin_ns && told_ns < run->end_ns)
-        run_end_at(run, told_ns);
+    if (reported_ns > run->begin_ns && reported_ns < run->end_ns)
+        run_end_at(run, reported_ns);
     if (seen_ns > run->begin_ns && seen_ns < run->end_ns)
         run_end_at(run, seen_ns);
 }

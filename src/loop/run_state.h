@@ -25,7 +25,7 @@ struct run_kind {
     bool stops;                                                /* answers SIGTSTP itself */
     void (*on_signal)(struct run *run, int number, bool sent); /* `sent`: by a process (relay.h) */
     void (*after_sample)(struct run *run);                     /* may be NULL */
-    void (*stop)(struct run *run);                             /* whoever is fed wants it to end */
+    void (*stop)(struct run *run);                             /* the reader of the feed asks for it */
     void (*set_outcome)(struct run *run); /* how it ended, once the last readings are taken */
 };
 

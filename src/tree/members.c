@@ -311,7 +311,7 @@ struct process *members_add_running(struct tree *tree, const struct tree_root *r
 }
 
 /* A hash of what exec changes; where stat hides the stack (another user's process), the name alone. Its stat
- * may have been read before an exec of which the kernel told. */
+ * may have been read before an exec that the kernel reported. */
 static uint64_t image_of(const struct process *process)
 {
     const struct pid_stat *stat = &process->stat;

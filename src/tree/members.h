@@ -54,7 +54,7 @@ struct tree {
     struct ended_sum ended_sum;
     bool ended_missed; /* somebody's end was not told */
     bool root_oom;
-    uint64_t root_end_ns; /* 0: not told */
+    uint64_t root_end_ns; /* 0: not reported */
     bool has_root_killer;
     struct event_sender root_killer;
     char root_killer_name[16];

@@ -79,7 +79,7 @@ struct process {
     uint64_t hwm_before;        /* was there: its high-water mark at the first look; 0: not looked yet */
     bool hwm_is_ours;           /* it is another one by now: the peak is of our time */
     uint64_t image;             /* changes at exec: what the command line was read for */
-    uint64_t execs;             /* of which the kernel told */
+    uint64_t execs;             /* that the kernel reported */
     char *command;              /* masked, one line; owned; NULL if not read */
     unsigned passes;            /* in how many passes it was read */
     uint64_t looked_ns;         /* monotonic, when stat was read: it has not run since */
@@ -273,7 +273,7 @@ enum tree_method tree_method(const struct tree *tree);
 const char *tree_method_name(enum tree_method method);   /* "bpf", "connector", "listings", "scan" */
 const char *tree_method_reason(const struct tree *tree); /* why the kernel does not tell; NULL if it does */
 size_t tree_found(const struct tree *tree);              /* how many ran already when we began */
-/* When the only root ended (monotonic), as the kernel told; 0: it did not. */
+/* When the only root ended (monotonic), as the kernel reported it; 0: it did not. */
 uint64_t tree_root_end_ns(const struct tree *tree);
 bool tree_root_was_oom_killed(const struct tree *tree); /* the kernel told so */
 /* TREE_OF_ROOTS with one root: how it ended. False: it lives, or the kernel did not tell. */

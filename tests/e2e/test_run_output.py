@@ -103,7 +103,7 @@ def start_with_gate(runner, args, script):
 
 @pytest.mark.parametrize("args", ["", "--pty"])
 def test_a_child_that_outlives_the_command_goes_on_writing(run_metron, args):
-    """As without metron: what it writes arrives, and whoever reads sees the end when it has ended."""
+    """As without metron: what it writes arrives, and the reader sees the end when it has ended."""
     # A terminal hangs up when the leader of its session ends.
     run, gate = start_with_gate(run_metron, args, f"trap '' HUP; ({LATE}) & exit 5")
     with gate:

@@ -179,7 +179,7 @@ static pid_t takeover_begin(void **state)
     return root;
 }
 
-/* False: the connector, which tells of the whole machine, had no room for all of it. */
+/* False: the connector, which reports the whole machine, had no room for all of it. */
 static bool follows_all(void **state)
 {
     pid_t root = takeover_begin(state);

@@ -44,9 +44,9 @@ struct capture {
     bool joined;
     atomic_bool stop;
     atomic_bool command_ended;
-    atomic_bool screen_abandoned; /* asked for by the caller */
-    atomic_bool screen_released;  /* the thread has noticed, and does not touch it any more */
-    _Atomic uint64_t bytes;
+    atomic_bool screen_abandoned; /* capture_stop asks for it */
+    atomic_bool screen_released;  /* the thread has noticed, and writes to it no more */
+    uint64_t bytes;               /* read so far; the thread's own */
     char buffer[BUFFER_BYTES];
 };
 
@@ -129,7 +129,7 @@ static enum taken take(struct capture *capture, size_t limit)
         return atomic_load(&capture->command_ended) ? TAKEN_END : TAKEN_HUNG_UP;
     if (count <= 0)
         return TAKEN_END;
-    atomic_fetch_add(&capture->bytes, (uint64_t)count);
+    capture->bytes += (uint64_t)count;
     record(capture, (size_t)count);
     return show(capture, (size_t)count) ? TAKEN : TAKEN_END;
 }
@@ -150,12 +150,12 @@ static bool drain(struct capture *capture)
     size_t left = (size_t)waiting + (capacity > 0 ? (size_t)capacity : BUFFER_BYTES);
 
     while (left > 0 && poll(&source, 1, 0) > 0) {
-        uint64_t before = atomic_load(&capture->bytes);
+        uint64_t before = capture->bytes;
         enum taken taken = take(capture, left);
 
         if (taken == TAKEN_END || taken == TAKEN_HUNG_UP)
             return taken == TAKEN_HUNG_UP;
-        left -= (size_t)(atomic_load(&capture->bytes) - before);
+        left -= (size_t)(capture->bytes - before);
     }
     return true;
 }
@@ -238,7 +238,7 @@ int capture_start(const struct capture_options *options, struct capture **out, s
     atomic_init(&capture->command_ended, false);
     atomic_init(&capture->screen_abandoned, false);
     atomic_init(&capture->screen_released, false);
-    atomic_init(&capture->bytes, 0);
+    capture->bytes = 0;
     capture->request_fd = descriptor_new_event();
     capture->flushed_fd = descriptor_new_event();
     capture->ended_fd = descriptor_new_event();
@@ -281,15 +281,15 @@ int capture_ended_fd(const struct capture *capture)
     return capture->ended_fd;
 }
 
-void capture_abandon_screen(struct capture *capture)
+/* Ends a write to a screen that blocks. Waits a tenth of a second at most. */
+static void abandon_screen(struct capture *capture)
 {
     struct pollfd ended = {.fd = capture->ended_fd, .events = POLLIN};
 
-    if (capture->joined)
-        return;
     atomic_store(&capture->screen_abandoned, true);
-    /* The signal may come just before the thread enters its write, and a lost one would leave it there: it is
-     * repeated until heard. Only a slow disk takes longer than a moment, and after that the thread looks. */
+    /* The signal may come just before the thread enters its write, and a lost one would leave it there:
+     * repeat it until the thread has noticed. Only a slow disk takes longer than a moment, and after that the
+     * thread checks. */
     for (int tries = 0; tries < ABANDON_TRIES && !atomic_load(&capture->screen_released); tries++) {
         worker_interrupt(capture->thread);
         if (poll(&ended, 1, 1) > 0)
@@ -297,7 +297,7 @@ void capture_abandon_screen(struct capture *capture)
     }
 }
 
-void capture_finish(struct capture *capture, const volatile bool *give_up)
+void capture_stop(struct capture *capture)
 {
     struct pollfd ended = {.fd = capture->ended_fd, .events = POLLIN};
 
@@ -305,25 +305,16 @@ void capture_finish(struct capture *capture, const volatile bool *give_up)
         return;
     atomic_store(&capture->stop, true);
     capture_flush(capture);
-    while (poll(&ended, 1, JOIN_RETRY_MS) <= 0) {
-        if (atomic_load(&capture->screen_abandoned) || (give_up && *give_up))
-            capture_abandon_screen(capture);
-    }
+    while (poll(&ended, 1, JOIN_RETRY_MS) <= 0)
+        abandon_screen(capture);
     pthread_join(capture->thread, NULL);
     capture->joined = true;
 }
 
-uint64_t capture_bytes(const struct capture *capture)
-{
-    return atomic_load(&capture->bytes);
-}
-
 void capture_free(struct capture *capture)
 {
-    const volatile bool give_up = true;
-
     if (!capture)
         return;
-    capture_finish(capture, &give_up);
+    capture_stop(capture);
     release(capture);
 }

@@ -13,7 +13,6 @@
 #define METRON_LAUNCH_CAPTURE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/error.h"
 
@@ -30,13 +29,7 @@ struct capture_options {
 
 int capture_start(const struct capture_options *options, struct capture **out, struct metron_error *error);
 
-/* The command has ended: take what is in the pipe now, then stop; a writer that still holds the pipe is not
- * waited for. Waits for the thread. If the screen blocks (a stopped terminal), `give_up` (may be NULL) may be
- * set from a signal handler: showing is abandoned and recording completed. */
-void capture_finish(struct capture *capture, const volatile bool *give_up);
-
-/* In steps, for an event loop. Any may be called at any time before capture_free.
- * The command has ended: a pty ends when nobody has it open any more. Until then it is kept, since a command
+/* The command has ended: a pty ends when nobody has it open any more. Until then it is kept, since a command
  * may close its terminal and open it again. */
 void capture_command_ended(struct capture *capture);
 /* Asks to deliver what is in the pipe now, and to go on. flushed_fd is readable once that is done, until
@@ -44,13 +37,12 @@ void capture_command_ended(struct capture *capture);
 void capture_flush(struct capture *capture);
 int capture_flushed_fd(const struct capture *capture); /* borrowed */
 bool capture_flushed(struct capture *capture);
-/* Readable once the thread has ended: all writers have gone, the screen has gone, or capture_finish. */
+/* Readable once the thread has ended: all writers have gone, the screen has gone, or capture_stop. */
 int capture_ended_fd(const struct capture *capture); /* borrowed: poll it, do not read it */
-/* Gives up the screen; waits a tenth of a second at most. */
-void capture_abandon_screen(struct capture *capture);
-
-uint64_t capture_bytes(const struct capture *capture); /* seen so far */
-/* Stops without regard to the screen if it still runs. NULL is allowed. */
+/* Records what is in the pipe now and ends the thread, without waiting for a writer that still holds the pipe
+ * or for a screen that blocks. */
+void capture_stop(struct capture *capture);
+/* Stops it if it still runs. NULL is allowed. */
 void capture_free(struct capture *capture);
 
 #endif

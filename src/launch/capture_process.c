@@ -210,12 +210,10 @@ static void on_message(struct server *server)
 /* Without metron, nobody else hangs up the command's terminal with the user's. */
 static void on_hangup(struct server *server)
 {
-    const volatile bool give_up = true;
-
     descriptor_close(&server->tty_fd);
     for (int i = 0; i < CAPTURE_STREAMS; i++)
         if (server->open[i])
-            capture_finish(server->captures[i], &give_up);
+            capture_stop(server->captures[i]);
 }
 
 static bool is_readable(int fd)

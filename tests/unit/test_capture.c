@@ -148,6 +148,24 @@ static struct launched launch(const char *script, bool pty)
     return launched;
 }
 
+/* Waits until what was in the pipe is delivered, or the stream has ended. */
+static void await_flushed(struct capture *capture)
+{
+    struct pollfd either[] = {{.fd = capture_flushed_fd(capture), .events = POLLIN},
+                              {.fd = capture_ended_fd(capture), .events = POLLIN}};
+
+    assert_true(poll(either, 2, -1) > 0);
+}
+
+/* The command has ended: what it wrote is delivered, however slow the screen. */
+static void finish(struct capture *capture)
+{
+    capture_command_ended(capture);
+    capture_flush(capture);
+    await_flushed(capture);
+    capture_free(capture);
+}
+
 /* Reads the screen's pipe in a thread; with `pause_us`, a slow terminal. */
 struct screen {
     int fd;
@@ -192,9 +210,7 @@ static void pass_through(size_t total, useconds_t pause_us, bool nonblocking)
     struct capture *capture = start(source[0], show[1], file);
 
     assert_int_equal(wait_for(writer), 0);
-    capture_finish(capture, NULL);
-    assert_int_equal(capture_bytes(capture), total);
-    capture_free(capture);
+    finish(capture);
     close(show[1]);
     pthread_join(thread, NULL);
     close(show[0]);
@@ -234,9 +250,7 @@ static void unwanted_stream_is_drained(void **state)
     struct capture *capture = start(source[0], -1, -1);
 
     assert_int_equal(wait_for(writer), 0);
-    capture_finish(capture, NULL);
-    assert_int_equal(capture_bytes(capture), 2 * MIB);
-    capture_free(capture);
+    finish(capture);
 }
 
 static void end_of_the_stream_is_announced(void **state)
@@ -266,46 +280,35 @@ static void holder_of_the_pipe_does_not_delay_the_end(void **state)
 
     assert_int_equal(wait_for(launched.pid), 0);
 
-    capture_finish(capture, NULL); /* long before the holder lets go */
-    capture_free(capture);
+    finish(capture); /* long before the holder lets go */
     assert_true(pread(file, text, sizeof(text) - 1, 0) > 8);
     assert_int_equal(strncmp(text, "before\n", 7), 0);
     assert_int_equal(kill((pid_t)atoi(text + 7), SIGKILL), 0);
     close(file);
 }
 
-/* The screen is slow, so that the pipe is full again each time it is looked at. */
+/* Nobody reads the screen, so that both pipes are full; the writer fills each byte of room again. */
 static void holder_that_keeps_writing_does_not_delay_the_end(void **state)
 {
     int source[2], show[2], file = scratch_file();
-    pthread_t thread;
     (void)state;
 
     make_pipe(source);
     make_pipe(show);
 
-    struct screen screen = {.fd = show[0], .pause_us = 5000};
-
-    assert_int_equal(pthread_create(&thread, NULL, watch_screen, &screen), 0);
+    struct pollfd shown = {.fd = show[0], .events = POLLIN};
 
     pid_t writer = fork_writer(source, SIZE_MAX);
     struct capture *capture = start(source[0], show[1], file);
 
-    while (capture_bytes(capture) == 0)
-        usleep(1000);
-
-    uint64_t before = capture_bytes(capture);
-
-    capture_finish(capture, NULL);
-    /* One read was under way; then what the pipe held and its capacity. */
-    assert_in_range(capture_bytes(capture) - before, 0, 4 * 65536);
-    assert_int_equal(capture_bytes(capture), file_size(file));
+    assert_int_equal(poll(&shown, 1, -1), 1);
+    capture_stop(capture);
+    /* What the screen holds, one read that was under way, what the pipe held, and as much again. */
+    assert_in_range(file_size(file), 1, 4 * 65536);
     capture_free(capture);
     assert_int_equal(WTERMSIG(wait_for(writer)), SIGPIPE);
-    close(show[1]);
-    pthread_join(thread, NULL);
-    assert_true(screen.intact);
     close(show[0]);
+    close(show[1]);
     close(file);
 }
 
@@ -323,9 +326,8 @@ static void full_pipe_is_taken_at_the_end(void **state)
 
         struct capture *capture = start(source[0], -1, file);
 
-        capture_finish(capture, NULL);
+        finish(capture);
         assert_file_is_pattern(file, 65536);
-        capture_free(capture);
         close(source[1]);
         close(keep);
         close(file);
@@ -371,8 +373,7 @@ static void full_disk_is_told_once_and_the_rest_is_shown(void **state)
 
     int status = wait_for(writer);
 
-    capture_finish(capture, NULL);
-    capture_free(capture);
+    finish(capture);
     assert_int_equal(restore_stderr(text), 1);
     assert_int_equal(status, 0);
     assert_non_null(strstr(text, "stdout is not recorded any more: No space left on device"));
@@ -395,12 +396,11 @@ static void screen_that_fails_is_reported_once_and_breaks_the_pipe(void **state)
 
     int status = wait_for(writer);
 
-    capture_finish(capture, NULL);
+    finish(capture);
     assert_int_equal(restore_stderr(text), 1);
     assert_int_equal(WTERMSIG(status), SIGPIPE);
     assert_non_null(strstr(text, "stdout cannot be shown any more"));
-    assert_int_equal(capture_bytes(capture), file_size(file));
-    capture_free(capture);
+    assert_true(file_size(file) > 0);
     close(file);
     close(full);
 }
@@ -418,9 +418,8 @@ static void closed_screen_is_the_commands_broken_pipe(void **state)
     struct capture *capture = start(source[0], show[1], file);
 
     assert_int_equal(WTERMSIG(wait_for(writer)), SIGPIPE);
-    capture_finish(capture, NULL);
-    assert_int_equal(capture_bytes(capture), file_size(file));
-    capture_free(capture);
+    finish(capture);
+    assert_true(file_size(file) > 0);
     close(show[1]);
     close(file);
 }
@@ -440,67 +439,30 @@ static void stream_is_recorded_when_the_terminal_has_hung_up(void **state)
     pid_t writer = fork_writer(source, MIB);
 
     assert_int_equal(wait_for(writer), 0);
-    capture_finish(capture, NULL);
-    capture_free(capture);
+    finish(capture);
     assert_file_is_pattern(file, MIB);
     close(file);
     close(slave);
 }
 
-static volatile bool give_up;
-
-static void on_alarm(int number)
-{
-    (void)number;
-    give_up = true;
-}
-
-static void blocked_screen_can_be_given_up_with_the_record_complete(void **state)
+/* Many times: the signal that ends the write must never be lost. */
+static void blocked_screen_is_abandoned_with_the_record_complete(void **state)
 {
     const size_t total = 100000; /* more than the screen's pipe holds, less than both pipes do */
-    int source[2], show[2], file = scratch_file();
-    const struct itimerval soon = {.it_value.tv_usec = 100000};
     (void)state;
 
-    make_pipe(source);
-    make_pipe(show);
-
-    pid_t writer = fork_writer(source, total);
-    struct capture *capture = start(source[0], show[1], file);
-
-    assert_int_equal(wait_for(writer), 0);
-    give_up = false;
-    (void)signal(SIGALRM, on_alarm);
-    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
-    capture_finish(capture, &give_up);
-    assert_true(give_up);
-    assert_file_is_pattern(file, total);
-    capture_free(capture);
-    (void)signal(SIGALRM, SIG_DFL);
-    close(show[0]);
-    close(show[1]);
-    close(file);
-}
-
-/* The steps of an event loop, many times: the one call must never be lost. */
-static void abandoned_screen_lets_the_stream_end(void **state)
-{
-    (void)state;
     for (int round = 0; round < 50; round++) {
         int source[2], show[2], file = scratch_file();
 
         make_pipe(source);
         make_pipe(show);
 
-        pid_t writer = fork_writer(source, 100000);
+        pid_t writer = fork_writer(source, total);
         struct capture *capture = start(source[0], show[1], file);
-        struct pollfd ended = {.fd = capture_ended_fd(capture), .events = POLLIN};
 
         assert_int_equal(wait_for(writer), 0);
-        capture_flush(capture);
-        capture_abandon_screen(capture);
-        assert_int_equal(poll(&ended, 1, 10000), 1);
-        assert_file_is_pattern(file, 100000);
+        capture_stop(capture);
+        assert_file_is_pattern(file, total);
         capture_free(capture);
         close(show[0]);
         close(show[1]);
@@ -518,9 +480,9 @@ static void freeing_does_not_wait_for_a_blocked_screen(void **state)
 
     pid_t writer = fork_writer(source, SIZE_MAX);
     struct capture *capture = start(source[0], show[1], -1);
+    struct pollfd shown = {.fd = show[0], .events = POLLIN};
 
-    while (capture_bytes(capture) == 0)
-        usleep(1000);
+    assert_int_equal(poll(&shown, 1, -1), 1);
     capture_free(capture);
     assert_int_equal(WTERMSIG(wait_for(writer)), SIGPIPE);
     close(show[0]);
@@ -542,8 +504,7 @@ static void terminal_output_is_complete_when_the_command_ends_at_once(void **sta
         struct capture *capture = start(launched.stdout_fd, -1, file);
 
         status = wait_for(launched.pid);
-        capture_finish(capture, NULL);
-        capture_free(capture);
+        finish(capture);
         assert_int_equal(WEXITSTATUS(status), 3);
         assert_int_equal(file_size(file), 9 * 3 + 90 * 4 + 900 * 5 + 2001 * 6);
         assert_int_equal(pread(file, expected, 6, (off_t)file_size(file) - 6), 6);
@@ -564,8 +525,7 @@ static void command_that_closes_its_terminal_lives_on(void **state)
 
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 7);
-    capture_finish(capture, NULL);
-    capture_free(capture);
+    finish(capture);
     assert_file_is(file, "back\r\n");
     close(file);
 }
@@ -585,8 +545,7 @@ int main(void)
         cmocka_unit_test(screen_that_fails_is_reported_once_and_breaks_the_pipe),
         cmocka_unit_test(closed_screen_is_the_commands_broken_pipe),
         cmocka_unit_test(stream_is_recorded_when_the_terminal_has_hung_up),
-        cmocka_unit_test(blocked_screen_can_be_given_up_with_the_record_complete),
-        cmocka_unit_test(abandoned_screen_lets_the_stream_end),
+        cmocka_unit_test(blocked_screen_is_abandoned_with_the_record_complete),
         cmocka_unit_test(freeing_does_not_wait_for_a_blocked_screen),
         cmocka_unit_test(terminal_output_is_complete_when_the_command_ends_at_once),
         cmocka_unit_test(command_that_closes_its_terminal_lives_on),

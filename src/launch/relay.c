@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launch/signals.h"
@@ -75,6 +76,18 @@ static void stop_self(void)
     sigaction(SIGTSTP, &before, NULL);
 }
 
+/* Drops the SIGCONT that continued us. It is blocked, and would be relayed: the command has one from us by
+ * then. */
+static void drop_continue(void)
+{
+    const struct timespec now = {0};
+    sigset_t continued;
+
+    sigemptyset(&continued);
+    sigaddset(&continued, SIGCONT);
+    (void)sigtimedwait(&continued, NULL, &now);
+}
+
 static int suspend_both(pid_t root, bool own_session, bool sent)
 {
     int code = 0;
@@ -84,6 +97,7 @@ static int suspend_both(pid_t root, bool own_session, bool sent)
     else if (sent)
         code = send_to_command(root, false, SIGTSTP);
     stop_self();
+    drop_continue();
     /* Also where we did not stop: a command must not stay stopped with nobody to continue it. */
     if (code == 0)
         code = send_to_command(root, own_session, SIGCONT);

@@ -167,7 +167,11 @@ static void on_suspend(int number)
 static void play_metron(int tell_fd, bool orphaned)
 {
     struct sigaction action = {.sa_handler = on_suspend}, after;
+    sigset_t continued, pending;
 
+    sigemptyset(&continued);
+    sigaddset(&continued, SIGCONT);
+    sigprocmask(SIG_BLOCK, &continued, NULL);
     if (orphaned)
         setsid();
     else
@@ -186,6 +190,9 @@ static void play_metron(int tell_fd, bool orphaned)
         _exit(11);
     if (!reaches_state(command, 'S'))
         _exit(12);
+    sigpending(&pending);
+    if (sigismember(&pending, SIGCONT)) /* it would be relayed: a second one for the command */
+        _exit(13);
     kill(command, SIGKILL);
     _exit(0);
 }

@@ -50,19 +50,23 @@ static int read_pid(char **operands, pid_t *pid, struct metron_error *error)
     return 0;
 }
 
-/* The name given, or the prefix of all files of this metron and "trace". */
-static int choose_path(const struct settings *settings, struct strbuf *path, struct metron_error *error)
+/* The name given, or the prefix of all files of this metron and "trace". `number`: as in struct
+ * prefix_values. */
+static int choose_path(const struct settings *settings, unsigned number, struct strbuf *path,
+                       struct metron_error *error)
 {
     struct kernel_facts facts;
     const char *given = settings_text(settings, SETTING_TRACE_FILE);
 
+    strbuf_reset(path);
     if (given) {
         strbuf_adds(path, given);
         return path->failed ? error_set(error, -ENOMEM, "no memory for the name of the file") : 0;
     }
     if (kernel_facts_read("/proc", &facts) < 0)
         facts.hostname[0] = '\0';
-    const struct prefix_values values = {.wall = clock_wall(), .pid = getpid(), .host = facts.hostname};
+    const struct prefix_values values = {
+        .wall = clock_wall(), .pid = getpid(), .host = facts.hostname, .number = number};
     int code = run_folder_expand(settings_text(settings, SETTING_OUTPUT_PREFIX), &values, path, error);
     strbuf_adds(path, "trace");
     return code == 0 && path->failed ? error_set(error, -ENOMEM, "no memory for the name of the file") : code;
@@ -70,18 +74,29 @@ static int choose_path(const struct settings *settings, struct strbuf *path, str
 
 static int trace_process(const struct settings *settings, char **operands, struct metron_error *error)
 {
-    struct trace_options options = {.clobber = settings_flag(settings, SETTING_CLOBBER),
-                                    .show = !settings_has(settings, SETTING_TRACE_FILE)};
+    bool show = !settings_has(settings, SETTING_TRACE_FILE);
+    bool is_default = show && settings_origin(settings, SETTING_OUTPUT_PREFIX) == SETTING_ORIGIN_DEFAULT;
+    struct trace_options options = {.clobber = !is_default && settings_flag(settings, SETTING_CLOBBER),
+                                    .show = show};
     struct trace_outcome outcome;
     struct strbuf path = STRBUF_INIT;
-    int exit_code = EXIT_WRONG_USAGE;
+    int exit_code = EXIT_WRONG_USAGE, code;
+    unsigned number = 0;
 
-    if (read_pid(operands, &options.pid, error) < 0 || choose_path(settings, &path, error) < 0)
+    if (read_pid(operands, &options.pid, error) < 0)
         goto out;
-    options.path = strbuf_text(&path);
-    exit_code = EXIT_TROUBLE;
-    if (trace_execute(&options, &outcome, error) < 0)
+    /* Time and pid are not unique among containers: a default name that is taken gets a number. */
+    do {
+        exit_code = EXIT_WRONG_USAGE;
+        if (choose_path(settings, ++number, &path, error) < 0)
+            goto out;
+        options.path = strbuf_text(&path);
+        exit_code = EXIT_TROUBLE;
+        code = trace_execute(&options, &outcome, error);
+    } while (code == -EEXIST && is_default && number < RUN_NAMES_TRIED);
+    if (code < 0)
         goto out;
+    *error = (struct metron_error){0};
     log_info("%" PRIu64 " system call%s traced, saved in %s%s", outcome.calls, outcome.calls == 1 ? "" : "s",
              options.path, outcome.file_is_whole ? "" : " in part");
     if (outcome.file_is_whole)

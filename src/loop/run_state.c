@@ -18,9 +18,6 @@
 #include "probe/oom_watch.h"
 #include "tree/tree.h"
 
-/* More runs than these do not begin in the same second with the same pid. */
-#define NAMES_TRIED 10000
-
 /* The command's environment: ours, and what tells its descendants which job they belong to. */
 static int make_environment(struct run *run)
 {
@@ -94,7 +91,7 @@ static int choose_name(struct run *run, struct metron_error *error)
         code = run_folder_expand(options->prefix_pattern, &values, &prefix, error);
         if (code == 0)
             code = make_files(run, strbuf_text(&prefix), error);
-    } while (code == -EEXIST && options->prefix_is_default && values.number < NAMES_TRIED);
+    } while (code == -EEXIST && options->prefix_is_default && values.number < RUN_NAMES_TRIED);
     strbuf_fini(&prefix);
     return code;
 }

@@ -37,6 +37,9 @@ struct run_folder {
     struct strbuf events;      /* lines not written yet */
 };
 
+/* More runs than these do not begin in the same second with the same pid. */
+enum { RUN_NAMES_TRIED = 10000 };
+
 /* What {placeholders} of a prefix stand for. */
 struct prefix_values {
     struct timespec wall;

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from support import processes
+from support.namespaces import OWN_PIDS, through
 
 CALL = re.compile(rb"^(\d+) +\d\d:\d\d:\d\d\.\d{6} ([a-z_][a-z0-9_]*)\(")
 
@@ -147,6 +148,18 @@ def test_every_call_is_shown_and_saved(run_metron, target):
     assert f"{len(names(trace.stdout))} system calls traced, saved in .metron/logs/{path.name}" in trace.message
     assert path.stat().st_mode & 0o777 == 0o600
     assert re.search(rb"getppid\(\) += \d+ <0\.\d{6}>", trace.stdout)
+
+
+def test_traces_with_the_same_time_and_pid_get_names_of_their_own(run_metron, target):
+    """metron is pid 1 in every container, and several may write to one folder."""
+    target()
+    script = "sleep 1 & exec \"$0\" trace $! >/dev/null"
+    traces = [subprocess.Popen([*through(OWN_PIDS), "sh", "-c", script, run_metron.binary], cwd=run_metron.cwd,
+                               env=run_metron.environment(), stderr=subprocess.PIPE) for _ in range(4)]
+    for trace in traces:
+        _, message = trace.communicate(timeout=60)
+        assert trace.returncode == 0, message
+    assert len(list((run_metron.cwd / ".metron" / "logs").glob("*-1*_trace"))) == len(traces)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -142,7 +142,7 @@ static bool drain(struct capture *capture)
     int waiting = 0;
     int capacity = fcntl(capture->source_fd, F_GETPIPE_SZ);
 
-    /* A terminal counts only what its line discipline has seen; poll makes it look at the rest. */
+    /* A terminal counts only what its line discipline has seen; poll makes it process the rest. */
     (void)poll(&source, 1, 0);
     if (ioctl(capture->source_fd, FIONREAD, &waiting) != 0)
         waiting = 0;
@@ -183,7 +183,7 @@ static void *run(void *argument)
             {.fd = hung_up ? -1 : capture->source_fd, .events = POLLIN},
         };
 
-        /* A hung-up terminal is readable all the time: it is looked at now and then. */
+        /* A hung-up terminal is readable all the time: check it from time to time. */
         if (poll(polled, 2, hung_up ? HUNG_RETRY_MS : -1) < 0) {
             (void)release_screen(capture);
             continue;

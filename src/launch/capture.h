@@ -5,8 +5,8 @@
  *
  * Bytes go through unchanged and in order. A file that cannot be written any more (disk full) is reported
  * once and the stream is only shown from then on. A screen that cannot be written any more (nobody reads it,
- * its disk is full) closes the pipe, so that the command learns of it as it would without metron: it must not
- * end as if all had been well. A terminal that has hung up sends its own signal: then the stream is only
+ * its disk is full) closes the pipe, so that the command notices it as it would without metron: it must not
+ * end as if all were well. A terminal that has hung up sends its own signal: then the stream is only
  * recorded.
  */
 #ifndef METRON_LAUNCH_CAPTURE_H

@@ -5,9 +5,9 @@
  * other has gone. Times go through a page that both share: they can be read when a process that is stopped or
  * stuck would not answer.
  *
- * Each stream has its thread (capture.h); the first thread waits for metron and for the command's end, which
- * a pidfd tells (Linux 5.3). All signals are blocked: what a terminal or a batch system sends to a whole
- * group or tree is for the command.
+ * Each stream has its thread (capture.h); the first thread waits for metron and for the end of the
+ * command, which a pidfd reports (Linux 5.3). All signals are blocked: what a terminal or a batch system
+ * sends to a whole group or tree is for the command.
  */
 #include "launch/capture_process.h"
 

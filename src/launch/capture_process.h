@@ -28,7 +28,7 @@ struct capture_stream {
 
 struct capture_process;
 
-/* Returns when the process is ready to read; -EAGAIN-like errno if it could not be had. */
+/* Returns when the process is ready to read; an errno such as -EAGAIN if it could not be started. */
 int capture_process_start(const struct capture_stream streams[CAPTURE_STREAMS], struct capture_process **out,
                           struct metron_error *error);
 pid_t capture_process_pid(const struct capture_process *process); /* 0: it has been reaped */

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 
-/* `command` is argv[0], `code` the negative errno of execvpe. Looks at the file (or, for a bare name, along
- * PATH) to tell apart what exec reports alike. Returns the code that fits best, for
+/* `command` is argv[0], `code` the negative errno of execvpe. Checks the file (or, for a bare name, along
+ * PATH) to distinguish what exec reports with one errno. Returns the code that fits best, for
  * launch_failure_exit_code. */
 int failure_explain(const char *command, int code, struct metron_error *error);
 

@@ -3,7 +3,7 @@
  *
  * What a terminal sends (Ctrl-C, Ctrl-Z, hangup) goes to its whole foreground group, the command included;
  * what a process sends to us is for the command (relay.h). SIGTERM and SIGHUP are the command's to decide on,
- * as if they had been sent to it.
+ * as if the sender had addressed it.
  */
 #include "launch/foreground.h"
 

@@ -1,6 +1,6 @@
 /*
  * A command in our own session and process group, with our own stdin, stdout and stderr: nothing stands
- * between it and the terminal. Signals to us are handed on; we wait for its end.
+ * between it and the terminal. Signals to us are relayed; we wait for its end.
  */
 #ifndef METRON_LAUNCH_FOREGROUND_H
 #define METRON_LAUNCH_FOREGROUND_H
@@ -10,7 +10,7 @@
 
 /* Starts the command (`new_session`, `pty` and pipes are not for here) and returns when it has ended: its
  * status as wait(2) has it in *wait_status. A negative errno: it could not be started, and why. The signals
- * that are handed on stay blocked: whoever calls this ends soon after it. */
+ * that are relayed stay blocked: the caller should exit soon after it. */
 int foreground_run(const struct launch_options *options, int *wait_status, struct metron_error *error);
 
 /* What a shell makes of it: the exit code, or 128 and the number of the signal. */

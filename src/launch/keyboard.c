@@ -5,7 +5,7 @@
  * terminal must not hang metron's end. With its small buffer full, nothing more is read from the user.
  *
  * After `bg` the terminal is the shell's. A later `fg` is not announced (a shell sends SIGCONT only to a job
- * that was stopped), so the thread looks now and then whether the foreground is ours again.
+ * that was stopped), so the thread checks from time to time whether the foreground is ours again.
  */
 #include "launch/keyboard.h"
 
@@ -54,7 +54,7 @@ struct keyboard {
     size_t pending_length;
 };
 
-/* For exit(): a terminal left raw is unusable to whoever sits before it. */
+/* For exit(): a terminal left raw is unusable. */
 static struct keyboard *at_exit;
 
 static void raise_request(struct keyboard *keyboard, enum keyboard_request request)
@@ -73,7 +73,7 @@ static bool leader_in_foreground(int master_fd)
            foreground == session;
 }
 
-/* Looks for the keys that mean something to metron; true if this one is to be passed on. */
+/* Handles the keys that mean something to metron; true if this one goes to the command. */
 static bool inspect_key(struct keyboard *keyboard, const struct termios *modes, unsigned char key)
 {
     /* _POSIX_VDISABLE, 0 on Linux, stands for "no such key". */
@@ -102,7 +102,7 @@ static bool read_keys(struct keyboard *keyboard)
 
     if (count < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
-    /* A read in the background, with SIGTTIN blocked: we were moved there without being told. */
+    /* A read in the background, with SIGTTIN blocked: we were moved there without notice. */
     if (count < 0 && errno == EIO && terminal_in_background(keyboard->tty_fd)) {
         enum mode copying = MODE_COPYING;
 
@@ -144,7 +144,7 @@ static void take_terminal(struct keyboard *keyboard)
     if (terminal_in_background(keyboard->tty_fd))
         return;
     /* After a stop by SIGSTOP the shell has put back its own modes while ours are still noted as in force:
-     * what is found is taken anew only if we had restored it. */
+     * its modes are read again only if we restored them. */
     struct keyboard_terminal *terminal = keyboard->terminal;
     if (!atomic_load(&terminal->raw) && tcgetattr(keyboard->tty_fd, &terminal->found) != 0)
         return;

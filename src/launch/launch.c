@@ -106,7 +106,7 @@ static int open_outputs(const struct launch_options *options, struct plumbing *p
     return 0;
 }
 
-/* The ends of the outputs, and a reader for them; else none, as if nothing had been asked for. */
+/* The ends of the outputs, and a reader for them; else none, as if nothing were captured. */
 static int prepare_outputs(const struct launch_options *options, struct plumbing *plumbing,
                            struct launched *out, struct metron_error *error)
 {
@@ -140,7 +140,6 @@ static int open_input(const struct launch_options *options, struct plumbing *plu
         out->stdin_withheld = true;
     } else if (plumbing->slave >= 0 && isatty(STDIN_FILENO)) {
         plumbing->child[STDIN_FILENO] = plumbing->slave;
-        out->stdin_is_pty = true;
     }
     return 0;
 }
@@ -166,7 +165,7 @@ static void prepare_hold(const struct launch_options *options, const struct plum
     (void)close(plumbing->hold_write);
 }
 
-/* In the child, the one call that whoever watches from here on sees beside the command's. */
+/* In the child: the one system call, beside the command's own, that a tracer sees from here on. */
 static void wait_while_held(const struct plumbing *plumbing)
 {
     char go;
@@ -245,13 +244,13 @@ static int await_exec(const struct launch_options *options, struct plumbing *plu
                       struct failure *failure)
 {
     *failure = (struct failure){0};
-    bool told = hear_child(plumbing, failure);
+    bool received = hear_child(plumbing, failure);
     if (options->hold && failure->code == 0) {
         options->hold(options->hold_context, pid);
         descriptor_close(&plumbing->hold_write); /* it goes on */
     }
-    while (told && failure->code == 0)
-        told = hear_child(plumbing, failure);
+    while (received && failure->code == 0)
+        received = hear_child(plumbing, failure);
     return -failure->code;
 }
 

@@ -33,8 +33,8 @@ struct launch_options {
     bool pipe_stderr;
     /* Called with our ends (with pty: the master, and -1), before the command is started, to put a reader in
      * place, which has its own copies of them: of ours, only a pty's master is kept. If that or a pipe or pty
-     * cannot be had, the command gets our own stdout and stderr instead, and `launched` says why. NULL: the
-     * caller reads them once the command runs, and what cannot be had is an error. */
+     * is not available, the command gets our own stdout and stderr instead, and `launched` says why. NULL:
+     * the caller reads them once the command runs, and what is not available is an error. */
     int (*read_outputs)(void *context, int stdout_fd, int stderr_fd, struct metron_error *error);
     void *read_context;
     const struct launch_cgroup *cgroup; /* where the command starts; NULL: where we are */
@@ -52,14 +52,13 @@ struct launched {
     struct timespec start_wall;
     int stdout_fd, stderr_fd; /* our read ends, CLOEXEC; -1 where inherited. pty: stdout_fd is the master */
     /* Our stdin is a terminal and we are a background job on it. In a session of its own the command would
-     * not be stopped when it reads, as a background job should, but take the shell's input: it got /dev/null.
-     * (A job that was started in the foreground and is moved with `bg` keeps the terminal: without a pty,
-     * nothing stops it from reading there.) */
+     * not be stopped when it reads, as a background job should, but take the shell's input: it reads
+     * /dev/null. (A job that was started in the foreground and is moved with `bg` keeps the terminal: without
+     * a pty, nothing stops it from reading there.) */
     bool stdin_withheld;
     /* What the command's ru_maxrss began with, whatever it uses itself: a floor under small values. */
     uint64_t inherited_rss_bytes;
-    bool stdin_is_pty;     /* the command's stdin is its pty: a keyboard (keyboard.h) should feed it */
-    bool outputs_are_ours; /* nothing is captured, */
+    bool outputs_are_ours;            /* nothing is captured, */
     struct metron_error why_not_read; /* because of this */
 };
 

@@ -1,12 +1,12 @@
 /*
  * wait4 is the only call that gives a child's status and its resource usage together; after it the numbers
- * are nowhere else, so whoever reaps must keep them.
+ * are nowhere else, so the caller that reaps must keep them.
  *
  * A child that calls ptrace(PTRACE_TRACEME) makes its parent, metron, its tracer. From then on every signal
  * stops it until the tracer resumes it, an exec sends it SIGTRAP, and a thread that made the call stays a
  * zombie until the tracer waits for it. The kernel reports all of this to every wait, whatever events the
  * wait asks for. metron does not trace: it detaches such a child at its first stop, with the signal that
- * stopped it, and the child continues as if it had no tracer.
+ * stopped it, and the child continues without a tracer.
  */
 #include "launch/reap.h"
 

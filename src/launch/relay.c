@@ -33,7 +33,7 @@ bool relay_was_sent(int code, pid_t sender)
     return (code == SI_USER || code == SI_QUEUE || code == SI_TKILL) && sender != getpid();
 }
 
-enum relay_deed relay_decide(bool own_session, bool sent, int signal)
+enum relay_action relay_decide(bool own_session, bool sent, int signal)
 {
     switch (signal) {
     case SIGCHLD:
@@ -59,7 +59,7 @@ static int send_to_command(pid_t root, bool own_session, int signal)
     return kill(own_session ? -root : root, signal) == 0 ? 0 : -errno;
 }
 
-/* Stops this process as SIGTSTP by itself would have, had we no handler: a shell then reports "Stopped", and
+/* Stops this process as SIGTSTP does without a handler: a shell then reports "Stopped", and
  * in an orphaned group, where nobody could continue us, the kernel drops it. Returns when continued. */
 static void stop_self(void)
 {

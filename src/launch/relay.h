@@ -7,7 +7,7 @@
  * - The kernel's own signals are about metron, but for those of the terminal (Ctrl-C, Ctrl-\, Ctrl-Z, a
  * change of size), which go to the foreground process group and to nobody else, and for the alarm, which a
  * process sets for the program it becomes. A command in a session of its own is never in that group and gets
- * them from metron; in metron's own session (--mode current-session) it has got them already.
+ * them from metron; in metron's own session (--mode current-session) it has them already.
  * - The command's group in its new session is orphaned (no member's parent is in the same session but another
  *   group), and the kernel drops SIGTSTP, SIGTTIN and SIGTTOU for an orphaned group where they would stop it,
  *   because nobody could continue it. metron can and will, so it uses SIGSTOP, which is never dropped.
@@ -22,14 +22,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum relay_deed {
-    RELAY_NOTHING, /* not a signal to hand on, or the command has it already */
+enum relay_action {
+    RELAY_NOTHING, /* not a signal to relay, or the command has it already */
     RELAY_PASS_ON, /* the command gets the same signal */
     RELAY_SUSPEND, /* the command is stopped, then metron stops itself; both go on together */
 };
 
 /* The signals that metron takes: all but those it cannot, those of its own faults, those that stop it in the
- * background of a terminal, and those that its parent had ignored: that stays so, for the command as
+ * background of a terminal, and those that its parent ignored: they stay ignored, for the command as
  * well. */
 void relay_signals(sigset_t *set);
 /* Whether a process sent it, from si_code and si_pid. A broken pipe and a file at its limit are sent to
@@ -37,7 +37,7 @@ void relay_signals(sigset_t *set);
 bool relay_was_sent(int code, pid_t sender);
 
 /* The decision alone: `own_session`: the command is in a session of its own; `sent`: by a process. */
-enum relay_deed relay_decide(bool own_session, bool sent, int signal);
+enum relay_action relay_decide(bool own_session, bool sent, int signal);
 
 /* Decides and does it. `root` is the command, not yet reaped. RELAY_SUSPEND returns when metron was continued
  * and the command with it; a keyboard must have been suspended before (keyboard_suspend). 0, or -ESRCH when

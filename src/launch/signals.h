@@ -1,5 +1,5 @@
 /*
- * What the caller had decided about signals: which are ignored (nohup), which are blocked. metron handles
+ * What the caller decided about signals: which are ignored (nohup), which are blocked. metron handles
  * some of them itself, so it must remember what they were to hand exactly that on to the command.
  */
 #ifndef METRON_LAUNCH_SIGNALS_H
@@ -11,7 +11,7 @@
 /* Remembers mask and dispositions: the first thing in main, before a thread or a library changes any. SIGCHLD
  * itself is then made deliverable: a caller who ignored or blocked it would cost us every exit status. */
 void launch_signals_save(void);
-/* Whether whoever started metron had `signal` ignored. Then metron should leave it so: under nohup, neither
+/* Whether the caller of metron ignored `signal`. Then metron should leave it so: under nohup, neither
  * metron nor the command ends at a SIGHUP. */
 bool launch_signal_was_ignored(int signal);
 /* In the forked child, with all signals blocked, before exec: the remembered state is in force again; without

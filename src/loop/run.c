@@ -1,7 +1,7 @@
 /*
- * The run of a command: it is started, its signals and its output are handed on, its processes are reaped.
- * One thread samples, reaps and answers signals (the ledger wants the three in one thread), driven by libuv
- * (run_loop.c); output goes through a process of its own (launch/capture_process.h).
+ * The run of a command: it is started, its signals are relayed, its output is captured, its processes are
+ * reaped. One thread samples, reaps and answers signals (the ledger wants the three in one thread), driven by
+ * libuv (run_loop.c); output goes through a process of its own (launch/capture_process.h).
  *
  * A run is RUNNING until its target has ended; then the last readings are taken and the record is written at
  * once, and it is DRAINING until what the command wrote has gone where it should go, which a stopped terminal
@@ -46,7 +46,7 @@ static bool run_is_over(const struct run *run, bool no_children)
     if (!run->ending && run->options.wait == RUN_WAIT_ROOT)
         return true;
     /* Every descendant is our child in the end: without children there are none. Where we do not adopt, or
-     * have children of another origin, they are looked for. */
+     * have children of another origin, the tree is searched. */
     if (run->options.new_session && !tree_has_strangers(run->tree))
         return no_children;
     return tree_command_alive(run->tree) == 0;
@@ -134,7 +134,7 @@ static void on_kill_round(uv_timer_t *timer)
     }
 }
 
-/* `signal`: SIGTERM, or the SIGHUP that metron got. */
+/* `signal`: SIGTERM, or the SIGHUP that metron received. */
 static void end_tree(struct run *run, int signal, const char *why)
 {
     if (run->ending || run->phase != RUN_RUNNING)

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "probe/numbers_dir.h"
@@ -55,38 +57,59 @@ int descriptor_new_null(void)
 struct kept {
     const int *fds;
     size_t count;
+    int folder; /* that lists them; -1: none */
 };
+
+/* The smallest descriptor kept from `first` on; INT_MAX: none. */
+static int next_kept(const struct kept *kept, int first)
+{
+    int next = INT_MAX;
+
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->fds[i] >= first && kept->fds[i] < next)
+            next = kept->fds[i];
+    return next;
+}
+
+static int close_ranges(const struct kept *kept)
+{
+#ifdef SYS_close_range
+    for (int first = STDERR_FILENO + 1, next = 0; next < INT_MAX; first = next + 1) {
+        next = next_kept(kept, first);
+        if (next > first && syscall(SYS_close_range, first, next - 1, 0) != 0)
+            return -errno;
+    }
+    return 0;
+#else
+    (void)kept;
+    return -ENOSYS;
+#endif
+}
 
 static void close_unless_kept(void *context, pid_t fd)
 {
     const struct kept *kept = context;
 
-    for (size_t i = 0; i < kept->count; i++)
-        if (kept->fds[i] == fd)
-            return;
-    if (fd > STDERR_FILENO)
+    if (fd > STDERR_FILENO && fd != kept->folder && next_kept(kept, fd) != fd)
         (void)close(fd);
 }
 
-/* close_range came with Linux 5.9. The folder lists by number: what was closed before does not disturb it. */
+/* The folder lists by number: what was closed before does not disturb it. */
+static int close_listed(struct kept *kept)
+{
+    kept->folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (kept->folder < 0)
+        return -errno;
+    int code = numbers_dir_visit(kept->folder, close_unless_kept, kept);
+    (void)close(kept->folder);
+    return code < 0 ? code : 0;
+}
+
 int descriptor_close_others(const int *kept, size_t count)
 {
-    int fds[16];
-    int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct kept all = {kept, count, -1};
 
-    if (folder < 0)
-        return -errno;
-    if (count + 1 > sizeof(fds) / sizeof(*fds)) {
-        (void)close(folder);
-        return -E2BIG;
-    }
-    for (size_t i = 0; i < count; i++)
-        fds[i] = kept[i];
-    fds[count] = folder;
-    struct kept all = {fds, count + 1};
-    int code = numbers_dir_visit(folder, close_unless_kept, &all);
-    (void)close(folder);
-    return code < 0 ? code : 0;
+    return close_ranges(&all) == 0 ? 0 : close_listed(&all); /* before Linux 5.9, or in an old sandbox */
 }
 
 void descriptor_close(int *fd)

@@ -8,25 +8,46 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 
-/* No key occurs twice, and no key is what a statistic of another would be called (proc_ave_rss_total). */
-static int check_unique(const struct registry_entry *entries, size_t count, size_t index,
-                        struct metron_error *error)
+static int compare_keys(const void *left, const void *right)
 {
-    const struct registry_entry *entry = &entries[index];
-    char peak[MEASUREMENT_KEY_SIZE], ave[MEASUREMENT_KEY_SIZE], low[MEASUREMENT_KEY_SIZE];
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
 
-    measurement_statistic_key(entry->source, entry->measurement, "peak", peak);
-    measurement_statistic_key(entry->source, entry->measurement, "ave", ave);
-    measurement_statistic_key(entry->source, entry->measurement, "low", low);
-    for (size_t i = 0; i < count; i++) {
-        const char *other = entries[i].measurement->key;
-        if (i != index && strcmp(other, entry->measurement->key) == 0)
-            return error_set(error, -EINVAL, "measurement '%s' is defined twice", other);
-        if (strcmp(other, peak) == 0 || strcmp(other, ave) == 0 || strcmp(other, low) == 0)
-            return error_set(error, -EINVAL, "measurement '%s' has the name of a statistic of '%s'", other,
+/* No key is what a statistic of another would be called (proc_ave_rss_total). `keys` is sorted. */
+static int check_statistics(const struct registry_entry *entry, const char *const *keys, size_t count,
+                            struct metron_error *error)
+{
+    static const char *const statistics[] = {"peak", "ave", "low"};
+    char name[MEASUREMENT_KEY_SIZE];
+    const char *wanted = name;
+
+    for (size_t i = 0; i < sizeof(statistics) / sizeof(*statistics); i++) {
+        measurement_statistic_key(entry->source, entry->measurement, statistics[i], name);
+        if (bsearch(&wanted, keys, count, sizeof(*keys), compare_keys))
+            return error_set(error, -EINVAL, "measurement '%s' has the name of a statistic of '%s'", name,
                              entry->measurement->key);
     }
     return 0;
+}
+
+/* Sorts first: `metron run` begins with this. */
+static int check_unique(const struct registry_entry *entries, size_t count, struct metron_error *error)
+{
+    const char **keys = calloc(count ? count : 1, sizeof(*keys));
+    int code = 0;
+
+    if (!keys)
+        return error_set(error, -ENOMEM, "no memory for the registry of measurements");
+    for (size_t i = 0; i < count; i++)
+        keys[i] = entries[i].measurement->key;
+    qsort(keys, count, sizeof(*keys), compare_keys);
+    for (size_t i = 1; i < count && code == 0; i++)
+        if (strcmp(keys[i - 1], keys[i]) == 0)
+            code = error_set(error, -EINVAL, "measurement '%s' is defined twice", keys[i]);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = check_statistics(&entries[i], keys, count, error);
+    free(keys);
+    return code;
 }
 
 int registry_init(struct registry *registry, const struct source *const *sources, size_t source_count,
@@ -54,14 +75,10 @@ int registry_init(struct registry *registry, const struct source *const *sources
         }
     }
     registry->count = count;
-    for (size_t i = 0; i < count; i++) {
-        int code = check_unique(registry->entries, count, i, error);
-        if (code < 0) {
-            registry_fini(registry);
-            return code;
-        }
-    }
-    return 0;
+    int code = check_unique(registry->entries, count, error);
+    if (code < 0)
+        registry_fini(registry);
+    return code;
 }
 
 void registry_fini(struct registry *registry)

@@ -74,12 +74,15 @@ static int next_kept(const struct kept *kept, int first)
 static int close_ranges(const struct kept *kept)
 {
 #ifdef SYS_close_range
-    for (int first = STDERR_FILENO + 1, next = 0; next < INT_MAX; first = next + 1) {
-        next = next_kept(kept, first);
+    for (int first = STDERR_FILENO + 1;;) {
+        int next = next_kept(kept, first);
+
         if (next > first && syscall(SYS_close_range, first, next - 1, 0) != 0)
             return -errno;
+        if (next == INT_MAX)
+            return 0;
+        first = next + 1;
     }
-    return 0;
 #else
     (void)kept;
     return -ENOSYS;

@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "loop/feed.h"
 #include "probe/breakage.h"
+#include "schema/secrets.h"
 #include "settings/environment.h"
 #include "settings/files.h"
 #include "settings/options_help.h"
@@ -85,6 +86,11 @@ static int break_readers(const char *list, struct metron_error *error)
         return error_set(error, -EINVAL, "--break-readers: there is no reader '%.*s'", (int)length, unknown);
     breakage_set(list);
     return 0;
+}
+
+const struct secrets *command_secrets(const struct settings *settings)
+{
+    return settings_flag(settings, SETTING_MASK_SECRETS) ? &secrets_built_in : NULL;
 }
 
 void command_failed(const struct metron_error *error)

@@ -10,6 +10,8 @@
 #include "settings/options.h"
 #include "settings/settings.h"
 
+struct secrets;
+
 struct metron_command {
     const struct command_description *description;
     int (*main)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
@@ -24,6 +26,8 @@ bool command_begin(const struct command_description *description, int argc, char
                    struct settings *settings, int *first_operand, int *exit_code);
 /* Why it failed: on stderr, or to whoever is fed (--feed). */
 void command_failed(const struct metron_error *error);
+/* The secrets that are masked; NULL: none. */
+const struct secrets *command_secrets(const struct settings *settings);
 /* Columns of the terminal that `fd` is; 0 if it is none. */
 size_t command_width(int fd);
 /* The same of stdout; into a file or a pipe what COLUMNS says, else `otherwise`. */

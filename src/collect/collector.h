@@ -19,6 +19,7 @@
 #include "tree/tree.h"
 
 struct cgroup_target;
+struct secrets;
 struct syscall_source;
 
 /* What the loop tells of itself. */
@@ -34,7 +35,8 @@ struct loop_figures {
 
 /* What the user may set about single sources. */
 struct collect_tuning {
-    bool mask_secrets;
+    /* Masked where they are recorded; NULL: none are. */
+    const struct secrets *secrets;
     double sample_interval;     /* seconds */
     bool smaps;                 /* read it at all */
     double smaps_interval;      /* seconds; 0: five samples */

@@ -99,7 +99,8 @@ struct ps_state {
     size_t count, capacity;
     struct arena texts; /* what the rows of this pass point to */
     struct strbuf masked, line;
-    bool mask_secrets;
+    /* Masked where they are recorded; NULL: none are. */
+    const struct secrets *secrets;
     uint64_t begin_ns;
     const struct collect_context *context; /* during a pass */
     struct pass *pass;
@@ -140,7 +141,7 @@ static int open_state(const struct collect_context *context, unsigned cost, void
     (void)cost;
     if (!ps)
         return -ENOMEM;
-    ps->mask_secrets = !context->tuning || context->tuning->mask_secrets;
+    ps->secrets = context->tuning ? context->tuning->secrets : &secrets_built_in;
     int code = ps_program_init(&ps->program);
     if (code < 0) {
         close_state(ps);
@@ -217,11 +218,11 @@ static const char *masked_arguments(struct ps_state *ps, const struct ps_process
     struct strbuf *masked = &ps->masked, *line = &ps->line;
     const char *text = told->arguments;
     size_t same = 0;
-    bool value_is_next = false;
+    struct secrets_state state = {0};
 
     strbuf_reset(masked);
     strbuf_reset(line);
-    secrets_mask_argument(masked, text, told->arguments_length, &value_is_next, ps->mask_secrets);
+    secrets_mask_argument(masked, ps->secrets, &state, text, told->arguments_length);
     if (masked->failed)
         return NULL;
     while (same < told->arguments_length && same < masked->length && text[same] == masked->data[same])

@@ -270,7 +270,7 @@ static int open_watch(struct daemon *daemon, struct metron_error *error)
         .loop = &daemon->loop,
         .interval = options->interval,
         .all_users = options->all_users,
-        .mask_secrets = options->mask_secrets,
+        .secrets = options->secrets,
         .events = options->events,
         .gpus = daemon->gpus,
         .context = options->context,

@@ -19,11 +19,14 @@
 #include "loop/kernel_events.h"
 #include "schema/registry.h"
 
+struct secrets;
+
 struct daemon_options {
     double interval; /* seconds */
     bool all_users;  /* watch everybody's processes */
     bool jobs_only;  /* store and show only those of jobs */
-    bool mask_secrets;
+    /* Masked where they are recorded; NULL: none are. */
+    const struct secrets *secrets;
     bool count_calls;         /* of jobs: by our programs, if `events` has them marking, else by strace */
     bool gpu_enabled;         /* look at GPUs, where that can be done */
     const char *socket;       /* where it listens */

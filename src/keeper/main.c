@@ -133,8 +133,7 @@ static int look_at_machine(struct keeper *keeper, struct metron_error *error)
         .machine = true,
         .job_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
         .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
-        .tuning = {.mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
-                   .sample_interval = interval_of(settings)},
+        .tuning = {.secrets = command_secrets(settings), .sample_interval = interval_of(settings)},
     };
 
     int code = availability_init(&keeper->availability, &looking, error);
@@ -149,7 +148,7 @@ static int open_daemon(struct keeper *keeper, struct metron_error *error)
         .interval = interval_of(settings),
         .all_users = geteuid() == 0,
         .jobs_only = settings_choice(settings, SETTING_WATCH) == CHOICE_WATCH_JOBS,
-        .mask_secrets = settings_flag(settings, SETTING_MASK_SECRETS),
+        .secrets = command_secrets(settings),
         .count_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
         .gpu_enabled = settings_flag(settings, SETTING_GPU_ENABLED),
         .socket = keeper->socket,

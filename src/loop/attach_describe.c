@@ -97,7 +97,7 @@ static const char *command_of(struct run *run, pid_t pid)
     if (arguments)
         drop_empty_end(arguments);
     if (arguments && arguments[0]) {
-        secrets_mask_argv(&text, arguments, run->options.mask_secrets);
+        secrets_mask_argv(&text, run->options.secrets, arguments);
         command = arena_strdup(&run->arena, strbuf_text(&text));
     }
     strbuf_fini(&text);

@@ -23,6 +23,7 @@ enum run_wait { RUN_WAIT_ROOT, RUN_WAIT_TREE };
 
 struct attach_target;
 struct feed;
+struct secrets;
 
 struct run_options {
     char *const *argv;                  /* NULL-terminated command; or NULL, and */
@@ -41,7 +42,8 @@ struct run_options {
     bool pty;
     double sample_interval, report_interval, fail_time; /* seconds */
     const char *environment_prefixes;                   /* comma-separated */
-    bool mask_secrets;
+    /* Masked where they are recorded; NULL: none are. */
+    const struct secrets *secrets;
     double kill_after;               /* seconds between SIGTERM and SIGKILL */
     struct kernel_events *events;    /* how the kernel is listened to */
     struct syscall_counts *syscalls; /* who counts system calls; NULL: nobody */

@@ -51,7 +51,7 @@ int run_describe_environment(struct run *run, char *const *variables)
         strbuf_reset(&value);
         if (name) {
             name[equals - *variable] = '\0';
-            secrets_mask_value(&value, name, equals + 1, run->options.mask_secrets);
+            secrets_mask_value(&value, run->options.secrets, name, equals + 1);
         }
         char *masked = arena_strdup(&run->arena, strbuf_text(&value));
         if (!name || !masked || value.failed)
@@ -85,19 +85,19 @@ int run_describe_command(struct run *run, char *const *argv)
 {
     size_t count = 0;
     struct strbuf text = STRBUF_INIT;
-    bool value_is_next = false;
+    struct secrets_state state = {0};
     int code = -ENOMEM;
 
     while (argv[count])
         count++;
     const char **arguments = arena_alloc(&run->arena, (count + 1) * sizeof(*arguments));
-    secrets_mask_argv(&text, argv, run->options.mask_secrets);
+    secrets_mask_argv(&text, run->options.secrets, argv);
     if (!arguments || text.failed)
         goto out;
     run->info.command = arena_strdup(&run->arena, strbuf_text(&text));
     for (size_t i = 0; i < count; i++) {
         strbuf_reset(&text);
-        secrets_mask_argument(&text, argv[i], strlen(argv[i]), &value_is_next, run->options.mask_secrets);
+        secrets_mask_argument(&text, run->options.secrets, &state, argv[i], strlen(argv[i]));
         if (text.failed || !(arguments[i] = arena_strdup(&run->arena, strbuf_text(&text))))
             goto out;
     }

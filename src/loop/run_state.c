@@ -199,7 +199,7 @@ static int start_tree(struct run *run, struct metron_error *error)
         .read_clock = true,
         .read_io = registry_costs(options->registry, COST_IO),
         .read_commands = options->record_samples || options->record_summary || options->feed,
-        .mask_secrets = options->mask_secrets,
+        .secrets = options->secrets,
         .on_event = options->record_samples || options->feed ? on_event : NULL,
         .on_end = on_end,
         .context = run,

@@ -267,7 +267,7 @@ static int open_tree(struct watch *watch, struct metron_error *error)
         .read_clock = true,
         .read_io = true,
         .read_commands = true,
-        .mask_secrets = options->mask_secrets,
+        .secrets = options->secrets,
         .on_event = on_event,
         .on_end = on_end,
         .on_found = on_found,

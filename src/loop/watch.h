@@ -21,11 +21,14 @@
 #include "schema/snapshot.h"
 #include "tree/tree.h"
 
+struct secrets;
+
 struct watch_options {
     uv_loop_t *loop; /* borrowed, as is all that follows */
     double interval; /* seconds */
     bool all_users;  /* every process of the machine, kernel threads left out; else those of our user */
-    bool mask_secrets;
+    /* Masked where they are recorded; NULL: none are. */
+    const struct secrets *secrets;
     struct kernel_events *events;
     struct gpu_readings *gpus; /* NULL: not looked at */
     const struct collect_context *context;

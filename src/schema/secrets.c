@@ -1,115 +1,114 @@
 /*
- * Finding secrets. One scan goes over an argument from name to name (runs of letters, digits, - _ .), and
- * looks at what stands before and after each: a secret name with a value has that value masked and the scan
- * goes on behind it. The scan is linear: it never goes back, and looks ahead a bounded way only for URLs.
+ * Finding secrets. One scan goes over an argument from word to word (runs of letters, digits, - _ .) and
+ * marks the bytes that are secret; then the text is written with a mask for each run of marked bytes. Marks
+ * may overlap, so each rule is applied without regard to the others.
+ *
+ * The scan is linear: it goes back only to the start of a value that begins with a dash, which may be an
+ * option after all, and reads ahead a bounded way for URLs.
  */
 #include "schema/secrets.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/text.h"
+#include "schema/secret_rules.h"
 
-#define URL_LOOKAHEAD 2048
+#define URL_LOOKAHEAD   2048
+#define BLOCK_LOOKAHEAD 64
 
-/* ---- names ---- */
+/* What ends a bare value within a script or a URL, and within JSON. */
+#define BARE_ENDERS " \t\r\n'\"`;|&()<>"
+#define JSON_ENDERS " \t\r\n'\"`,}]"
 
-static bool word_is(const char *word, size_t length, const char *known)
+const struct secrets secrets_built_in = {0};
+
+/* For the value of an option that is secret by its name. */
+static const struct secret_rule by_name = {.kind = SECRET_NAME};
+
+/* ---- what a user adds ---- */
+
+int secrets_add_name(struct secrets *secrets, const char *name, size_t length)
 {
-    return strlen(known) == length && strncasecmp(word, known, length) == 0;
+    char words[SECRET_WORDS_SIZE];
+    size_t count = secret_words(name, length, words);
+
+    if (count > 1) { /* else it has no letter, and would be part of every name */
+        strbuf_add(&secrets->names, words, count);
+        strbuf_addc(&secrets->names, '\0');
+    }
+    return secrets->names.failed ? -ENOMEM : 0;
 }
 
-static bool word_ends(const char *word, size_t length, const char *known)
+int secrets_add_pattern(struct secrets *secrets, const char *pattern, size_t length)
 {
-    size_t known_length = strlen(known);
+    regex_t *patterns = realloc(secrets->patterns, (secrets->pattern_count + 1) * sizeof(*patterns));
+    char *text = strndup(pattern, length);
+    int code = -ENOMEM;
 
-    return length >= known_length && strncasecmp(word + length - known_length, known, known_length) == 0;
+    if (patterns)
+        secrets->patterns = patterns;
+    if (patterns && text)
+        code = regcomp(&patterns[secrets->pattern_count], text, REG_EXTENDED) == 0 ? 0 : -EINVAL;
+    secrets->pattern_count += code == 0;
+    free(text);
+    return code;
 }
 
-static bool word_contains(const char *word, size_t length, const char *known)
+void secrets_fini(struct secrets *secrets)
 {
-    size_t known_length = strlen(known);
+    for (size_t i = 0; i < secrets->pattern_count; i++)
+        regfree(&secrets->patterns[i]);
+    free(secrets->patterns);
+    strbuf_fini(&secrets->names);
+    *secrets = (struct secrets){0};
+}
 
-    for (size_t i = 0; i + known_length <= length; i++) {
-        if (strncasecmp(word + i, known, known_length) == 0)
+static bool name_is_secret(const struct secrets *secrets, const char *name, size_t length, char before)
+{
+    char words[SECRET_WORDS_SIZE];
+
+    (void)secret_words(name, length, words);
+    for (size_t i = 0; i < secrets->names.length;) {
+        size_t added = strlen(secrets->names.data + i);
+
+        if (strstr(words, secrets->names.data + i))
             return true;
+        i += added + 1;
     }
-    return false;
+    return secret_name(name, length, words, before);
 }
 
-static bool word_is_secret(const char *word, size_t length)
-{
-    static const char *const words[] = {
-        "key",    "apikey", "accesskey", "secretkey", "privatekey", "auth",       "authorization",
-        "bearer", "jwt",    "pwd",       "pass",      "passphrase", "credential", "credentials",
-    };
-
-    while (length > 0 && isdigit((unsigned char)word[length - 1])) /* KEY2 */
-        length--;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (word_is(word, length, words[i]))
-            return true;
-    }
-    /* Endings, not parts: --max-tokens and --tokenizer are common and harmless. */
-    return word_ends(word, length, "token") || word_ends(word, length, "cookie") ||
-           word_contains(word, length, "passw") || word_contains(word, length, "secret");
-}
-
-/* apiKey, HTTPAuth: a new word begins with a capital after a small letter or digit, and with the last capital
- * of several before a small letter. */
-static bool word_begins(const char *name, size_t length, size_t i)
-{
-    unsigned char before = (unsigned char)name[i - 1];
-    unsigned char here = (unsigned char)name[i];
-
-    if (!isupper(here))
-        return false;
-    if (islower(before) || isdigit(before))
-        return true;
-    return isupper(before) && i + 1 < length && islower((unsigned char)name[i + 1]);
-}
-
-bool secrets_name_is_secret(const char *name, size_t length)
-{
-    size_t start = 0;
-
-    /* Every shell has this one, and it names the working folder. */
-    if (length == 3 && memcmp(name, "PWD", 3) == 0)
-        return false;
-    for (size_t i = 0; i <= length; i++) {
-        bool separator = i < length && !isalnum((unsigned char)name[i]);
-
-        if (i == length || separator || (i > start && word_begins(name, length, i))) {
-            if (word_is_secret(name + start, i - start))
-                return true;
-            start = separator ? i + 1 : i;
-        }
-    }
-    return false;
-}
-
-/* ---- where values end ---- */
+/* ---- words, and where values end ---- */
 
 struct scan {
-    struct strbuf *out;
+    const struct secrets *secrets;
+    struct secrets_state *state;
     const char *text;
     size_t length;
-    size_t copied; /* up to here the text is in `out` */
-    const char *mask;
+    char *marks; /* a byte for each of the text: 1 if it is secret, else 0 */
 };
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-}
+/* A run of letters, digits, - _ and dots. */
+struct word {
+    size_t from, to;
+    char quote;     /* the word follows this one, which is closed later; NUL: none */
+    bool closed;    /* there is nothing else in its quotes */
+    char separator; /* what follows: = : a blank, NUL at the end of the text, else NO_SEPARATOR */
+    size_t value;   /* begins here, with one of the first three */
+};
+
+#define NO_SEPARATOR '/'
 
 static bool is_quote(char byte)
 {
     return byte == '\'' || byte == '"' || byte == '`';
 }
 
-static bool is_name(char byte)
+static bool is_word(char byte)
 {
     return isalnum((unsigned char)byte) || byte == '-' || byte == '_' || byte == '.';
 }
@@ -119,11 +118,24 @@ static char at(const struct scan *scan, size_t i)
     return i < scan->length ? scan->text[i] : '\0';
 }
 
+static bool has(const struct scan *scan, size_t i, const char *text)
+{
+    size_t length = strlen(text);
+
+    return i + length <= scan->length && memcmp(scan->text + i, text, length) == 0;
+}
+
 /* Also over the backslash that continues a line of a script. */
 static size_t skip_blanks(const struct scan *scan, size_t i)
 {
-    while (i < scan->length &&
-           (is_blank(scan->text[i]) || (scan->text[i] == '\\' && at(scan, i + 1) == '\n')))
+    while (i < scan->length && (strchr(" \t\r\n", at(scan, i)) || has(scan, i, "\\\n")))
+        i++;
+    return i;
+}
+
+static size_t find_any(const struct scan *scan, size_t i, size_t limit, const char *enders)
+{
+    while (i < limit && (scan->text[i] == '\0' || !strchr(enders, scan->text[i])))
         i++;
     return i;
 }
@@ -137,295 +149,384 @@ static size_t find_quote(const struct scan *scan, size_t i, char quote)
     return i < scan->length ? i : scan->length;
 }
 
-static size_t find_any(const struct scan *scan, size_t i, const char *enders)
+static struct word word_at(const struct scan *scan, size_t from)
 {
-    while (i < scan->length && (scan->text[i] == '\0' || !strchr(enders, scan->text[i])))
-        i++;
-    return i;
+    struct word word = {.from = from, .to = from, .separator = NO_SEPARATOR};
+
+    while (word.to < scan->length && is_word(scan->text[word.to]))
+        word.to++;
+
+    size_t after = word.to;
+
+    if (from > 0 && is_quote(scan->text[from - 1])) {
+        size_t close = word.to + (at(scan, word.to) == '\\'); /* where text is quoted twice */
+
+        word.closed = at(scan, close) == scan->text[from - 1];
+        word.quote = word.closed ? '\0' : scan->text[from - 1];
+        after = word.closed ? close + 1 : after;
+    }
+    word.value = skip_blanks(scan, after);
+
+    char next = at(scan, word.value);
+    bool touches = word.value == after;
+
+    if (word.value == scan->length) {
+        word.separator = '\0';
+    } else if (next == '=') {
+        word.separator = '=';
+        word.value = touches ? word.value + 1 : skip_blanks(scan, word.value + 1); /* password = "X" */
+    } else if ((next == ':' && (touches || word.closed)) || (next == ',' && word.closed)) {
+        word.separator = next == ':' ? ':' : ' '; /* "--token", "X" */
+        word.value = skip_blanks(scan, word.value + 1);
+    } else if (!touches) {
+        word.separator = ' ';
+    }
+    return word;
 }
 
-/* Writes what is not yet copied up to `from`, then the mask for [from, to). Returns to. */
-static size_t mask(struct scan *scan, size_t from, size_t to)
+/* Where the value behind a word ends; `from`: where it begins, inside quotes of its own. */
+static size_t value_end(const struct scan *scan, const struct word *word, size_t *from)
 {
-    if (to <= from)
-        return from;
-    strbuf_add(scan->out, scan->text + scan->copied, from - scan->copied);
-    strbuf_adds(scan->out, scan->mask);
-    scan->copied = to;
+    size_t i = *from = word->value;
+    char first = at(scan, i);
+    bool joined = word->separator != ' ';
+
+    if (word->separator == '=' && word->from == 0)
+        return scan->length; /* all the rest of the argument, blanks included */
+    if (joined && word->quote)
+        return find_quote(scan, i, word->quote);
+    if (first == '\\' && is_quote(at(scan, i + 1))) {
+        *from = i + 2;
+        return find_any(scan, *from, scan->length, "\\\"'`");
+    }
+    if (is_quote(first)) {
+        *from = i + 1;
+        return find_quote(scan, *from, first);
+    }
+    if (joined && (first == '[' || first == '{'))
+        return scan->length; /* how deep it goes is not counted */
+    if (word->separator == ':' && !word->closed)
+        return find_any(scan, i, scan->length, "\n"); /* a header */
+    return find_any(scan, i, scan->length, word->separator == ':' ? JSON_ENDERS : BARE_ENDERS);
+}
+
+/* ---- marking ---- */
+
+static void mark(struct scan *scan, size_t from, size_t to)
+{
+    bool digit = to - from == 1 && isdigit((unsigned char)scan->text[from]);
+
+    if (!digit)
+        memset(scan->marks + from, 1, to - from);
+}
+
+/* user:password, in [from, to). Where there is no real password, the user is the secret. */
+static void mark_login(struct scan *scan, size_t from, size_t to, const char *separators)
+{
+    size_t colon = find_any(scan, from, to, separators);
+
+    if (colon == to)
+        return;
+    if (colon + 1 == to || has(scan, colon + 1, "x-oauth-basic"))
+        mark(scan, from, colon);
+    mark(scan, colon + 1, to);
+}
+
+static void mark_by(struct scan *scan, const struct secret_rule *rule, size_t from, size_t to)
+{
+    if (rule->kind == SECRET_LOGIN)
+        mark_login(scan, from, to, ":%,");
+    else
+        mark(scan, from, to);
+}
+
+/* The value behind a word; it may be the next argument. One that begins with a dash may be another option:
+ * the scan goes over it as well. Returns where to go on. */
+static size_t mark_value(struct scan *scan, const struct word *word, const struct secret_rule *rule)
+{
+    size_t from, to;
+
+    if (word->separator == '\0') {
+        scan->state->next = rule;
+        return scan->length;
+    }
+    to = value_end(scan, word, &from);
+    mark_by(scan, rule, from, to);
+    return word->separator == ' ' && at(scan, word->value) == '-' ? word->value : to;
+}
+
+/* From behind "://" on: user:password@host. A password with an unescaped / ? or # in it ends the authority
+ * too early; what is no port there is taken for the start of one. On the web a lone user is a token. */
+static void mark_url(struct scan *scan, size_t i, bool web)
+{
+    size_t limit = scan->length < i + URL_LOOKAHEAD ? scan->length : i + URL_LOOKAHEAD;
+    size_t span = find_any(scan, i, limit, " \t\r\n'\"`<>");
+    size_t authority = find_any(scan, i, span, "/?#");
+    size_t colon = find_any(scan, i, authority, ":");
+    size_t port = colon;
+    const char *sign = memrchr(scan->text + i, '@', authority - i);
+
+    do
+        port++;
+    while (port < authority && isdigit((unsigned char)scan->text[port]));
+    if (!sign && port < authority)
+        sign = memrchr(scan->text + colon, '@', span - colon);
+    if (!sign || at(scan, i) == '[')
+        return;
+
+    size_t host = (size_t)(sign - scan->text);
+
+    if (web && colon > host)
+        mark(scan, i, host);
+    else
+        mark_login(scan, i, host, ":");
+}
+
+/* -----BEGIN RSA PRIVATE KEY----- up to its end, or that of the text. */
+static size_t mark_block(struct scan *scan, const struct word *word)
+{
+    const char *text = scan->text + word->to;
+    size_t rest = scan->length - word->to;
+
+    if (!memmem(text, rest < BLOCK_LOOKAHEAD ? rest : BLOCK_LOOKAHEAD, "PRIVATE KEY", 11))
+        return word->to;
+
+    const char *end = memmem(text, rest, "-----END", 8);
+    size_t to = end ? (size_t)(end - scan->text) : scan->length;
+
+    mark(scan, word->from, to);
     return to;
 }
 
-/* A value from `i` on: in quotes of its own (escaped ones, where text is quoted twice), else up to one of
- * `enders`. */
-static size_t mask_value_at(struct scan *scan, size_t i, const char *enders)
+static void mark_matches(struct scan *scan, const regex_t *pattern, const char *text)
 {
-    if (at(scan, i) == '\\' && is_quote(at(scan, i + 1)))
-        return mask(scan, i + 2, find_any(scan, i + 2, "\\\"'`"));
-    if (is_quote(at(scan, i)))
-        return mask(scan, i + 1, find_quote(scan, i + 1, at(scan, i)));
-    return mask(scan, i, find_any(scan, i, enders));
+    regmatch_t match = {.rm_so = 0, .rm_eo = (regoff_t)scan->length};
+
+    while (match.rm_so < match.rm_eo &&
+           regexec(pattern, text, 1, &match, REG_STARTEND | (match.rm_so > 0 ? REG_NOTBOL : 0)) == 0) {
+        memset(scan->marks + match.rm_so, 1, (size_t)(match.rm_eo - match.rm_so));
+        match.rm_so = match.rm_eo + (match.rm_eo == match.rm_so);
+        match.rm_eo = (regoff_t)scan->length;
+    }
+}
+
+static void mark_patterns(struct scan *scan)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    if (scan->secrets->pattern_count == 0)
+        return;
+    strbuf_add(&text, scan->text, scan->length); /* regexec wants a NUL behind it */
+    if (text.failed)
+        memset(scan->marks, 1, scan->length);
+    for (size_t i = 0; i < scan->secrets->pattern_count && !text.failed; i++)
+        mark_matches(scan, &scan->secrets->patterns[i], strbuf_text(&text));
+    strbuf_fini(&text);
 }
 
 /* ---- the scan ---- */
 
-/* What ends a bare value within a script or a URL. */
-#define BARE_ENDERS " \t\r\n'\"`;|&()<>"
-#define JSON_ENDERS " \t\r\n'\"`,}]"
-
-/* "NAME=value". From the start of an argument the value is all the rest, blanks included. */
-static size_t mask_assigned(struct scan *scan, size_t name, size_t value, char quote)
+/* The rule for an option of the latest program, or NULL: "-u X", "-uX", "-sSu X", "--user X". The word's
+ * attached value becomes its value. */
+static const struct secret_rule *find_option(const struct scan *scan, struct word *word)
 {
-    if (name == 0)
-        return mask(scan, value, scan->length);
-    if (quote)
-        return mask(scan, value, find_quote(scan, value, quote));
-    return mask_value_at(scan, value, BARE_ENDERS);
-}
+    const char *text = scan->text + word->from;
+    size_t length = word->to - word->from;
 
-/* "Name: value", as in a header: up to the end of the line, or of the quotes it stands in. */
-static size_t mask_header(struct scan *scan, size_t value, char quote)
-{
-    value = skip_blanks(scan, value);
-    if (quote)
-        return mask(scan, value, find_quote(scan, value, quote));
-    if (is_quote(at(scan, value)))
-        return mask_value_at(scan, value, "");
-    return mask(scan, value, find_any(scan, value, "\n"));
-}
+    for (const struct secret_rule *rule = scan->state->program; rule; rule = secret_program_next(rule)) {
+        const char *option = rule->text + rule->length + 1;
+        size_t letters = strlen(option);
 
-/* After a secret name that ends at `end`. Returns where to go on; `value_is_next` if the value is the next
- * argument. */
-static size_t mask_after_name(struct scan *scan, size_t name, size_t end, bool *value_is_next)
-{
-    char before = name > 0 ? scan->text[name - 1] : '\0';
-    char quote = is_quote(before) ? before : '\0';
-    size_t escaped = quote && at(scan, end) == '\\' ? 1 : 0;
-    bool closed = quote && at(scan, end + escaped) == quote;
-    size_t after = closed ? end + escaped + 1 : end;
-    size_t next = skip_blanks(scan, after);
-
-    if (at(scan, end) == '=')
-        return mask_assigned(scan, name, end + 1, quote);
-    if (closed && at(scan, next) == ':') /* a member of a JSON object */
-        return mask_value_at(scan, skip_blanks(scan, next + 1), JSON_ENDERS);
-    if (at(scan, end) == ':' && !(at(scan, end + 1) == '/' && at(scan, end + 2) == '/'))
-        return mask_header(scan, end + 1, quote);
-
-    bool option = scan->text[name] == '-' && strncmp(scan->text + name, "--no-", 5) != 0;
-    bool bearer = word_is(scan->text + name, end - name, "bearer");
-
-    if (!option && !bearer)
-        return end;
-    if (closed && at(scan, next) == ',') /* "--token", "X" */
-        next = skip_blanks(scan, next + 1);
-    if (next == scan->length) {
-        *value_is_next = option;
-        return scan->length;
-    }
-    if (next == after || at(scan, next) == '-')
-        return after;
-    return mask_value_at(scan, next, BARE_ENDERS);
-}
-
-static bool all_digits(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        if (!isdigit((unsigned char)text[i]))
-            return false;
-    }
-    return true;
-}
-
-/* After "://" at `i`: the password of user:password@host. A password with an unescaped / ? or # in it ends
- * the authority too early; what is no port there is taken for the start of one. */
-static size_t mask_url(struct scan *scan, size_t i)
-{
-    struct scan near = *scan;
-
-    if (near.length > i + URL_LOOKAHEAD)
-        near.length = i + URL_LOOKAHEAD;
-
-    size_t span = find_any(&near, i, " \t\r\n'\"`<>");
-    size_t authority = find_any(&near, i, "/?#");
-    size_t colon = i;
-    size_t host = span;
-
-    if (authority > span)
-        authority = span;
-    while (colon < authority && scan->text[colon] != ':')
-        colon++;
-    if (colon == authority || scan->text[i] == '[')
-        return i;
-    while (host > colon && scan->text[host - 1] != '@')
-        host--;
-    if (host == colon) /* no @ behind the colon */
-        return i;
-    /* host:port/path@x: the @ belongs to the path */
-    if (host - 1 > authority && all_digits(scan->text + colon + 1, authority - colon - 1))
-        return i;
-    /* With an @ in the authority, the last one there counts, not one of the path. */
-    for (size_t j = colon; j < authority; j++) {
-        if (scan->text[j] == '@')
-            host = j + 1;
-    }
-    return mask(scan, colon + 1, host - 1);
-}
-
-/* True if anything was masked. `text` must be NUL-terminated behind `length`. */
-static bool mask_text(struct strbuf *out, const char *text, size_t length, const char *mask,
-                      bool *value_is_next)
-{
-    struct scan scan = {.out = out, .text = text, .length = length, .mask = mask};
-
-    for (size_t i = 0; i < length;) {
-        if (!is_name(text[i])) {
-            i++;
-            continue;
+        if (letters == 2 && length > 2 && memcmp(text, option, 2) == 0) {
+            word->value = word->from + 2;
+            word->separator = '=';
+            return rule;
         }
-
-        size_t end = i;
-
-        while (end < length && is_name(text[end]))
-            end++;
-        if (at(&scan, end) == ':' && at(&scan, end + 1) == '/' && at(&scan, end + 2) == '/')
-            i = mask_url(&scan, end + 3);
-        else if (secrets_name_is_secret(text + i, end - i))
-            i = mask_after_name(&scan, i, end, value_is_next);
-        else
-            i = end;
+        if (rule->kind != SECRET_ATTACHED && length >= 2 &&
+            (letters == 2 ? text[1] != '-' && text[length - 1] == option[1]
+                          : letters == length && memcmp(text, option, length) == 0))
+            return rule;
     }
-
-    bool masked = scan.copied > 0;
-
-    strbuf_add(out, text + scan.copied, length - scan.copied);
-    return masked;
+    return NULL;
 }
 
-/* One argument; true if it was changed. */
-static bool mask_argument(struct strbuf *out, const char *argument, size_t length, const char *mask,
-                          bool *value_is_next)
+/* A word that is an option or has a value behind it. Its name is judged last, since that takes longest. */
+static size_t scan_name(struct scan *scan, const struct word *word)
 {
-    bool is_value = *value_is_next && length > 0 && argument[0] != '-';
+    const char *name = scan->text + word->from;
+    size_t length = word->to - word->from;
+    char before = word->from > 0 ? name[-1] : '\0';
+    bool joined = word->separator == '=' || word->separator == ':';
+    bool bearer = word->separator == ' ' && length == 6 && strncasecmp(name, "bearer", 6) == 0;
 
-    *value_is_next = false;
-    if (is_value) {
-        strbuf_adds(out, mask);
-        return true;
-    }
-    return mask_text(out, argument, length, mask, value_is_next);
+    if (word->separator == NO_SEPARATOR || !(joined || bearer || name[0] == '-') ||
+        !name_is_secret(scan->secrets, name, length, before))
+        return word->to;
+    return mark_value(scan, word, &by_name);
 }
 
-void secrets_mask_argument(struct strbuf *out, const char *argument, size_t length, bool *value_is_next,
-                           bool enabled)
+/* Returns where to go on. */
+static size_t scan_word(struct scan *scan, struct word *word)
 {
-    struct strbuf copy = STRBUF_INIT;
+    const char *text = scan->text + word->from;
+    size_t length = word->to - word->from;
+    bool option = text[0] == '-';
+    size_t letter = option && length > 2 && text[1] != '-' ? 2 : 0; /* -tghp_… */
+    const struct secret_rule *rule;
 
-    if (!enabled) {
-        strbuf_add(out, argument, length);
+    if (has(scan, word->to, "://")) {
+        mark_url(scan, word->to + 3, strncasecmp(text, "http", 4) == 0);
+        return word->to + 3;
+    }
+    if (secret_value(text + letter, length - letter)) {
+        mark(scan, word->from + letter, word->to);
+        return word->to;
+    }
+    if (has(scan, word->from, "-----BEGIN"))
+        return mark_block(scan, word);
+    if (option && (rule = find_option(scan, word)) != NULL)
+        return mark_value(scan, word, rule);
+    if (!option && word->separator != NO_SEPARATOR && (rule = secret_program(text, length)) != NULL)
+        scan->state->program = rule;
+    return scan_name(scan, word);
+}
+
+/* Fills `marks` for one argument. */
+static void scan_argument(struct strbuf *marks, const struct secrets *secrets, struct secrets_state *state,
+                          const char *text, size_t length)
+{
+    const struct secret_rule *rule = state->next;
+
+    strbuf_reset(marks);
+    if (strbuf_reserve(marks, length + 1) < 0)
         return;
+    memset(marks->data, 0, length);
+    marks->length = length;
+    if (!secrets)
+        return;
+
+    struct scan scan = {secrets, state, text, length, marks->data};
+
+    state->next = NULL;
+    if (rule)
+        mark_by(&scan, rule, 0, length);
+    for (size_t i = 0; i < length;) {
+        if (is_word(text[i])) {
+            struct word word = word_at(&scan, i);
+
+            i = scan_word(&scan, &word);
+        } else {
+            i++;
+        }
     }
-    strbuf_add(&copy, argument, length);
-    if (copy.failed)
+    mark_patterns(&scan);
+}
+
+/* ---- writing ---- */
+
+/* The text with a mask for each run of marked bytes. */
+static void write_masked(struct strbuf *out, const struct strbuf *marks, const char *text, const char *mask)
+{
+    for (size_t i = 0; i < marks->length;) {
+        const char *end = memchr(marks->data + i, 1 - marks->data[i], marks->length - i);
+        size_t to = end ? (size_t)(end - marks->data) : marks->length;
+
+        if (marks->data[i])
+            strbuf_adds(out, mask);
+        else
+            strbuf_add(out, text + i, to - i);
+        i = to;
+    }
+    if (marks->failed)
         out->failed = true; /* rather nothing than something unmasked */
-    else
-        (void)mask_argument(out, copy.data, length, SECRETS_MASK, value_is_next);
-    strbuf_fini(&copy);
+}
+
+void secrets_mask_argument(struct strbuf *out, const struct secrets *secrets, struct secrets_state *state,
+                           const char *argument, size_t length)
+{
+    struct strbuf marks = STRBUF_INIT;
+
+    scan_argument(&marks, secrets, state, argument, length);
+    write_masked(out, &marks, argument, SECRETS_MASK);
+    strbuf_fini(&marks);
 }
 
 struct line {
     struct strbuf *out;
-    struct strbuf masked;
-    struct strbuf probe;
-    struct strbuf quoted;
-    bool value_is_next;
-    bool enabled;
-    bool first;
+    const struct secrets *secrets;
+    struct secrets_state state;
+    struct strbuf marks, text, quoted;
+    bool begun;
 };
 
-/* The stars of a mask need no quotes by themselves: whether the rest does is asked with a letter in their
- * place. (Asking with the value itself would tell of what is in it.) */
-static bool needs_quotes(struct line *line, const char *argument, size_t length, bool value_is_next)
+/* The stars of a mask alone need no quotes: whether the rest does is tried with a letter in their place. (The
+ * value itself would reveal what is in it.) */
+static void line_add(struct line *line, const char *argument, size_t length)
 {
-    strbuf_reset(&line->probe);
-    strbuf_reset(&line->quoted);
-    (void)mask_argument(&line->probe, argument, length, "x", &value_is_next);
-    text_shell_quote(&line->quoted, strbuf_text(&line->probe));
-    return line->quoted.length != line->probe.length;
-}
+    struct strbuf *text = &line->text, *quoted = &line->quoted;
 
-static void line_add(struct line *line, const char *argument)
-{
-    size_t length = strlen(argument);
-    bool was_next = line->value_is_next;
-    bool changed = false;
+    strbuf_reset(text);
+    strbuf_reset(quoted);
+    scan_argument(&line->marks, line->secrets, &line->state, argument, length);
+    write_masked(text, &line->marks, argument, "x");
+    text_shell_quote(quoted, strbuf_text(text));
 
-    strbuf_reset(&line->masked);
-    if (line->enabled)
-        changed = mask_argument(&line->masked, argument, length, SECRETS_MASK, &line->value_is_next);
-    else
-        strbuf_add(&line->masked, argument, length);
+    bool bare = quoted->length == text->length;
 
-    bool bare = changed && !needs_quotes(line, argument, length, was_next);
-
-    strbuf_reset(&line->quoted);
-    if (bare)
-        strbuf_adds(&line->quoted, strbuf_text(&line->masked));
-    else
-        text_shell_quote(&line->quoted, strbuf_text(&line->masked));
-    if (line->masked.failed || line->quoted.failed) {
-        line->out->failed = true;
-        return;
+    if (memchr(strbuf_text(&line->marks), 1, line->marks.length)) {
+        strbuf_reset(text);
+        write_masked(text, &line->marks, argument, SECRETS_MASK);
+        strbuf_reset(quoted);
+        if (bare)
+            strbuf_adds(quoted, strbuf_text(text));
+        else
+            text_shell_quote(quoted, strbuf_text(text));
     }
-    if (!line->first)
+    if (line->begun)
         strbuf_addc(line->out, ' ');
-    line->first = false;
-    text_printable(line->out, strbuf_text(&line->quoted), line->quoted.length);
+    line->begun = true;
+    text_printable(line->out, strbuf_text(quoted), quoted->length);
+    line->out->failed = line->out->failed || text->failed || quoted->failed;
 }
 
 static void line_fini(struct line *line)
 {
-    strbuf_fini(&line->masked);
-    strbuf_fini(&line->probe);
+    strbuf_fini(&line->marks);
+    strbuf_fini(&line->text);
     strbuf_fini(&line->quoted);
 }
 
-void secrets_mask_arguments(struct strbuf *out, const char *cmdline, size_t length, bool enabled)
+void secrets_mask_arguments(struct strbuf *out, const struct secrets *secrets, const char *cmdline,
+                            size_t length)
 {
-    struct line line = {.out = out, .enabled = enabled, .first = true};
-    struct strbuf copy = STRBUF_INIT;
+    struct line line = {.out = out, .secrets = secrets};
 
     while (length > 0 && cmdline[length - 1] == '\0')
         length--;
-    strbuf_add(&copy, cmdline, length); /* for the NUL behind the last argument */
-    if (copy.failed) {
-        out->failed = true;
-        return;
-    }
     for (size_t i = 0; i < length;) {
-        line_add(&line, copy.data + i);
-        i += strlen(copy.data + i) + 1;
+        size_t argument = strnlen(cmdline + i, length - i);
+
+        line_add(&line, cmdline + i, argument);
+        i += argument + 1;
     }
-    strbuf_fini(&copy);
     line_fini(&line);
 }
 
-void secrets_mask_argv(struct strbuf *out, char *const *argv, bool enabled)
+void secrets_mask_argv(struct strbuf *out, const struct secrets *secrets, char *const *argv)
 {
-    struct line line = {.out = out, .enabled = enabled, .first = true};
+    struct line line = {.out = out, .secrets = secrets};
 
     for (; *argv; argv++)
-        line_add(&line, *argv);
+        line_add(&line, *argv, strlen(*argv));
     line_fini(&line);
 }
 
-void secrets_mask_value(struct strbuf *out, const char *name, const char *value, bool enabled)
+void secrets_mask_value(struct strbuf *out, const struct secrets *secrets, const char *name,
+                        const char *value)
 {
-    bool ignored = false;
+    struct secrets_state state = {0};
 
-    if (!enabled)
-        strbuf_adds(out, value);
-    else if (value[0] != '\0' && secrets_name_is_secret(name, strlen(name)))
-        strbuf_adds(out, SECRETS_MASK);
-    else
-        (void)mask_text(out, value, strlen(value), SECRETS_MASK, &ignored);
+    if (secrets && name_is_secret(secrets, name, strlen(name), '\0'))
+        state.next = &by_name;
+    secrets_mask_argument(out, secrets, &state, value, strlen(value));
 }

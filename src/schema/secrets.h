@@ -1,41 +1,62 @@
 /*
- * Secrets in command lines and environments: what looks like one is recorded as ***.
+ * Secrets in command lines and environments: each is recorded as ***.
  *
  * A value is secret because of the name before it: an option (--api-key X, --token=X), a variable
- * (GITHUB_TOKEN=X), a header (Authorization: X), a member of a JSON object or of a URL's query; or because of
- * its place: the password in scheme://user:password@host. All are found inside an argument too, as in
- * sh -c "curl --token X". Where it is unclear how far a value goes, too much is masked rather than too
- * little.
+ * (GITHUB_TOKEN=X), a header (Authorization: X), a member of a JSON object or of a URL's query; because of
+ * its place: the password in scheme://user:password@host, the value of an option of a known program
+ * (sshpass -p X); or because of how it begins: ghp_…, eyJ…, a private key. All are found inside an argument
+ * too, as in sh -c "curl --token X". Where it is unclear how far a value goes, too much is masked rather than
+ * too little. One digit alone is no secret: ffmpeg -pass 2, sort --key=3.
  *
- * Every function takes `enabled`; when false the same text is made with nothing masked.
+ * The rules are in secret_rules.c; a user adds names and patterns to them (struct secrets).
  */
 #ifndef METRON_SCHEMA_SECRETS_H
 #define METRON_SCHEMA_SECRETS_H
 
-#include <stdbool.h>
+#include <regex.h>
 #include <stddef.h>
 
 #include "base/strbuf.h"
 
 #define SECRETS_MASK "***"
 
-/* Whether the name of an option or a variable says that its value is secret: password, --api-key,
- * accessToken, MYSQL_PWD; not --max-tokens, --tokenizer, PWD. */
-bool secrets_name_is_secret(const char *name, size_t length);
+/* What is secret beside the built-in rules. Zeroed: nothing. */
+struct secrets {
+    struct strbuf names; /* as words (secret_rules.h), each ended by NUL */
+    regex_t *patterns;
+    size_t pattern_count;
+};
+
+extern const struct secrets secrets_built_in;
+
+/* A name of options and variables, or words in such names; case, - and _ do not matter. 0 or -ENOMEM. */
+int secrets_add_name(struct secrets *secrets, const char *name, size_t length);
+/* A POSIX extended regular expression: what it matches is secret. 0, or -EINVAL where it is none. */
+int secrets_add_pattern(struct secrets *secrets, const char *pattern, size_t length);
+void secrets_fini(struct secrets *secrets);
+
+/* In all that follows, `secrets` NULL: the same text is made with nothing masked. */
 
 /* Arguments as /proc/PID/cmdline has them, NUL-separated; appends one printable line, quoted for a shell.
  * Empty arguments at the end are dropped: there they are what a process left that overwrote its own
  * arguments. */
-void secrets_mask_arguments(struct strbuf *out, const char *cmdline, size_t length, bool enabled);
+void secrets_mask_arguments(struct strbuf *out, const struct secrets *secrets, const char *cmdline,
+                            size_t length);
 /* The same from an argument vector, NULL-terminated; here nothing is dropped. */
-void secrets_mask_argv(struct strbuf *out, char *const *argv, bool enabled);
+void secrets_mask_argv(struct strbuf *out, const struct secrets *secrets, char *const *argv);
 
-/* One argument after the other, neither quoted nor made printable, for lists of them. `value_is_next` carries
- * over from each call to the next; it starts false. */
-void secrets_mask_argument(struct strbuf *out, const char *argument, size_t length, bool *value_is_next,
-                           bool enabled);
+/* What one argument means for those after it; starts zeroed. */
+struct secrets_state {
+    const struct secret_rule *next;    /* makes the next argument secret; NULL: none does */
+    const struct secret_rule *program; /* the latest program that has rules of its own; NULL: none */
+};
+
+/* One argument after the other, neither quoted nor made printable, for lists of them. */
+void secrets_mask_argument(struct strbuf *out, const struct secrets *secrets, struct secrets_state *state,
+                           const char *argument, size_t length);
 
 /* The value of the environment variable `name`. */
-void secrets_mask_value(struct strbuf *out, const char *name, const char *value, bool enabled);
+void secrets_mask_value(struct strbuf *out, const struct secrets *secrets, const char *name,
+                        const char *value);
 
 #endif

@@ -335,7 +335,7 @@ static void keep_command(struct tree *tree, struct process *process)
 void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length)
 {
     strbuf_reset(&tree->line);
-    secrets_mask_arguments(&tree->line, arguments, length, tree->options.mask_secrets);
+    secrets_mask_arguments(&tree->line, tree->options.secrets, arguments, length);
     keep_command(tree, process);
 }
 

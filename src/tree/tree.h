@@ -173,6 +173,8 @@ struct ended_sum {
     bool is_whole; /* everybody's end was told, from the start */
 };
 
+struct secrets;
+
 struct tree_options {
     const char *proc_root;            /* "/proc" */
     const struct kernel_facts *facts; /* of that root; borrowed while the tree is made */
@@ -190,7 +192,8 @@ struct tree_options {
     bool read_clock;           /* CPU clocks are wanted */
     bool read_io;              /* I/O counters are wanted */
     bool read_commands;        /* command lines are wanted */
-    bool mask_secrets;
+    /* Masked where they are recorded; NULL: none are. */
+    const struct secrets *secrets;
     void (*on_event)(void *context, const struct event *event); /* may be NULL */
     void (*on_end)(void *context,
                    const struct process *process); /* a member leaves, its group still known; may be NULL */

@@ -2,18 +2,21 @@
 
 import pytest
 
-SECRETS = ["hunter2-option", "tok-separate-word", "key-of-the-api", "env-token-value"]
+SECRETS = ["hunter2-option", "tok-separate-word", "key-of-the-api", "env-token-value", "-dashed-value",
+           "ghp_0123456789abcdefABCDEF0123456789abcd", "login-password", "url-token", "signed-by-me"]
 
 
 def secretive(runner, args=""):
     command = ["sh", "-c", "sleep 0.4; true", "sh", "--password=hunter2-option", "--token",
-               "tok-separate-word", "--api-key=key-of-the-api", "--verbose", "plain-word"]
+               "tok-separate-word", "--api-key=key-of-the-api", "--verbose", "plain-word",
+               "--dbpass", "-dashed-value", "ghp_0123456789abcdefABCDEF0123456789abcd",
+               "curl", "-u", "bob:login-password", "https://url-token@host/x?sig=signed-by-me"]
     return runner(f"--sample-interval 0.1 {args}", command, env={"SLURM_JWT_TOKEN": "env-token-value",
                                                                   "SLURM_JOB_ID": "77"})
 
 
 def test_secrets_are_masked_in_every_record(run_metron):
-    run = secretive(run_metron)
+    run = secretive(run_metron, "--measurements default,ps_cmd")
     assert run.returncode == 0
     for name in ("info.json", "usage.jsonl", "events.jsonl"):
         text = run.bytes(name).decode()
@@ -28,6 +31,7 @@ def test_masking_leaves_the_rest_readable(run_metron):
     assert "plain-word" in run.bytes("info.json").decode()
     assert "plain-word" in run.bytes("usage.jsonl").decode()
     assert "SLURM_JWT_TOKEN" in run.bytes("info.json").decode()
+    assert run.info["arguments"][-3:] == ["-u", "bob:***", "https://***@host/x?sig=***"]
 
 
 def test_masking_can_be_turned_off(run_metron):

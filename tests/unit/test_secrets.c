@@ -1,73 +1,220 @@
 /* Secrets: which names say so, what is masked in which shape, and what must stay readable. */
 #include "schema/secrets.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
-static bool is_secret(const char *name)
+#include "schema/secret_rules.h"
+
+/* ---- the table: a test for each row ---- */
+
+/* Arguments are separated by ~ here, and in the tables below. */
+static void mask(struct strbuf *out, const struct secrets *secrets, const char *arguments)
 {
-    return secrets_name_is_secret(name, strlen(name));
+    struct strbuf cmdline = STRBUF_INIT;
+
+    strbuf_adds(&cmdline, arguments);
+    for (size_t i = 0; i < cmdline.length; i++) {
+        if (cmdline.data[i] == '~')
+            cmdline.data[i] = '\0';
+    }
+    strbuf_reset(out);
+    secrets_mask_arguments(out, secrets, cmdline.data, cmdline.length);
+    assert_false(out->failed);
+    strbuf_fini(&cmdline);
 }
 
-static void secret_names_are_known(void **state)
+static void check_line(const struct secrets *secrets, const char *arguments, const char *expected)
+{
+    struct strbuf out = STRBUF_INIT;
+
+    mask(&out, secrets, arguments);
+    assert_string_equal(strbuf_text(&out), expected);
+    strbuf_fini(&out);
+}
+
+struct sample {
+    const char *rule, *arguments, *expected;
+};
+
+static const struct sample samples[] = {
+    /* names */
+    {"secret", "x~--client-secret~abc", "x --client-secret ***"},
+    {"passw", "x~--Passwort=abc", "x --Passwort=***"},
+    {"token_", "x~--accesstoken~abc", "x --accesstoken ***"},
+    {"cookie_", "x~PBS_JOBCOOKIE=abc", "x PBS_JOBCOOKIE=***"},
+    {"_key_", "x~--APIKey2~abc", "x --APIKey2 ***"},
+    {"_apikey_", "x~apikey=abc", "x apikey=***"},
+    {"_accesskey_", "x~--accesskey~abc", "x --accesskey ***"},
+    {"_privatekey_", "x~--privatekey~abc", "x --privatekey ***"},
+    {"_auth_", "x~oAuth2=abc", "x oAuth2=***"},
+    {"_authorization_", "x~-HAuthorization: abc", "x '-HAuthorization: ***'"},
+    {"_bearer_", "x~bearer abc", "x 'bearer ***'"},
+    {"_jwt_", "x~SLURM_JWT=abc", "x SLURM_JWT=***"},
+    {"_pass_", "x~--pass-phrase~abc", "x --pass-phrase ***"},
+    {"_passphrase_", "x~--passphrase-fd~abc", "x --passphrase-fd ***"},
+    {"_passcode_", "x~--passcode=abc", "x --passcode=***"},
+    {"_credential_", "x~--my-credential-x~abc", "x --my-credential-x ***"},
+    {"_credentials_", "x~--credentials~abc", "x --credentials ***"},
+    {"pass_", "x~dbpass=abc~--dbpass~abc", "x dbpass=*** --dbpass ***"},
+    {"pw_", "x~--rootpw~abc~-pw~abc", "x --rootpw *** -pw ***"},
+    {"pwd_", "x~dbpwd=abc~pwd=abc", "x dbpwd=*** pwd=***"},
+    {"_pat_", "x~GITHUB_PAT=abc~--pat~abc~PAT_2=abc", "x GITHUB_PAT=*** --pat *** PAT_2=***"},
+    {"_sig_", "x~https://h/b?sv=1&sig=a%2Fb&se=2", "x 'https://h/b?sv=1&sig=***&se=2'"},
+    {"_signature_", "x~s3://b?X-Amz-Signature=abc&X-Goog-Signature=abc",
+     "x 's3://b?X-Amz-Signature=***&X-Goog-Signature=***'"},
+
+    /* names that are harmless */
+    {"compass_", "x~--compass~north~--encompass=a", "x --compass north --encompass=a"},
+    {"_bypass_", "x~--proxy-bypass~h", "x --proxy-bypass h"},
+    {"_lowpass_", "x~lowpass=f~x", "x lowpass=f x"},
+    {"_highpass_", "x~highpass=f", "x highpass=f"},
+    {"_bandpass_", "x~--bandpass~8-12", "x --bandpass 8-12"},
+    {"_allpass_", "x~allpass=f", "x allpass=f"},
+    {"_multipass_", "x~--multipass~full", "x --multipass full"},
+    {"_singlepass_", "x~--singlepass~on", "x --singlepass on"},
+    {"_onepass_", "x~--onepass~on", "x --onepass on"},
+    {"_twopass_", "x~--twopass~Basic", "x --twopass Basic"},
+    {"_bpw_", "x~--bpw~4.5", "x --bpw 4.5"},
+    {"PWD", "x~PWD=/home/user", "x PWD=/home/user"},
+    {"OLDPWD", "x~OLDPWD=/home/user", "x OLDPWD=/home/user"},
+    {"pass-through", "ld~-plugin-opt=-pass-through=-lgcc~x.o", "ld -plugin-opt=-pass-through=-lgcc x.o"},
+    {"pass-exit-codes", "gcc~-pass-exit-codes~x.c", "gcc -pass-exit-codes x.c"},
+    {"pass-remarks", "opt~--pass-remarks=inline~-pass-remarks-missed=inline",
+     "opt --pass-remarks=inline -pass-remarks-missed=inline"},
+    {"Rpass", "clang~-Rpass=inline~-Rpass-missed=inline~-Rpass~x.c",
+     "clang -Rpass=inline -Rpass-missed=inline -Rpass x.c"},
+    {"Wno-pass-failed", "clang~-Wno-pass-failed~x.c", "clang -Wno-pass-failed x.c"},
+    {"debug-pass", "opt~-debug-pass=Structure~--debug-pass-manager~x.bc",
+     "opt -debug-pass=Structure --debug-pass-manager x.bc"},
+    {"fdebug-pass", "clang~-fdebug-pass-structure~x.c", "clang -fdebug-pass-structure x.c"},
+    {"load-pass-plugin", "opt~--load-pass-plugin~p.so", "opt --load-pass-plugin p.so"},
+    {"print-pass-numbers", "opt~-print-pass-numbers~x.bc", "opt -print-pass-numbers x.bc"},
+    {"msign-return-address-key", "clang~-msign-return-address-key=b_key",
+     "clang -msign-return-address-key=b_key"},
+    {"no", "x~--no-auth~script.py", "x --no-auth script.py"},
+
+    /* values */
+    {"ghp_", "x~ghp_0123456789abcdefABCDEF", "x ***"},
+    {"gho_", "x~gho_0123456789abcdefABCDEF", "x ***"},
+    {"ghu_", "x~ghu_0123456789abcdefABCDEF", "x ***"},
+    {"ghs_", "x~-tghs_0123456789abcdefABCDEF", "x -t***"},
+    {"ghr_", "x~a=ghr_0123456789abcdefABCDEF,b", "x a=***,b"},
+    {"github_pat_", "git~clone~git://github_pat_11ABCDE_0123456789@h/r", "git clone git://***@h/r"},
+    {"glpat-", "x~glpat-ab_d-fghij0123456789", "x ***"},
+    {"AKIA", "x~AKIAIOSFODNN7EXAMPLE", "x ***"},
+    {"ASIA", "x~--id=ASIAIOSFODNN7EXAMPLE", "x --id=***"},
+    {"AIza", "x~AIzaSy-0123456789_abcdefghijklmnopqrstu", "x ***"},
+    {"sk-", "x~sk-ant-api03-0123456789_abc", "x ***"},
+    {"sk_live_", "x~sk_live_0123456789abcdef", "x ***"},
+    {"sk_test_", "x~sk_test_0123456789abcdef", "x ***"},
+    {"xoxa-", "x~xoxa-2-0123456789", "x ***"},
+    {"xoxb-", "x~xoxb-0123456789-abc", "x ***"},
+    {"xoxp-", "x~xoxp-0123456789-abc", "x ***"},
+    {"xoxr-", "x~xoxr-0123456789-abc", "x ***"},
+    {"xoxs-", "x~xoxs-0123456789-abc", "x ***"},
+    {"hf_", "x~hf_abcdefghijklmnopqrstuvwxyzABCDEFGH", "x ***"},
+    {"npm_", "x~npm_abcdefghijklmnopqrstuvwxyz0123456789", "x ***"},
+    {"pypi-AgE", "x~pypi-AgEIcHlwaS5vcmcCJDAx_-MDAw", "x ***"},
+    {"dckr_pat_", "x~dckr_pat_abc-efghijklmnopqrst", "x ***"},
+    {"eyJ", "x~eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP-mB92K", "x ***"},
+
+    /* options of programs */
+    {"curl -u", "curl~-sSu~bob:a b~-ubob:a b~-u~abc:~-u~bob~h",
+     "curl -sSu bob:*** -ubob:*** -u ***: -u bob h"},
+    {"curl -U", "curl~-U~bob:abc~h", "curl -U bob:*** h"},
+    {"curl --user", "/usr/bin/curl~--user~bob:abc~--user=bob:abc",
+     "/usr/bin/curl --user bob:*** --user=bob:***"},
+    {"curl --proxy-user", "curl~--proxy-user~bob:abc", "curl --proxy-user bob:***"},
+    {"http -a", "http~-a~bob:abc~GET~h", "http -a bob:*** GET h"},
+    {"https -a", "https~-a~bob:abc~GET~h", "https -a bob:*** GET h"},
+    {"ab -A", "ab~-A~bob:abc", "ab -A bob:***"},
+    {"lftp -u", "lftp~-u~bob,abc~h", "lftp -u bob,*** h"},
+    {"smbclient -U", "smbclient~-U~bob%abc", "smbclient -U bob%***"},
+    {"sshpass -p", "sshpass~-p~abc~ssh~-p~2222~h", "sshpass -p *** ssh -p 2222 h"},
+    {"ssh ", "sshpass~-e~ssh~-p~2222~h", "sshpass -e ssh -p 2222 h"},
+    {"docker ", "curl~h~docker~run~-u~bob:staff~i", "curl h docker run -u bob:staff i"},
+    {"podman ", "podman~login~-p~abc~podman~run~-p~80:80", "podman login -p *** podman run -p 80:80"},
+    {"ssh-keygen -N", "ssh-keygen~-N~abc", "ssh-keygen -N ***"},
+    {"ssh-keygen -P", "ssh-keygen~-P~abc", "ssh-keygen -P ***"},
+    {"redis-cli -a", "redis-cli~-p~6379~-a~abc~ping", "redis-cli -p 6379 -a *** ping"},
+    {"login -p", "docker~login~-u~bob~-p~abc~h", "docker login -u bob -p *** h"},
+    {"mongo -p", "mongo~-p~abc", "mongo -p ***"},
+    {"mongosh -p", "mongosh~-p~abc", "mongosh -p ***"},
+    {"mongodump -p", "mongodump~-p~abc", "mongodump -p ***"},
+    {"ldapsearch -w", "ldapsearch~-xw~abc", "ldapsearch -xw ***"},
+    {"mosquitto_pub -P", "mosquitto_pub~-P~abc", "mosquitto_pub -P ***"},
+    {"mosquitto_sub -P", "mosquitto_sub~-P~abc", "mosquitto_sub -P ***"},
+    {"sqlcmd -P", "sqlcmd~-Pabc", "sqlcmd -P***"},
+    {"ipmitool -P", "ipmitool~-P~abc", "ipmitool -P ***"},
+    {"zip -P", "zip~-P~abc~a.zip", "zip -P *** a.zip"},
+    {"unzip -P", "unzip~-P~abc~a.zip", "unzip -P *** a.zip"},
+    {"7z -p", "7z~x~-pabc~a.7z", "7z x -p*** a.7z"},
+    {"mysql -p", "mysql~-u~bob~-pabc~db~-p~db", "mysql -u bob -p*** db -p db"},
+    {"mysqldump -p", "mysqldump~-pabc~db", "mysqldump -p*** db"},
+    {"mysqladmin -p", "mysqladmin~-pabc~ping", "mysqladmin -p*** ping"},
+    {"mariadb -p", "mariadb~-pabc~db", "mariadb -p*** db"},
+    {"mariadb-dump -p", "mariadb-dump~-pabc~db", "mariadb-dump -p*** db"},
+};
+
+static void every_rule_holds(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "key",           "--api-key",     "API_KEY",    "apikey",
-        "apiKey",        "APIKey",        "X-Api-Key",  "AWS_SECRET_ACCESS_KEY",
-        "token",         "HF_TOKEN",      "authToken",  "accesstoken",
-        "--auth.token",  "Authorization", "bearer",     "SLURM_JWT",
-        "cookie",        "PBS_JOBCOOKIE", "MYSQL_PWD",  "PGPASSWORD",
-        "passwd",        "DB_PASS",       "passphrase", "credentials",
-        "my-credential", "clientSecret",  "SECRETS",    "private_key",
-        "privatekey",    "KEY2",          "oAuth2",     "-HAuthorization",
-        "pwd",           "Passwort",
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
+        check_line(&secrets_built_in, samples[i].arguments, samples[i].expected);
+}
+
+static void every_rule_has_a_sample(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(samples) / sizeof(samples[0]), secret_rule_count);
+    for (size_t i = 0; i < secret_rule_count; i++)
+        assert_string_equal(samples[i].rule, secret_rules[i].text);
+}
+
+static void ordinary_words_stay_readable(void **state)
+{
+    (void)state;
+    /* Each is the same afterwards. */
+    static const char *const lines[] = {
+        "python3~train.py~--max-tokens~500~--tokenizer~bert~tokenizer.json~--tokens=500",
+        "ffmpeg~-i~a.mp4~-pass~2~-passlogfile~log~--keyframe~10~-key_frame_x.png",
+        "sort~--key=2~keyboard.txt~monkey=1~hotkeys=1~keystone=x",
+        "x~--author~bob~--authority=a~--passes=20~pressure=20~pattern=a~--pattern~b~--patch=c",
+        "env~TOKENIZERS_PARALLELISM=off~PATH=/bin:/usr/bin~SLURM_JOB_ID=12345~make",
+        "docker~run~-u~1000:1000~-p~8080:80~--user~bob:staff~img",
+        "rsync~-u~bob@host:/data/sk-learn-env-python3.9~/data/ASIA-2020-population-density.tif",
+        "ssh~-p~2222~user@host~vault~token~lookup",
+        "git~clone~ssh://git@host/r~git@host:r~sftp://bob@host/x~http://host:8080/a@b",
+        "cat~/etc/passwd~/home/user/.ssh/id_rsa.pub~/data/secret/x.csv~key.pem",
+        "risk-free-disk-usage-of-a-task",
+        "x~--url=https://host/@scope/pkg~http://[::1]:80/@~file:///a:b@c~://~signature=x~--sig~x",
+        "x~-~--~-----~-----BEGIN CERTIFICATE-----~eyJhbG~ghp_~hf_transformers~AKIA",
+        "clang~-fpass-plugin=p.so~-Wpass-failed~x.c~-time-passes~-Wl,-z,now~-DKEYS=20~-o~x",
+        "mysql~-p~db~-P~3306",
+        "sshpass~-f~file~ssh~-p~2222",
+        "x~-u~user:group",
+        "redis-server~-a~x",
     };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!is_secret(names[i]))
-            fail_msg("%s is not taken for a secret", names[i]);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct strbuf masked = STRBUF_INIT, plain = STRBUF_INIT;
+
+        mask(&masked, &secrets_built_in, lines[i]);
+        mask(&plain, NULL, lines[i]);
+        assert_string_equal(strbuf_text(&masked), strbuf_text(&plain));
+        strbuf_fini(&masked);
+        strbuf_fini(&plain);
     }
 }
 
-static void harmless_names_stay_readable(void **state)
-{
-    (void)state;
-    static const char *const names[] = {
-        "--max-tokens",
-        "--tokenizer",
-        "TOKENIZERS_PARALLELISM",
-        "tokens",
-        "PWD",
-        "OLDPWD",
-        "author",
-        "--authority",
-        "keyboard",
-        "monkey",
-        "compass",
-        "--passes",
-        "bypass",
-        "PATH",
-        "SLURM_JOB_ID",
-        "",
-        "-",
-        "keystone",
-        "hotkeys",
-        "1",
-        "pressure",
-    };
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (is_secret(names[i]))
-            fail_msg("%s is taken for a secret", names[i]);
-    }
-}
+/* ---- shapes ---- */
 
 #define CHECK(expected, ...) check(expected, (char *[]){__VA_ARGS__, NULL})
 
@@ -76,7 +223,7 @@ static void check(const char *expected, char *const *argv)
     struct strbuf out = STRBUF_INIT;
     struct strbuf cmdline = STRBUF_INIT;
 
-    secrets_mask_argv(&out, argv, true);
+    secrets_mask_argv(&out, &secrets_built_in, argv);
     assert_false(out.failed);
     assert_string_equal(strbuf_text(&out), expected);
 
@@ -84,7 +231,7 @@ static void check(const char *expected, char *const *argv)
     for (; *argv; argv++)
         strbuf_add(&cmdline, *argv, strlen(*argv) + 1);
     strbuf_reset(&out);
-    secrets_mask_arguments(&out, cmdline.data, cmdline.length, true);
+    secrets_mask_arguments(&out, &secrets_built_in, cmdline.data, cmdline.length);
     assert_string_equal(strbuf_text(&out), expected);
     strbuf_fini(&cmdline);
     strbuf_fini(&out);
@@ -96,7 +243,12 @@ static void values_of_options_are_masked(void **state)
     CHECK("prog --token=*** x", "prog", "--token=abc", "x");
     CHECK("prog --api-key *** x", "prog", "--api-key", "abc", "x");
     CHECK("prog -password ***", "prog", "-password", "abc");
-    CHECK("prog --token --verbose x", "prog", "--token", "--verbose", "x");
+    CHECK("prog --token *** x", "prog", "--token", "-abc", "x");
+    CHECK("prog --password *** x", "prog", "--password", "--abc", "x");
+    CHECK("prog --use-auth *** *** x", "prog", "--use-auth", "--token", "abc",
+          "x"); /* a flag before an option */
+    CHECK("prog --use-auth *** -u bob:***", "prog", "--use-auth", "curl", "-u", "bob:abc");
+    CHECK("prog --key 2 --key=3 --key ***", "prog", "--key", "2", "--key=3", "--key", "22"); /* no secret */
     CHECK("prog --no-auth script.py", "prog", "--no-auth", "script.py");
     CHECK("prog --token= x", "prog", "--token=", "x");
     CHECK("prog --token", "prog", "--token");
@@ -111,6 +263,8 @@ static void values_of_variables_are_masked(void **state)
     (void)state;
     CHECK("env FOO_TOKEN=*** PATH=/bin cmd", "env", "FOO_TOKEN=x", "PATH=/bin", "cmd");
     CHECK("docker run -e DB_PASSWORD=*** img", "docker", "run", "-e", "DB_PASSWORD=p=q&r", "img");
+    CHECK("py -c 'f(password = \"***\", n = 1)'", "py", "-c", "f(password = \"a b\", n = 1)");
+    CHECK("x 'UID=sa;PWD=***;A=b'", "x", "UID=sa;PWD=abc;A=b");
     CHECK("vault token lookup", "vault", "token", "lookup");
 }
 
@@ -135,7 +289,11 @@ static void passwords_in_urls_are_masked(void **state)
     CHECK("x redis://:***@h", "x", "redis://:abc@h");
     CHECK("x --db=mysql://u:***@h/d", "x", "--db=mysql://u:p/q#r@h/d"); /* unescaped, but people do it */
     CHECK("x http://host:8080/a@b", "x", "http://host:8080/a@b");
-    CHECK("x https://user@host/a:b", "x", "https://user@host/a:b");
+    CHECK("x https://***@host/a:b git+HTTP://***@h", "x", "https://abc@host/a:b", "git+HTTP://abc@h");
+    CHECK("x https://***:@h", "x", "https://abc:@h");
+    CHECK("x https://***:***@h/r.git", "x", "https://abc:x-oauth-basic@h/r.git");
+    CHECK("x ftp://user@host/a:b", "x", "ftp://user@host/a:b");
+    CHECK("x 'https://h/p?token=***&a=1'", "x", "https://h/p?token=abc&a=1");
     CHECK("x 'http://[::1]:80/@'", "x", "http://[::1]:80/@");
     CHECK("x 'https://h/p?a=1&access_token=***&b=2'", "x", "https://h/p?a=1&access_token=abc&b=2");
     CHECK("x file:///a:b@c", "x", "file:///a:b@c");
@@ -153,9 +311,22 @@ static void scripts_within_an_argument_are_masked(void **state)
     CHECK("sh -c 'x --password \"***\" y'", "sh", "-c", "x --password \"a \\\" b\" y");
     CHECK("sh -c 'x \"--password=***\" y'", "sh", "-c", "x \"--password=a b\" y");
     CHECK("sh -c 'x --token\\x09*** y'", "sh", "-c", "x --token\tfoo y");
-    CHECK("sh -c 'x --token --y z'", "sh", "-c", "x --token --y z");
+    CHECK("sh -c 'x --token *** z'", "sh", "-c", "x --token --y z");
+    CHECK("sh -c 'x --use-auth *** ***; ls'", "sh", "-c", "x --use-auth --token abc; ls");
+    CHECK("sh -c 'curl -u bob:*** h; sshpass -p \"***\" ssh -p 22'", "sh", "-c",
+          "curl -u bob:abc h; sshpass -p \"a b\" ssh -p 22");
+    CHECK("py -c 'run([\"curl\", \"-u\", \"bob:***\"])'", "py", "-c", "run([\"curl\", \"-u\", \"bob:abc\"])");
     CHECK("py -c 'run([\"--token\", \"***\"])'", "py", "-c", "run([\"--token\", \"foo\"])");
     CHECK("sh -c 'a && x --token \\\\x0a *** b'", "sh", "-c", "a && x --token \\\n foo b");
+}
+
+static void private_keys_are_masked(void **state)
+{
+    (void)state;
+    CHECK("x 'a ***-----END RSA PRIVATE KEY----- b' c", "x",
+          "a -----BEGIN RSA PRIVATE KEY-----\nMIIE/x+y==\n-----END RSA PRIVATE KEY----- b", "c");
+    CHECK("x --pem=***", "x", "--pem=-----BEGIN OPENSSH PRIVATE KEY-----\\nb3Blbn/x"); /* cut off */
+    CHECK("x '-----BEGIN CERTIFICATE-----\\x0aMIIE'", "x", "-----BEGIN CERTIFICATE-----\nMIIE");
 }
 
 static void json_members_are_masked(void **state)
@@ -164,6 +335,7 @@ static void json_members_are_masked(void **state)
     CHECK("curl -d '{\"user\":\"u\",\"password\":\"***\",\"n\":1}'", "curl", "-d",
           "{\"user\":\"u\",\"password\":\"a,b\",\"n\":1}");
     CHECK("curl -d '{\"key\": ***, \"n\": 1}'", "curl", "-d", "{\"key\": 12345, \"n\": 1}");
+    CHECK("curl -d '{\"password\":***'", "curl", "-d", "{\"password\":[\"a\", [\"b\"]], \"n\":1}");
     CHECK("sh -c 'c -d \"{\\\"token\\\":\\\"***\\\",\\\"n\\\":1}\"'", "sh", "-c",
           "c -d \"{\\\"token\\\":\\\"abc\\\",\\\"n\\\":1}\"");
 }
@@ -180,14 +352,15 @@ static void kernel_shapes_of_cmdline_are_taken(void **state)
     (void)state;
     struct strbuf out = STRBUF_INIT;
 
-    secrets_mask_arguments(&out, "", 0, true);
+    secrets_mask_arguments(&out, &secrets_built_in, "", 0);
     assert_string_equal(strbuf_text(&out), "");
-    secrets_mask_arguments(&out, "\0\0\0", 3, true);
+    secrets_mask_arguments(&out, &secrets_built_in, "\0\0\0", 3);
     assert_string_equal(strbuf_text(&out), "");
-    secrets_mask_arguments(&out, "nginx: worker process\0\0\0\0\0", 26, true); /* overwrote its arguments */
+    secrets_mask_arguments(&out, &secrets_built_in, "nginx: worker process\0\0\0\0\0",
+                           26); /* overwrote its arguments */
     assert_string_equal(strbuf_text(&out), "'nginx: worker process'");
     strbuf_reset(&out);
-    secrets_mask_arguments(&out, "a\0\0b\0--token\0cut of", 19, true); /* no NUL at the end */
+    secrets_mask_arguments(&out, &secrets_built_in, "a\0\0b\0--token\0cut of", 19); /* no NUL at the end */
     assert_string_equal(strbuf_text(&out), "a '' b --token ***");
     strbuf_fini(&out);
 }
@@ -197,19 +370,19 @@ static void disabled_masks_nothing(void **state)
     (void)state;
     struct strbuf out = STRBUF_INIT;
     char *argv[] = {"x", "--token=abc", "--key", "k k", NULL};
-    bool value_is_next = false;
+    struct secrets_state at = {0};
 
-    secrets_mask_argv(&out, argv, false);
+    secrets_mask_argv(&out, NULL, argv);
     assert_string_equal(strbuf_text(&out), "x --token=abc --key 'k k'");
     strbuf_reset(&out);
-    secrets_mask_arguments(&out, "x\0--token\0abc", 13, false);
+    secrets_mask_arguments(&out, NULL, "x\0--token\0abc", 13);
     assert_string_equal(strbuf_text(&out), "x --token abc");
     strbuf_reset(&out);
-    secrets_mask_value(&out, "TOKEN", "abc", false);
+    secrets_mask_value(&out, NULL, "TOKEN", "abc");
     assert_string_equal(strbuf_text(&out), "abc");
     strbuf_reset(&out);
-    secrets_mask_argument(&out, "--token", 7, &value_is_next, false);
-    secrets_mask_argument(&out, "abc", 3, &value_is_next, false);
+    secrets_mask_argument(&out, NULL, &at, "--token", 7);
+    secrets_mask_argument(&out, NULL, &at, "abc", 3);
     assert_string_equal(strbuf_text(&out), "--tokenabc");
     strbuf_fini(&out);
 }
@@ -218,13 +391,13 @@ static void single_arguments_remember_the_option_before(void **state)
 {
     (void)state;
     struct strbuf out = STRBUF_INIT;
-    bool value_is_next = false;
+    struct secrets_state at = {0};
 
-    secrets_mask_argument(&out, "--token", 7, &value_is_next, true);
-    assert_true(value_is_next);
-    secrets_mask_argument(&out, "a b", 3, &value_is_next, true);
-    assert_false(value_is_next);
-    secrets_mask_argument(&out, " c d\n--key=xyz", 4, &value_is_next, true); /* not past its length */
+    secrets_mask_argument(&out, &secrets_built_in, &at, "--token", 7);
+    assert_non_null(at.next);
+    secrets_mask_argument(&out, &secrets_built_in, &at, "a b", 3);
+    assert_null(at.next);
+    secrets_mask_argument(&out, &secrets_built_in, &at, " c d\n--key=xyz", 4); /* not past its length */
     assert_string_equal(strbuf_text(&out), "--token*** c d");
     strbuf_fini(&out);
 }
@@ -233,7 +406,7 @@ static void check_value(const char *name, const char *value, const char *expecte
 {
     struct strbuf out = STRBUF_INIT;
 
-    secrets_mask_value(&out, name, value, true);
+    secrets_mask_value(&out, &secrets_built_in, name, value);
     assert_string_equal(strbuf_text(&out), expected);
     strbuf_fini(&out);
 }
@@ -250,22 +423,46 @@ static void environment_values_are_masked_by_name_or_content(void **state)
     check_value("X", "\xff\n", "\xff\n");
 }
 
-static void long_hostile_text_ends_soon(void **state)
+static void a_user_adds_names_and_patterns(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {"acme-[0-9]{2,}", "^z+$", "q*"};
+    struct secrets secrets = {0};
+
+    assert_int_equal(secrets_add_name(&secrets, "license", 7), 0);
+    assert_int_equal(secrets_add_name(&secrets, "Project-ID", 10), 0);
+    assert_int_equal(secrets_add_name(&secrets, "--", 2), 0); /* no letter in it: nothing */
+    for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+        assert_int_equal(secrets_add_pattern(&secrets, patterns[i], strlen(patterns[i])), 0);
+    assert_int_equal(secrets_add_pattern(&secrets, "a(b", 3), -EINVAL);
+    check_line(&secrets, "x~--license~abc~ACME_LICENSE=abc~licensed=abc",
+               "x --license *** ACME_LICENSE=*** licensed=abc");
+    check_line(&secrets, "x~--project_id=abc~--project~abc", "x --project_id=*** --project abc");
+    check_line(&secrets, "acme-12/acme-3~b acme-4567~--token~abc", "***/acme-3 'b ***' --token ***");
+    check_line(&secrets, "zzz~zzz.txt~aqqb", "*** zzz.txt a***b");
+    secrets_fini(&secrets);
+    check_line(&secrets, "acme-12~--license~abc", "acme-12 --license abc");
+}
+
+/* A scan that were not linear would last beyond the test's limit. */
+static void long_hostile_text_ends(void **state)
 {
     (void)state;
     struct strbuf text = STRBUF_INIT;
     struct strbuf out = STRBUF_INIT;
-    static const char *const parts[] = {"a://b:c", "--token ", "\"key", "token=", "keyKey", "'", ":@"};
+    static const char *const parts[] = {
+        "a://b:c",   "--token ",   "\"key",           "token=",      "keyKey",
+        "'",         ":@",         "--key -",         " ",           "-----BEGIN PRIVATE KEY ",
+        "\"key\":[", "--token '-", "curl -u a:b -u ", "-key=--key ", "eyJeyJeyJeyJeyJeyJ",
+    };
 
     for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++) {
-        clock_t start = clock();
-
         strbuf_reset(&text);
         strbuf_reset(&out);
         while (text.length < 200000)
             strbuf_adds(&text, parts[part]);
-        secrets_mask_arguments(&out, text.data, text.length, true);
-        assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
+        secrets_mask_arguments(&out, &secrets_built_in, text.data, text.length);
+        assert_false(out.failed);
     }
     strbuf_fini(&text);
     strbuf_fini(&out);
@@ -274,20 +471,23 @@ static void long_hostile_text_ends_soon(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(secret_names_are_known),
-        cmocka_unit_test(harmless_names_stay_readable),
+        cmocka_unit_test(every_rule_holds),
+        cmocka_unit_test(every_rule_has_a_sample),
+        cmocka_unit_test(ordinary_words_stay_readable),
         cmocka_unit_test(values_of_options_are_masked),
         cmocka_unit_test(values_of_variables_are_masked),
         cmocka_unit_test(headers_are_masked),
         cmocka_unit_test(passwords_in_urls_are_masked),
         cmocka_unit_test(scripts_within_an_argument_are_masked),
+        cmocka_unit_test(private_keys_are_masked),
         cmocka_unit_test(json_members_are_masked),
         cmocka_unit_test(the_output_is_one_printable_line),
         cmocka_unit_test(kernel_shapes_of_cmdline_are_taken),
         cmocka_unit_test(disabled_masks_nothing),
         cmocka_unit_test(single_arguments_remember_the_option_before),
         cmocka_unit_test(environment_values_are_masked_by_name_or_content),
-        cmocka_unit_test(long_hostile_text_ends_soon),
+        cmocka_unit_test(a_user_adds_names_and_patterns),
+        cmocka_unit_test(long_hostile_text_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@
 #include "probe/bpf/programs.h"
 #include "probe/kernel.h"
 #include "process_state.h"
+#include "schema/secrets.h"
 #include "tree/tree.h"
 
 enum { SAID_MAX = 64, TOLD_MAX = 8192, OVER = 1000 };
@@ -263,7 +264,7 @@ static inline struct tree_options tree_options_for(enum tree_method method)
         .read_clock = true,
         .read_io = true,
         .read_commands = true,
-        .mask_secrets = true,
+        .secrets = &secrets_built_in,
         .on_event = on_event,
         .on_end = on_end,
     };

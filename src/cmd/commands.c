@@ -88,9 +88,31 @@ static int break_readers(const char *list, struct metron_error *error)
     return 0;
 }
 
+static struct secrets secrets; /* of the settings in force */
+
+/* The daemon calls it again when it reads its settings anew: the rules change in place. */
+static int set_secrets(const struct settings *settings)
+{
+    const char *names = settings_text(settings, SETTING_SECRET_NAMES);
+    const char *patterns = settings_text(settings, SETTING_SECRET_PATTERNS);
+    struct secrets fresh = {0};
+    const char *item;
+    size_t length;
+    int code = 0;
+
+    while (code == 0 && names && (item = settings_list_next(&names, &length)) != NULL)
+        code = secrets_add_name(&fresh, item, length);
+    while (code == 0 && patterns && (item = settings_list_next(&patterns, &length)) != NULL)
+        code = secrets_add_pattern(&fresh, item, length);
+    secrets_fini(code == 0 ? &secrets : &fresh);
+    if (code == 0)
+        secrets = fresh;
+    return code;
+}
+
 const struct secrets *command_secrets(const struct settings *settings)
 {
-    return settings_flag(settings, SETTING_MASK_SECRETS) ? &secrets_built_in : NULL;
+    return settings_flag(settings, SETTING_MASK_SECRETS) ? &secrets : NULL;
 }
 
 void command_failed(const struct metron_error *error)
@@ -139,6 +161,8 @@ bool command_begin(const struct command_description *description, int argc, char
         code = settings_check(settings, &error);
     if (code == 0)
         code = break_readers(settings_text(settings, SETTING_BREAK_READERS), &error);
+    if (code == 0)
+        code = set_secrets(settings);
     if (code < 0) {
         if (!error.message[0])
             (void)error_set(&error, code, "%s", strerror(-code));

@@ -177,7 +177,9 @@ static const char *way_out(const struct setting *setting)
 {
     if (setting == &settings_table[SETTING_FILTER])
         return "join them with 'and'";
-    return setting->kind == SETTING_KIND_LIST ? "join them with a comma" : "leave one out";
+    return setting->kind == SETTING_KIND_LIST || setting->kind == SETTING_KIND_PATTERNS
+               ? "join them with a comma"
+               : "leave one out";
 }
 
 static int take_setting(struct parsing *parsing, int key, const char *value)

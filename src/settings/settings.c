@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -88,6 +89,32 @@ static int parse_integer(const struct setting *setting, const char *text, struct
     return check_range(setting, text, (double)out->integer, error);
 }
 
+/* Each has to compile. Only the text is kept, as of any list. */
+static int parse_patterns(const char *text, struct metron_error *error)
+{
+    const char *cursor = text, *item;
+    size_t length;
+    int result = 0;
+
+    while (result == 0 && (item = settings_list_next(&cursor, &length)) != NULL) {
+        char *pattern = strndup(item, length);
+        char reason[128] = "";
+        regex_t compiled;
+
+        if (!pattern)
+            return error_set(error, -ENOMEM, "out of memory");
+        int wrong = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
+        if (wrong) {
+            (void)regerror(wrong, &compiled, reason, sizeof(reason));
+            result = error_set(error, -EINVAL, "'%s' is no regular expression: %s", pattern, reason);
+        } else {
+            regfree(&compiled);
+        }
+        free(pattern);
+    }
+    return result;
+}
+
 static int parse_value(const struct setting *setting, const char *text, struct setting_value *out,
                        struct metron_error *error)
 {
@@ -102,6 +129,8 @@ static int parse_value(const struct setting *setting, const char *text, struct s
         return parse_real(setting, text, out, error);
     case SETTING_KIND_CHOICE:
         return parse_choice(setting, text, out, error);
+    case SETTING_KIND_PATTERNS:
+        return parse_patterns(text, error);
     case SETTING_KIND_TEXT:
     case SETTING_KIND_LIST:
         break;
@@ -250,6 +279,19 @@ const char *settings_origin_text(const struct settings *settings, enum setting_i
     return value->origin == SETTING_ORIGIN_COMMAND_LINE ? "command line" : "default";
 }
 
+/* Up to the comma or the end; over {…} and […]. */
+static size_t item_length(const char *item)
+{
+    size_t length = 0;
+
+    while ((length += strcspn(item + length, ",{[")), item[length] == '{' || item[length] == '[') {
+        const char *close = strchr(item + length, item[length] == '{' ? '}' : ']');
+
+        length = close ? (size_t)(close - item) : length + 1;
+    }
+    return length;
+}
+
 const char *settings_list_next(const char **cursor, size_t *length)
 {
     static const char blanks[] = " \t\r\n";
@@ -266,7 +308,7 @@ const char *settings_list_next(const char **cursor, size_t *length)
         at++;
     }
 
-    size_t count = strcspn(at, ",");
+    size_t count = item_length(at);
 
     *cursor = at + count;
     while (strchr(blanks, at[count - 1]))

@@ -70,7 +70,7 @@ enum setting_origin settings_origin(const struct settings *settings, enum settin
 const char *settings_origin_text(const struct settings *settings, enum setting_id id);
 
 /* Walks a list: the next item at *cursor, without blanks around it, its length in *length; NULL at the end.
- * Empty items are passed over. */
+ * Empty items are passed over. A comma inside {} or [] is part of the item, as in a{2,3}. */
 const char *settings_list_next(const char **cursor, size_t *length);
 
 #endif

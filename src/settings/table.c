@@ -117,6 +117,29 @@ const struct setting settings_table[SETTING_COUNT] = {
             .traits = SETTING_NOT_LOCAL,
             .meaning = "record *** for values of options and variables that look secret",
         },
+    [SETTING_SECRET_NAMES] =
+        {
+            .name = "secret-names",
+            .kind = SETTING_KIND_LIST,
+            .group = SETTING_GROUP_RECORD,
+            .placeholder = "NAME,...",
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT | SETTING_ONCE,
+            .meaning = "mask the values of these options and variables as well: 'license' is --license, "
+                       "ACME_LICENSE and licenseId",
+        },
+    [SETTING_SECRET_PATTERNS] =
+        {
+            .name = "secret-patterns",
+            .kind = SETTING_KIND_PATTERNS,
+            .group = SETTING_GROUP_RECORD,
+            .placeholder = "REGEX,...",
+            .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
+            .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT | SETTING_ONCE,
+            .meaning =
+                "mask what these POSIX extended regular expressions match, in each argument and value: "
+                "'acme-[0-9a-f]{8,}'; a comma outside of {} and [] begins another",
+        },
     [SETTING_MESSAGE] =
         {
             .name = "message",

@@ -17,6 +17,8 @@ enum setting_id {
     SETTING_FAIL_TIME,
     SETTING_ENVIRONMENT,
     SETTING_MASK_SECRETS,
+    SETTING_SECRET_NAMES,
+    SETTING_SECRET_PATTERNS,
     SETTING_MESSAGE,
     SETTING_JOB,
     SETTING_SHEET,
@@ -157,7 +159,8 @@ enum setting_kind {
     SETTING_KIND_REAL,
     SETTING_KIND_TEXT,
     SETTING_KIND_CHOICE,
-    SETTING_KIND_LIST, /* comma-separated, kept as text: see settings_list_next */
+    SETTING_KIND_LIST,     /* comma-separated, kept as text: see settings_list_next */
+    SETTING_KIND_PATTERNS, /* the same; each item is a POSIX extended regular expression */
 };
 
 /* Headings of --help, in their order. */

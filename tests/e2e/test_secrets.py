@@ -1,6 +1,11 @@
 """What looks like a secret is in no record, unless the user says so."""
 
+import signal
+
 import pytest
+
+from support import daemon_client as dc
+from support.processes import wait_until
 
 SECRETS = ["hunter2-option", "tok-separate-word", "key-of-the-api", "env-token-value", "-dashed-value",
            "ghp_0123456789abcdefABCDEF0123456789abcd", "login-password", "url-token", "signed-by-me"]
@@ -60,3 +65,86 @@ def test_names_that_look_like_secrets(run_metron, option):
 def test_names_that_do_not(run_metron, option):
     run = run_metron("", ["sh", "-c", "true", "sh", option])
     assert "PLAIN1" in run.bytes("info.json").decode()
+
+
+# ---- what the user adds ----
+
+ADDED = ["--license", "acme-word", "x acme-0123,acme-45"]
+HIDDEN = ["acme-word", "acme-0123", "acme-45"]
+
+
+def added_settings(runner):
+    path = runner.home / "config" / "metron" / "metron.conf"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("secret_names = license, project-id\nsecret_patterns = acme-[0-9]{2,4}, zq[,]zq\n",
+                    encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("measurements", ["default", "default,ps_cmd"])
+def test_names_and_patterns_of_the_user_are_masked_too(run_metron, measurements):
+    added_settings(run_metron)
+    run = run_metron(f"--sample-interval 0.1 --environment ACME --measurements {measurements}",
+                     ["sh", "-c", "sleep 0.4; true", "sh", *ADDED],
+                     env={"ACME_PROJECT_ID": "acme-word", "ACME_TEXT": "has acme-0123 in it", "ACME_ROOM": "7"})
+    for name in ("info.json", "usage.jsonl", "events.jsonl"):
+        text = run.bytes(name).decode()
+        assert not any(secret in text for secret in HIDDEN), name
+    assert run.info["arguments"][-3:] == ["--license", "***", "x ***,***"]
+    assert run.info["env"] == {"ACME_PROJECT_ID": "***", "ACME_TEXT": "has *** in it", "ACME_ROOM": "7"}
+
+
+def test_attach_masks_them_too(run_metron):
+    added_settings(run_metron)
+    child = dc.start_child(run_metron, "sh", "-c", "sleep 600; true", "sh", *ADDED)
+    try:
+        run = run_metron.attach("--sample-interval 0.1 --duration 0.3", child.pid).finish()
+    finally:
+        child.kill()
+        child.wait()
+    for name in ("info.json", "usage.jsonl", "events.jsonl"):
+        text = run.bytes(name).decode()
+        assert not any(secret in text for secret in HIDDEN), name
+    assert run.info["arguments"][-3:] == ["--license", "***", "x ***,***"]
+
+
+def test_the_daemon_masks_them_and_takes_new_ones(run_metron, start_daemon):
+    path = added_settings(run_metron)
+    daemon = start_daemon("added")
+    child = dc.start_child(run_metron, "sh", "-c", "sleep 600; true", "sh", *ADDED, "later-one")
+
+    def shown(pid):
+        snapshot = daemon.top_when(lambda snapshot: dc.process_in(snapshot, pid))
+        return dc.process_in(snapshot, pid)["command"]
+    assert shown(child.pid).endswith("--license *** 'x ***,***' later-one")
+
+    path.write_text("secret_patterns = later-[a-z]+\n", encoding="utf-8")
+    daemon.process.send_signal(signal.SIGHUP)
+
+    def is_masked():
+        again = dc.start_child(run_metron, "sh", "-c", "sleep 600; true", "sh", "later-one")
+        return shown(again.pid).endswith("sh ***")
+    wait_until(is_masked, what="the new pattern")
+    assert daemon.stop() == 0
+    for stored in (daemon.logged(), daemon.rows("select text from commands")):
+        assert not any(secret in str(stored) for secret in HIDDEN)
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "file"])
+def test_a_wrong_pattern_is_refused_by_name(run_metron, marker, how):
+    command, path = marker
+    args, env = "", {}
+    if how == "option":
+        args = "--secret-patterns a+,b(c"
+    elif how == "variable":
+        env = {"METRON_SECRET_PATTERNS": "a+,b(c"}
+    else:
+        added_settings(run_metron).write_text("\nsecret_patterns = a+, b(c\n", encoding="utf-8")
+    run = run_metron(args, command, env=env, check=False)
+    assert run.returncode == 2
+    assert "'b(c' is no regular expression: " in run.message
+    assert {"option": "--secret-patterns", "variable": "METRON_SECRET_PATTERNS",
+            "file": "metron.conf:2: secret_patterns"}[how] in run.message
+    assert not path.exists()
+    if how == "file":
+        assert run_metron.metron(["daemon", "--check-config"]).returncode == 2

@@ -96,7 +96,8 @@ def test_file_of_root_is_trusted_by_others(run_as_user):
     assert samples(run_as_user) >= 11
 
 
-@pytest.mark.parametrize("line", ["clobber = yes", "mask_secrets = no"])
+@pytest.mark.parametrize("line", ["clobber = yes", "mask_secrets = no", "secret_names = x",
+                                  "secret_patterns = x"])
 def test_folders_file_may_not_lower_the_guard(run_metron, marker, line):
     """A folder somebody unpacked must not make metron overwrite files or tell secrets."""
     command, path = marker

@@ -267,6 +267,33 @@ static void lists_are_walked_item_by_item(void **state)
     assert_null(settings_list_next(&cursor, &length));
 }
 
+static void a_comma_in_brackets_separates_nothing(void **state)
+{
+    (void)state;
+    const char *cursor = "a{2,3}b[,;]{1,} , c{d,e[";
+    static const char *const items[] = {"a{2,3}b[,;]{1,}", "c{d", "e["};
+    size_t length;
+
+    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+        const char *item = settings_list_next(&cursor, &length);
+
+        assert_int_equal(length, strlen(items[i]));
+        assert_memory_equal(item, items[i], length);
+    }
+    assert_null(settings_list_next(&cursor, &length));
+}
+
+static void each_pattern_is_checked(void **state)
+{
+    (void)state;
+    assert_int_equal(set("secret-patterns", "a{2,3},[0-9]+,(b|c)"), 0);
+    assert_int_equal(set("secret_patterns", "a{2,3}, [0-9"), -EINVAL);
+    assert_non_null(strstr(error.message, "secret-patterns: '[0-9' is no regular expression: "));
+    assert_string_equal(settings_text(&settings, SETTING_SECRET_PATTERNS), "a{2,3},[0-9]+,(b|c)");
+    assert_int_equal(set("secret-patterns", ""), 0);
+    assert_false(settings_has(&settings, SETTING_SECRET_PATTERNS));
+}
+
 /* ---- the environment ---- */
 
 static void bad_variables_are_named(void **state)
@@ -357,6 +384,8 @@ int main(void)
         TEST(unknown_settings_name_the_nearest),
         TEST(reports_are_never_below_samples),
         cmocka_unit_test(lists_are_walked_item_by_item),
+        cmocka_unit_test(a_comma_in_brackets_separates_nothing),
+        cmocka_unit_test(each_pattern_is_checked),
         TEST(bad_variables_are_named),
         TEST(empty_and_foreign_variables_are_passed_over),
         TEST(unknown_variables_can_be_listed),

@@ -110,7 +110,8 @@ static void a_fifo_in_place_of_the_local_file_holds_nobody(void **state)
 static void a_local_file_cannot_unmask_overwrite_or_break(void **state)
 {
     (void)state;
-    const char *const texts[] = {"mask_secrets = no\n", "[run]\nclobber = yes\n", "break_readers = stat\n"};
+    const char *const texts[] = {"mask_secrets = no\n", "[run]\nclobber = yes\n", "break_readers = stat\n",
+                                 "secret_names = x\n", "secret_patterns = x\n"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(

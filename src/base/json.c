@@ -166,7 +166,8 @@ static inline bool eight_are_plain(const char *bytes)
     uint64_t quotes = eight ^ (ones * '"');
     uint64_t slashes = eight ^ (ones * '\\');
 
-    return ((eight | (eight - ones * 0x20) | (quotes - ones) | (slashes - ones)) & (ones << 7)) == 0;
+    return ((eight | (eight - ones * 0x20) | (eight + ones) | (quotes - ones) | (slashes - ones)) &
+            (ones << 7)) == 0;
 }
 
 /* How many bytes from here can stand in a JSON text as they are. */
@@ -179,7 +180,7 @@ static size_t plain_length(const char *bytes, size_t length)
     for (; i < length; i++) {
         unsigned char byte = (unsigned char)bytes[i];
 
-        if (byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\')
+        if (byte < 0x20 || byte >= 0x7F || byte == '"' || byte == '\\')
             break;
     }
     return i;
@@ -201,7 +202,10 @@ static void add_quoted(struct strbuf *out, const char *bytes, size_t length)
         bool special = byte < 0x20 || byte == '"' || byte == '\\';
         size_t sequence = special ? 0 : text_utf8_length(bytes + i, length - i);
 
-        if (sequence > 0)
+        /* People read JSON with cat, too: a terminal must not act on it. */
+        if (sequence > 0 && text_is_control(text_character(bytes + i, sequence)))
+            strbuf_addf(out, "\\u%04x", (unsigned)text_character(bytes + i, sequence));
+        else if (sequence > 0)
             add(out, bytes + i, sequence);
         else
             add_escaped(out, byte);

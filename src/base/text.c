@@ -75,14 +75,33 @@ bool text_ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* C0 and DEL; C1 in its two-byte form. */
-static bool is_control(const char *bytes, size_t sequence)
+uint32_t text_character(const char *bytes, size_t sequence)
 {
-    unsigned char first = (unsigned char)bytes[0];
+    const unsigned char *in = (const unsigned char *)bytes;
+    uint32_t character = sequence > 1 ? in[0] & (0xFFu >> (sequence + 1)) : in[0];
 
-    if (sequence == 1)
-        return first < 0x20 || first == 0x7F;
-    return sequence == 2 && first == 0xC2 && (unsigned char)bytes[1] < 0xA0;
+    for (size_t i = 1; i < sequence; i++)
+        character = character << 6 | (in[i] & 0x3F);
+    return character;
+}
+
+bool text_is_control(uint32_t character)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x0000, 0x001F}, /* C0 */
+        {0x007F, 0x009F}, /* DEL, C1 */
+        {0x061C, 0x061C}, /* Arabic letter mark */
+        {0x200E, 0x200F}, /* marks of direction */
+        {0x2028, 0x202E}, /* separators of lines and paragraphs, embeddings and overrides of direction */
+        {0x2066, 0x2069}, /* isolates of direction */
+    };
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && character >= ranges[i].first; i++)
+        if (character <= ranges[i].last)
+            return true;
+    return false;
 }
 
 static void add_hex(struct strbuf *out, const char *bytes, size_t length)
@@ -97,14 +116,16 @@ static void add_hex(struct strbuf *out, const char *bytes, size_t length)
     }
 }
 
-void text_printable(struct strbuf *out, const char *bytes, size_t length)
+/* `kept`: control characters that are copied, too. */
+static void add_printable(struct strbuf *out, const char *bytes, size_t length, const char *kept)
 {
     size_t plain = 0; /* start of what is copied as it is */
 
     for (size_t i = 0; i < length;) {
         size_t sequence = text_utf8_length(bytes + i, length - i);
 
-        if (sequence > 0 && !is_control(bytes + i, sequence)) {
+        if (sequence > 0 && (!text_is_control(text_character(bytes + i, sequence)) ||
+                             (bytes[i] != '\0' && strchr(kept, bytes[i])))) {
             i += sequence;
             continue;
         }
@@ -117,6 +138,16 @@ void text_printable(struct strbuf *out, const char *bytes, size_t length)
     }
     if (plain < length)
         strbuf_add(out, bytes + plain, length - plain);
+}
+
+void text_printable(struct strbuf *out, const char *bytes, size_t length)
+{
+    add_printable(out, bytes, length, "");
+}
+
+void text_printable_lines(struct strbuf *out, const char *bytes, size_t length)
+{
+    add_printable(out, bytes, length, "\n\t");
 }
 
 void text_shell_quote(struct strbuf *out, const char *argument)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/strbuf.h"
 
@@ -17,9 +18,15 @@ size_t text_utf8_length(const char *bytes, size_t length);
 size_t text_cut(const char *text, size_t limit);
 /* Whether the text ends in `end`. */
 bool text_ends_with(const char *text, const char *end);
-/* Appends text fit for a terminal: control characters (C0, DEL, C1) and invalid UTF-8 as \xNN; newline and
- * tab too. */
+/* The character that a valid sequence of so many bytes stands for. */
+uint32_t text_character(const char *bytes, size_t sequence);
+/* Whether a terminal acts on it instead of showing it: C0, DEL and C1, the marks and overrides that change
+ * the direction of text, and the separators of lines and paragraphs. */
+bool text_is_control(uint32_t character);
+/* Appends text fit for a terminal: control characters and invalid UTF-8 as \xNN; newline and tab too. */
 void text_printable(struct strbuf *out, const char *bytes, size_t length);
+/* The same for a text of several lines: newlines and tabs stay. */
+void text_printable_lines(struct strbuf *out, const char *bytes, size_t length);
 /* Appends an argument quoted for a POSIX shell, only where needed. */
 void text_shell_quote(struct strbuf *out, const char *argument);
 /* Appends a cell of CSV as RFC 4180 has it: quoted only where needed, also where blanks at its ends would be

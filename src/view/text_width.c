@@ -34,16 +34,12 @@ static const struct {
 /* The character at `text` and how many bytes it has; one that is no UTF-8 is one byte and one column. */
 static size_t step(const char *text, size_t length, size_t *width)
 {
-    const unsigned char *in = (const unsigned char *)text;
     size_t bytes = text_utf8_length(text, length);
-    uint32_t character;
 
     *width = 1;
     if (bytes < 2)
         return 1;
-    character = in[0] & (0xFFu >> (bytes + 1));
-    for (size_t i = 1; i < bytes; i++)
-        character = character << 6 | (in[i] & 0x3F);
+    uint32_t character = text_character(text, bytes);
     for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && character >= blocks[i].first; i++)
         if (character <= blocks[i].last)
             *width = blocks[i].width;

@@ -226,7 +226,9 @@ static void control_characters_are_escaped(void **state)
     (void)state;
     check_bytes("a\"b\\c", 5, "\"a\\\"b\\\\c\"");
     check_bytes("\n\r\t\033\001\x1f", 6, "\"\\n\\r\\t\\u001b\\u0001\\u001f\"");
-    check_bytes("\x7f", 1, "\"\x7f\"");
+    check_bytes("\x7f", 1, "\"\\u007f\"");
+    check_bytes("\xc2\x9b\xc2\xa0", 4, "\"\\u009b\xc2\xa0\""); /* CSI as one character */
+    check_bytes("\xe2\x80\xae\xe2\x80\xa8\xd8\x9c", 8, "\"\\u202e\\u2028\\u061c\"");
 }
 
 static void what_is_no_utf8_becomes_text(void **state)
@@ -248,7 +250,7 @@ static void a_special_byte_is_found_wherever_it_stands(void **state)
         char byte;
         const char *written;
     } specials[] = {{'"', "\\\""},     {'\\', "\\\\"},      {'\n', "\\n"},       {'\x1f', "\\u001f"},
-                    {'\0', "\\\\x00"}, {'\x80', "\\\\x80"}, {'\xff', "\\\\xff"}, {'\x7f', "\x7f"},
+                    {'\0', "\\\\x00"}, {'\x80', "\\\\x80"}, {'\xff', "\\\\xff"}, {'\x7f', "\\u007f"},
                     {' ', " "},        {'!', "!"},          {'#', "#"},          {'[', "["},
                     {']', "]"}};
 

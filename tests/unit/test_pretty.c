@@ -84,6 +84,7 @@ static void a_terminal_gets_no_control_characters(void **state)
                  "31m \xFF \xE2\x82\"",
                  "\"\\\\x9b31m \\\\xff \\\\xe2\\\\x82\"\n");
     assert_plain("{\"\x7f\":1}", "{\n  \"\\u007f\": 1\n}\n");
+    assert_plain("{\"\xE2\x80\xAE\":\"\xE2\x80\xA8\"}", "{\n  \"\\u202e\": \"\\u2028\"\n}\n");
 }
 
 static void colours_end_where_they_begin(void **state)

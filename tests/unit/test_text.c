@@ -112,6 +112,45 @@ static void control_and_invalid_bytes_are_shown(void **state)
     check_printable("x\xff\xfey", 4, "x\\xff\\xfey");
 }
 
+/* U+2028 and U+202E as their bytes; each range at its ends, and its neighbours. */
+static void marks_of_direction_and_separators_are_shown(void **state)
+{
+    static const uint32_t shown[] = {0x80,   0x85,   0x9B,   0x9F,   0x061C, 0x200E, 0x200F,
+                                     0x2028, 0x2029, 0x202A, 0x202E, 0x2066, 0x2069};
+    static const uint32_t kept[] = {0xA0,   0x061B, 0x061D, 0x200D, 0x2010, 0x2027,
+                                    0x202F, 0x2065, 0x206A, 0x20AC, 0x1F600};
+
+    (void)state;
+    check_printable("a\xe2\x80\xae"
+                    "b",
+                    5, "a\\xe2\\x80\\xaeb");
+    check_printable("\xe2\x80\xa8\xd8\x9c", 5, "\\xe2\\x80\\xa8\\xd8\\x9c");
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+        assert_true(text_is_control(shown[i]));
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        assert_false(text_is_control(kept[i]));
+}
+
+static void characters_are_decoded(void **state)
+{
+    (void)state;
+    assert_int_equal(text_character("a", 1), 'a');
+    assert_int_equal(text_character("\xc2\x9b", 2), 0x9B);
+    assert_int_equal(text_character("\xe2\x80\xae", 3), 0x202E);
+    assert_int_equal(text_character("\xf0\x9f\x98\x80", 4), 0x1F600);
+}
+
+static void lines_keep_their_ends_and_tabs(void **state)
+{
+    static const char text[] = "a\tb\n\033[2J\r\n\xe2\x80\xa8\0";
+    struct strbuf out = STRBUF_INIT;
+
+    (void)state;
+    text_printable_lines(&out, text, sizeof(text) - 1);
+    assert_string_equal(strbuf_text(&out), "a\tb\n\\x1b[2J\\x0d\n\\xe2\\x80\\xa8\\x00");
+    strbuf_fini(&out);
+}
+
 static void errors_are_one_printable_line(void **state)
 {
     (void)state;
@@ -339,6 +378,9 @@ int main(void)
         cmocka_unit_test(every_code_point_is_accepted_and_nothing_else),
         cmocka_unit_test(printable_text_passes_unchanged),
         cmocka_unit_test(control_and_invalid_bytes_are_shown),
+        cmocka_unit_test(marks_of_direction_and_separators_are_shown),
+        cmocka_unit_test(characters_are_decoded),
+        cmocka_unit_test(lines_keep_their_ends_and_tabs),
         cmocka_unit_test(errors_are_one_printable_line),
         cmocka_unit_test(shell_quotes_stand_where_needed),
         cmocka_unit_test(csv_is_quoted_only_where_needed),

@@ -22,35 +22,26 @@ void list_add_number(struct strbuf *out, double value, enum list_style style)
         strbuf_adds(out, text);
 }
 
-/* What YAML does not let stand in a text: DEL, C1, the separators of lines, the byte order mark and what is
- * no character. All have one or three bytes but C1, which has two. */
-static bool is_special(const unsigned char *in, size_t bytes, unsigned *character)
+/* What YAML does not let stand in a text and our JSON does: the byte order mark and what is no character; and
+ * the no-break space, which nobody can see. */
+static bool is_special(uint32_t character)
 {
-    if (bytes == 1)
-        *character = in[0];
-    else if (bytes == 2)
-        *character = (unsigned)(in[0] & 0x1F) << 6 | (in[1] & 0x3Fu);
-    else if (bytes == 3)
-        *character = (unsigned)(in[0] & 0x0F) << 12 | (unsigned)(in[1] & 0x3F) << 6 | (in[2] & 0x3Fu);
-    else
-        return false;
-    return (*character >= 0x7F && *character <= 0xA0) || *character == 0x2028 || *character == 0x2029 ||
-           *character == 0xFEFF || *character >= 0xFFFE;
+    return character == 0xA0 || character == 0xFEFF || character == 0xFFFE || character == 0xFFFF;
 }
 
 void list_add_text(struct strbuf *out, const char *bytes, size_t length, enum list_style style)
 {
     struct strbuf quoted = STRBUF_INIT;
     struct json json;
-    unsigned character;
 
     json_init(&json, style == LIST_YAML ? &quoted : out, 0);
     json_bytes(&json, bytes, length);
     for (size_t at = 0; at < quoted.length;) {
         size_t step = text_utf8_length(quoted.data + at, quoted.length - at);
         step = step > 0 ? step : 1;
-        if (is_special((const unsigned char *)quoted.data + at, step, &character))
-            strbuf_addf(out, "\\u%04x", character);
+        uint32_t character = text_character(quoted.data + at, step);
+        if (is_special(character))
+            strbuf_addf(out, "\\u%04x", (unsigned)character);
         else
             strbuf_add(out, quoted.data + at, step);
         at += step;

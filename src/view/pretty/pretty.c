@@ -52,7 +52,7 @@ static void new_line(struct printer *printer)
         printer->stopped = !printer->options->flush(printer->options->flush_context, printer->out);
 }
 
-/* A string in its quotes as it stands. C0 cannot stand in it; DEL and C1 (C2 80 to C2 9F) can. */
+/* A string in its quotes as it stands, control characters escaped. C0 cannot stand in it; others can. */
 static void add_string(struct printer *printer, const char *color, const char *bytes, size_t length)
 {
     struct strbuf *out = printer->out;
@@ -69,7 +69,8 @@ static void add_string(struct printer *printer, const char *color, const char *b
         }
 
         size_t sequence = text_utf8_length(bytes + i, length - i);
-        bool control = byte == 0x7F || (sequence == 2 && byte == 0xC2 && (unsigned char)bytes[i + 1] < 0xA0);
+        uint32_t character = text_character(bytes + i, sequence);
+        bool control = sequence > 0 && text_is_control(character);
 
         if (sequence > 0 && !control) {
             i += sequence;
@@ -77,7 +78,7 @@ static void add_string(struct printer *printer, const char *color, const char *b
         }
         strbuf_add(out, bytes + plain, i - plain);
         if (control)
-            strbuf_addf(out, "\\u00%02x", (unsigned char)bytes[i + sequence - 1]);
+            strbuf_addf(out, "\\u%04x", (unsigned)character);
         else
             strbuf_addf(out, "\\\\x%02x", byte);
         i += control ? sequence : 1;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "loop/feed.h"
 #include "probe/breakage.h"
 #include "schema/secrets.h"
@@ -62,6 +63,20 @@ int command_print(const char *text, size_t length)
     if (code != -EPIPE)
         log_error("cannot write to stdout: %s", strerror(-code));
     return EXIT_TROUBLE;
+}
+
+int command_print_data(const char *text, size_t length)
+{
+    struct strbuf shown = STRBUF_INIT;
+
+    if (!isatty(STDOUT_FILENO))
+        return command_print(text, length);
+    text_printable_lines(&shown, text, length);
+    int code = shown.failed ? EXIT_TROUBLE : command_print(strbuf_text(&shown), shown.length);
+    if (shown.failed)
+        log_error("no memory for what is to be shown");
+    strbuf_fini(&shown);
+    return code;
 }
 
 static int print_help(const struct command_description *description, bool whole)

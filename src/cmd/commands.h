@@ -37,5 +37,8 @@ bool command_colors(const struct settings *settings, int fd);
 /* Writes a whole text to stdout: EXIT_OK or EXIT_TROUBLE, and why. Of a reader that went away (head) nothing
  * is said, also where SIGPIPE is ignored. */
 int command_print(const char *text, size_t length);
+/* The same for data of others that programs read, too (CSV, an answer of the daemon): a terminal gets it with
+ * control characters made visible, a file or a pipe as it is. */
+int command_print_data(const char *text, size_t length);
 
 #endif

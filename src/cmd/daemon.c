@@ -56,7 +56,7 @@ static int print_settings(const struct settings *settings)
     } else {
         write_settings(&text, settings);
     }
-    int exit_code = command_print(strbuf_text(&text), text.length);
+    int exit_code = command_print_data(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return exit_code;
 }
@@ -83,7 +83,7 @@ static int show_status(const struct settings *settings)
     int exit_code = ask(settings, "daemon.status", NULL, &result);
     if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
         strbuf_addc(&result, '\n');
-        exit_code = command_print(strbuf_text(&result), result.length);
+        exit_code = command_print_data(strbuf_text(&result), result.length);
     } else if (exit_code == EXIT_OK) {
         daemon_status_write(&text, strbuf_text(&result), result.length);
         wrap_lines(&lines, strbuf_text(&text), DETAIL_COLUMN, command_page_width(0));

@@ -48,7 +48,8 @@ struct show {
 
 static int flush(struct show *show)
 {
-    int exit_code = command_print(strbuf_text(&show->text), show->text.length);
+    int exit_code =
+        (show->as_json ? command_print_data : command_print)(strbuf_text(&show->text), show->text.length);
 
     strbuf_reset(&show->text);
     return exit_code;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 
 static int complain(const struct export_file *file, int code, struct metron_error *error)
 {
@@ -82,8 +83,16 @@ bool export_file_replaces(const struct export_file *file, const char *path)
 
 int export_file_write(struct export_file *file, struct strbuf *text, struct metron_error *error)
 {
-    int code = file_write_all(file->fd, strbuf_text(text), text->length);
+    struct strbuf shown = STRBUF_INIT;
+    int code;
 
+    if (isatty(file->fd)) {
+        text_printable_lines(&shown, strbuf_text(text), text->length);
+        code = shown.failed ? -ENOMEM : file_write_all(file->fd, strbuf_text(&shown), shown.length);
+    } else {
+        code = file_write_all(file->fd, strbuf_text(text), text->length);
+    }
+    strbuf_fini(&shown);
     strbuf_reset(text);
     return code < 0 ? complain(file, code, error) : 0;
 }

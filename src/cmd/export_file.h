@@ -28,7 +28,7 @@ int export_file_open(struct export_file *file, const char *path, bool must_be_ne
                      struct metron_error *error);
 /* Whether it is going to replace this very file. */
 bool export_file_replaces(const struct export_file *file, const char *path);
-/* Writes all of `text` and empties it. */
+/* Writes all of `text` and empties it. A terminal gets control characters made visible. */
 int export_file_write(struct export_file *file, struct strbuf *text, struct metron_error *error);
 /* Renames it into place. */
 int export_file_commit(struct export_file *file, struct metron_error *error);

@@ -79,7 +79,7 @@ static int send(const struct settings *settings, const char *method, struct strb
         exit_code = ask(settings, method, strbuf_text(params), &answer);
         if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
             strbuf_addc(&answer, '\n');
-            exit_code = command_print(strbuf_text(&answer), answer.length);
+            exit_code = command_print_data(strbuf_text(&answer), answer.length);
         }
     }
     strbuf_fini(&answer);
@@ -204,7 +204,7 @@ static int show(const struct settings *settings, const char *method, const char 
     int exit_code = ask(settings, method, params, &result);
     if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
         strbuf_addc(&result, '\n');
-        exit_code = command_print(strbuf_text(&result), result.length);
+        exit_code = command_print_data(strbuf_text(&result), result.length);
     } else if (exit_code == EXIT_OK) {
         write(&text, strbuf_text(&result), result.length, clock_wall_seconds(), command_page_width(0));
         exit_code = command_print(strbuf_text(&text), text.length);

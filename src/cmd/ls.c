@@ -459,8 +459,10 @@ static int show(struct ls *ls)
     }
     if (text.failed)
         log_error("no memory for the listing");
-    else
+    else if (is_table(ls) || ls->format == CHOICE_LIST_FORMAT_SUMMARIES)
         code = command_print(strbuf_text(&text), text.length);
+    else
+        code = command_print_data(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return code;
 }

@@ -97,7 +97,7 @@ static int print_job(const char *name, const struct settings *settings, int *exi
 
     int code = report_job(settings, name, &text, error);
     if (code == 0)
-        *exit_code = command_print(strbuf_text(&text), text.length);
+        *exit_code = command_print_data(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return code;
 }

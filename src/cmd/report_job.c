@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/json_reader.h"
+#include "base/text.h"
 #include "daemon/socket/client.h"
 
 /* {"report": "…"}: the text for people. */
@@ -17,7 +18,7 @@ static int read_report(const struct strbuf *answer, struct strbuf *out)
     if (json_enter_object(&reader))
         while (json_next_key(&reader, &key)) {
             if (json_text_is(&key, "report") && json_read_text(&reader, &text)) {
-                strbuf_add(out, text.bytes, text.length);
+                text_printable_lines(out, text.bytes, text.length);
                 code = 0;
             } else
                 (void)json_skip(&reader);

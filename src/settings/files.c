@@ -2,9 +2,10 @@
  * Reading settings files. inih parses; this hands it the text line by line, and so knows the line of every
  * key, and knows that no line is longer than inih takes (it would be split in silence).
  *
- * The file in the working folder could have been put there by anybody whose folder one works in. It is read
- * only if its owner is the caller or root and nobody else can write it, which is asked of the open
- * descriptor, not of the name.
+ * The file in the working folder could have been put there by anybody whose folder one works in, and the one
+ * in HOME is another user's where sudo kept HOME. Each is read only if it, its folder and a link to that
+ * folder belong to the caller or root. The local one must not be a link, and nobody else may be able to write
+ * it. All this is asked of open descriptors, not of names.
  */
 #include "settings/files.h"
 
@@ -228,46 +229,112 @@ static void notice(struct settings *settings, const char *path, const char *why)
                         why);
 }
 
+/* One of the three, and whom it is trusted from besides root. */
+struct source {
+    const char *path;
+    enum { OF_SYSTEM, OF_USER, OF_FOLDER } kind;
+    uid_t owner;
+};
+
+static bool is_of_another(const struct stat *status, uid_t owner)
+{
+    return status->st_uid != owner && status->st_uid != 0;
+}
+
 /* NULL, or why the open file may not be trusted. */
-static const char *distrust(int fd, uid_t owner)
+static const char *distrust(int fd, const struct source *source)
 {
     struct stat status;
 
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+    if (source->kind == OF_SYSTEM)
+        return NULL;
+    if (fstat(fd, &status) < 0 || (source->kind == OF_FOLDER && !S_ISREG(status.st_mode)))
         return "it is not a plain file";
-    if (status.st_uid != owner && status.st_uid != 0)
+    if (is_of_another(&status, source->owner))
         return "it belongs to another user";
-    if (status.st_mode & (S_IWGRP | S_IWOTH))
+    if (source->kind == OF_FOLDER && status.st_mode & (S_IWGRP | S_IWOTH))
         return "others than its owner can write it";
     return NULL;
 }
 
-static int load_file(struct settings *settings, const char *path, const uid_t *trusted,
-                     struct metron_error *error)
+/* Opens the folder of a file, or leaves *why: a reason to ignore the file. */
+static int open_folder(const char *folder, uid_t owner, const char **why)
 {
+    struct stat status;
+    int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+
+    if (lstat(folder, &status) < 0)
+        return -errno;
+    if (!S_ISLNK(status.st_mode))
+        flags |= O_NOFOLLOW; /* nor one that takes its place now */
+    else if (is_of_another(&status, owner))
+        *why = "its folder is a link of another user";
+
+    int fd = open(folder, flags);
+
+    if (fd < 0)
+        return -errno;
+    if (!*why && fstat(fd, &status) == 0 && is_of_another(&status, owner))
+        *why = "its folder belongs to another user";
+    return fd;
+}
+
+/* The open file, or a negative errno; *why: it is not to be read. */
+static int open_file(const struct source *source, const char **why)
+{
+    /* Non-blocking: a FIFO in the place of the file must not hold us. */
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    const char *slash = strrchr(source->path, '/');
+    int code;
+
+    if (source->kind == OF_SYSTEM || !slash) {
+        code = open(source->path, flags);
+        if (code < 0)
+            code = -errno;
+        return code;
+    }
+
+    char *folder = strndup(source->path, slash > source->path ? (size_t)(slash - source->path) : 1);
+    int folder_fd = folder ? open_folder(folder, source->owner, why) : -ENOMEM;
+
+    free(folder);
+    if (folder_fd < 0)
+        return folder_fd;
+
+    code = openat(folder_fd, slash + 1, flags | (source->kind == OF_FOLDER ? O_NOFOLLOW : 0));
+    if (code < 0)
+        code = -errno;
+    (void)close(folder_fd);
+    return code;
+}
+
+static int load_file(struct settings *settings, const struct source *source, struct metron_error *error)
+{
+    const char *path = source->path, *why = NULL;
     struct strbuf text = STRBUF_INIT;
-    int fd;
     int result = 0;
 
     if (!path)
         return 0;
-    /* Non-blocking: a FIFO in the place of the file must not hold us. */
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    int fd = open_file(source, &why);
+
+    if (!why && fd == -ELOOP && source->kind == OF_FOLDER)
+        why = "it is a link";
+    if (!why && fd >= 0)
+        why = distrust(fd, source);
+    if (why && fd != -ENOENT && fd != -ENOTDIR) {
+        notice(settings, path, why);
+        goto out;
+    }
     if (fd < 0) {
         /* Said only where the file can be seen: behind a closed folder (another user's home) there may be
          * none. */
-        if (errno == EACCES || errno == EPERM) {
+        if (fd == -EACCES || fd == -EPERM) {
             if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0)
                 notice(settings, path, strerror(EACCES));
-        } else if (errno != ENOENT && errno != ENOTDIR)
-            result = error_set(error, -errno, "cannot read %s: %s", path, strerror(errno));
-        return result;
-    }
-
-    const char *why = trusted ? distrust(fd, *trusted) : NULL;
-
-    if (why) {
-        notice(settings, path, why);
+        } else if (fd != -ENOENT && fd != -ENOTDIR)
+            result = error_set(error, fd, "cannot read %s: %s", path, strerror(-fd));
         goto out;
     }
     result = file_read_all_fd(fd, FILE_BYTES_MAX, &text);
@@ -276,9 +343,11 @@ static int load_file(struct settings *settings, const char *path, const uid_t *t
     else if (result < 0)
         (void)error_set(error, result, "cannot read %s: %s", path, strerror(-result));
     else
-        result = settings_load_text(settings, strbuf_text(&text), text.length, path, trusted != NULL, error);
+        result = settings_load_text(settings, strbuf_text(&text), text.length, path,
+                                    source->kind == OF_FOLDER, error);
 out:
-    (void)close(fd);
+    if (fd >= 0)
+        (void)close(fd);
     strbuf_fini(&text);
     return result;
 }
@@ -306,11 +375,14 @@ void settings_places_init(struct settings_places *places, char buffer[SETTINGS_P
 int settings_load_files(struct settings *settings, const struct settings_places *places,
                         struct metron_error *error)
 {
-    int result = load_file(settings, places->system_file, NULL, error);
+    const struct source sources[] = {
+        {places->system_file, OF_SYSTEM, 0},
+        {places->user_file, OF_USER, places->owner},
+        {places->local_file, OF_FOLDER, places->owner},
+    };
+    int result = 0;
 
-    if (result == 0)
-        result = load_file(settings, places->user_file, NULL, error);
-    if (result == 0)
-        result = load_file(settings, places->local_file, &places->owner, error);
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]) && result == 0; i++)
+        result = load_file(settings, &sources[i], error);
     return result;
 }

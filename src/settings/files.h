@@ -15,16 +15,16 @@ struct settings_places {
     const char *system_file; /* NULL here and below: none is read */
     const char *user_file;
     const char *local_file;
-    uid_t owner; /* whose local file is trusted, besides root's */
+    uid_t owner; /* whose user's and local file is trusted, besides root's */
 };
 
 /* The places of this process, from HOME and XDG_CONFIG_HOME. `user_file` is written into `buffer`. */
 #define SETTINGS_PATH_SIZE 4096
 void settings_places_init(struct settings_places *places, char buffer[SETTINGS_PATH_SIZE]);
 
-/* Reads them all. A file that is not there is passed over; one that may not be read, or a local one that
- * somebody else could have written, is passed over with a notice in `settings`. -EINVAL: a key, a value or a
- * line that cannot be, with file, line and key; or another errno of reading. */
+/* Reads them all. A file that is not there is passed over; one that may not be read, or a user's or local one
+ * that somebody else could have written, is passed over with a notice in `settings`. -EINVAL: a key, a value
+ * or a line that cannot be, with file, line and key; or another errno of reading. */
 int settings_load_files(struct settings *settings, const struct settings_places *places,
                         struct metron_error *error);
 

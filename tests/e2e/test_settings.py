@@ -96,6 +96,50 @@ def test_file_of_root_is_trusted_by_others(run_as_user):
     assert samples(run_as_user) >= 11
 
 
+def ignored(run, path):
+    return [line for line in run.message.splitlines() if str(path) in line and "is ignored" in line]
+
+
+@pytest.mark.parametrize("planted", ["file", "folder"])
+def test_link_of_somebody_else_in_this_folder_is_not_followed(run_metron, planted):
+    """A link to a file of root's: all that root runs there would fail on what that file says."""
+    if os.getuid() != 0:
+        pytest.skip("only root can make a link of somebody else's")
+    target = run_metron.home / "metron.conf"
+    target.write_text("root:x:0:0\n")
+    link = run_metron.cwd / ".metron"
+    if planted == "file":
+        link.mkdir()
+        link = link / "metron.conf"
+    link.symlink_to(target if planted == "file" else target.parent)
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    run = run_metron("", "echo ran")
+    assert run.returncode == 0 and run.stdout == b"ran\n", run
+    assert len(ignored(run, ".metron/metron.conf")) == 1, run
+
+
+def test_folder_of_ones_own_may_be_a_link(run_metron):
+    (run_metron.cwd / "elsewhere").mkdir()
+    (run_metron.cwd / ".metron").symlink_to("elsewhere")
+    write_settings(run_metron.cwd / "elsewhere" / "metron.conf", "message = hello\n")
+    run = run_metron("", "true", prefix=".metron/logs/x_")
+    assert run.info["message"] == "hello" and (run_metron.cwd / "elsewhere" / "logs").is_dir(), run
+
+
+@pytest.mark.parametrize("of_whom", ["its own", "root's"])
+def test_root_takes_no_settings_of_another_users_home(run_metron, of_whom):
+    """sudo may keep HOME. A file there may be a link to any file of root's."""
+    if os.getuid() != 0:
+        pytest.skip("only root can take another user's HOME")
+    path = user_file(run_metron)
+    write_settings(path, "message = hello\n", owner=12345 if of_whom == "its own" else None)
+    for folder in (run_metron.home, path.parent.parent, path.parent):
+        os.chown(folder, 12345, 12345)
+    run = run_metron("", "true")
+    assert run.returncode == 0 and "message" not in run.info, run
+    assert len(ignored(run, path)) == 1, run
+
+
 @pytest.mark.parametrize("line", ["clobber = yes", "mask_secrets = no", "secret_names = x",
                                   "secret_patterns = x"])
 def test_folders_file_may_not_lower_the_guard(run_metron, marker, line):

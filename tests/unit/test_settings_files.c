@@ -107,6 +107,113 @@ static void a_fifo_in_place_of_the_local_file_holds_nobody(void **state)
     assert_int_equal(settings.notice_count, 1);
 }
 
+/* "folder/NAME", where the folder may be a link. */
+static const char *below(const char *name, const char *file)
+{
+    static char path[192];
+
+    (void)snprintf(path, sizeof(path), "%s/%s/%s", folder, name, file);
+    return path;
+}
+
+static void check_ignored(const char *path, const char *why)
+{
+    assert_false(settings_has(&settings, SETTING_JOB));
+    assert_int_equal(settings.notice_count, 1);
+    assert_non_null(strstr(settings.notices[0].message, path));
+    assert_non_null(strstr(settings.notices[0].message, why));
+    settings.notice_count = 0;
+}
+
+static void a_link_in_place_of_the_local_file_is_ignored_with_a_notice(void **state)
+{
+    (void)state;
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/metron.conf", folder);
+    assert_int_equal(symlink(put("other", "job = local\n", 0600), path), 0);
+    load_local(path, geteuid());
+    check_ignored(path, "link");
+}
+
+/* `.metron` itself may be a link, but one's own. */
+static void the_local_folder_may_be_a_link_of_ones_own(void **state)
+{
+    (void)state;
+    const char *path = below("link", "local");
+    char link[128];
+
+    (void)put("local", "job = local\n", 0600);
+    (void)snprintf(link, sizeof(link), "%s/link", folder);
+    assert_int_equal(symlink(folder, link), 0);
+    if (geteuid() == 0 && lchown(link, 4711, (gid_t)-1) == 0) {
+        load_local(path, 0);
+        check_ignored(path, "link of another user");
+        assert_int_equal(lchown(link, 0, (gid_t)-1), 0);
+    }
+    load_local(path, geteuid());
+    assert_string_equal(settings_text(&settings, SETTING_JOB), "local");
+    load_local(below("link", "nothing"), geteuid()); /* one that is not there is not spoken of */
+    assert_int_equal(settings.notice_count, 0);
+}
+
+static void a_local_folder_of_somebody_else_is_ignored_with_a_notice(void **state)
+{
+    (void)state;
+    const char *path = put("local", "job = local\n", 0600);
+
+    if (geteuid() != 0 || chown(folder, 4711, (gid_t)-1) < 0) {
+        print_message("# the folder cannot be given away: not tested\n");
+        return;
+    }
+    load_local(path, 0); /* the file is root's: another name of one, perhaps */
+    check_ignored(path, "folder belongs to another user");
+}
+
+/* ---- the user's file ---- */
+
+static void load_user(const char *path, uid_t owner)
+{
+    struct settings_places places = {.user_file = path, .owner = owner};
+
+    assert_int_equal(settings_load_files(&settings, &places, &error), 0);
+}
+
+/* sudo may keep HOME: root must not take another user's settings. */
+static void a_users_file_of_somebody_else_is_ignored_with_a_notice(void **state)
+{
+    (void)state;
+    const char *path = put("user", "job = user\n", 0660);
+
+    if (geteuid() == 0 && chown(path, 4711, (gid_t)-1) < 0) {
+        print_message("# no other user in this namespace: not tested\n");
+        return;
+    }
+    load_user(path, geteuid() == 0 ? 0 : geteuid() + 1);
+    check_ignored(path, "another user");
+    if (geteuid() == 0)
+        assert_int_equal(chown(path, 0, (gid_t)-1), 0);
+    load_user(path, geteuid());
+    assert_string_equal(settings_text(&settings, SETTING_JOB), "user");
+}
+
+/* A link in a folder of one's own is one's own; in the HOME of another it may lead to any file of root's. */
+static void a_users_file_may_be_a_link_in_a_folder_of_ones_own(void **state)
+{
+    (void)state;
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/metron.conf", folder);
+    assert_int_equal(symlink(put("dotfile", "job = user\n", 0600), path), 0);
+    if (geteuid() == 0 && chown(folder, 4711, (gid_t)-1) == 0) {
+        load_user(path, 0);
+        check_ignored(path, "folder belongs to another user");
+        assert_int_equal(chown(folder, 0, (gid_t)-1), 0);
+    }
+    load_user(path, geteuid());
+    assert_string_equal(settings_text(&settings, SETTING_JOB), "user");
+}
+
 static void a_local_file_cannot_unmask_overwrite_or_break(void **state)
 {
     (void)state;
@@ -245,6 +352,11 @@ int main(void)
         TEST(a_local_file_of_somebody_else_is_ignored_and_told),
         TEST(a_local_file_that_others_can_write_is_ignored_and_told),
         TEST(a_fifo_in_place_of_the_local_file_holds_nobody),
+        TEST(a_link_in_place_of_the_local_file_is_ignored_with_a_notice),
+        TEST(the_local_folder_may_be_a_link_of_ones_own),
+        TEST(a_local_folder_of_somebody_else_is_ignored_with_a_notice),
+        TEST(a_users_file_of_somebody_else_is_ignored_with_a_notice),
+        TEST(a_users_file_may_be_a_link_in_a_folder_of_ones_own),
         TEST(a_local_file_cannot_unmask_overwrite_or_break),
         TEST(keys_stand_in_no_section_or_in_their_commands),
         TEST(sections_of_other_commands_are_checked_not_taken),

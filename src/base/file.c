@@ -301,6 +301,41 @@ static bool is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Whether another user has put this link into a folder that everybody can write: it could lead our files
+ * anywhere. The kernel has the same rule (fs.protected_symlinks), but not on every machine. */
+static bool is_planted_link(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct stat link, folder;
+
+    if (lstat(path, &link) < 0 || !S_ISLNK(link.st_mode) || link.st_uid == 0 || link.st_uid == geteuid())
+        return false;
+    char *parent = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+    bool is_shared =
+        !parent || stat(parent, &folder) < 0 || (folder.st_mode & S_IWOTH && folder.st_uid != link.st_uid);
+    free(parent);
+    return is_shared;
+}
+
+/* `there`: the whole path is, so that none has to be made. */
+static int make_folder(const char *folder, bool there, struct metron_error *error)
+{
+    if (is_planted_link(folder))
+        return error_set(error, -EACCES,
+                         "cannot write through %s: it is a link of another user, in a folder that everybody "
+                         "can write",
+                         folder);
+    /* Asking first would race with others; a failure that left a folder there is none. */
+    if (there || mkdir(folder, 0700) == 0)
+        return 0;
+    int code = errno;
+    if (is_folder(folder))
+        return 0;
+    if (code == EEXIST)
+        code = ENOTDIR;
+    return error_set(error, -code, "cannot make folder %s: %s", folder, strerror(code));
+}
+
 int file_make_folders(const char *path, struct metron_error *error)
 {
     const char *last = strrchr(path, '/');
@@ -312,32 +347,21 @@ int file_make_folders(const char *path, struct metron_error *error)
     folder = strndup(path, (size_t)(last - path));
     if (!folder)
         return error_set(error, -ENOMEM, "cannot make the folder of %s: out of memory", path);
-    if (is_folder(folder))
-        goto out;
 
-    for (char *end = folder + 1;; end++) {
+    const bool there = is_folder(folder);
+
+    for (char *end = folder + 1; result == 0; end++) {
         if (*end != '/' && *end != '\0')
             continue;
 
         char kept = *end;
 
         *end = '\0';
-        /* Asking first would race with others; a failure that left a folder there is none. */
-        if (mkdir(folder, 0700) < 0) {
-            int code = errno;
-
-            if (!is_folder(folder)) {
-                if (code == EEXIST)
-                    code = ENOTDIR;
-                result = error_set(error, -code, "cannot make folder %s: %s", folder, strerror(code));
-                goto out;
-            }
-        }
+        result = make_folder(folder, there, error);
         *end = kept;
         if (kept == '\0')
             break;
     }
-out:
     free(folder);
     return result;
 }

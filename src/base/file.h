@@ -43,7 +43,7 @@ int file_replace_reserved(int fd, const char *path, const void *bytes, size_t le
 /* Whether both paths (NULL: none) are there and lead to one file, be it by links. */
 bool file_is_same(const char *a, const char *b);
 /* Makes every missing folder on the way to `path`'s last '/', mode 0700. What follows the last '/' is not
- * made. */
+ * made. -EACCES: one of them is a link that another user has put into a folder that everybody can write. */
 int file_make_folders(const char *path, struct metron_error *error);
 
 #endif

@@ -308,3 +308,19 @@ def test_folder_that_was_there_is_not_removed(run_metron):
     run_metron("-q", "false", prefix="there/", fail_time=3, check=False)
     run_metron("-q", "false", prefix="made/", fail_time=3, check=False)
     assert (run_metron.cwd / "there").is_dir() and not (run_metron.cwd / "made").exists()
+
+
+def test_planted_link_in_a_shared_folder_is_not_followed(run_metron, marker):
+    """As /tmp: anybody can put a link there by the name of the folder that metron makes."""
+    if os.getuid() != 0:
+        pytest.skip("only root can make a link of another user's")
+    command, path = marker
+    private = run_metron.home / "private"
+    private.mkdir()
+    run_metron.cwd.chmod(0o1777)
+    (run_metron.cwd / ".metron").symlink_to(private)
+    os.chown(run_metron.cwd / ".metron", 12345, 12345, follow_symlinks=False)
+    run = run_metron("", command, prefix=None, check=False)
+    assert run.returncode == 0 and path.exists(), run  # the command is not made to suffer
+    assert "cannot record: cannot write through .metron: it is a link of another user" in run.message, run
+    assert not list(private.iterdir())

@@ -343,6 +343,39 @@ static void a_file_in_the_way_is_named(void **state)
     assert_non_null(strstr(error.message, "Not a directory"));
 }
 
+/* A folder that everybody can write, with a link of another user in it. */
+static void a_link_that_another_user_has_planted_is_not_followed(void **state)
+{
+    (void)state;
+    struct metron_error error = {0};
+    struct stat status;
+
+    if (geteuid() != 0) {
+        print_message("# only root can make a link of another user: not tested\n");
+        return;
+    }
+    assert_int_equal(mkdirat(folder_fd, "shared", 0700), 0);
+    assert_int_equal(mkdirat(folder_fd, "private", 0700), 0);
+    assert_int_equal(symlinkat("../private", folder_fd, "shared/.metron"), 0);
+    assert_int_equal(fchmodat(folder_fd, "shared", 01777, 0), 0);
+    assert_int_equal(file_make_folders(path_of("shared/.metron/logs/x_"), &error), 0); /* one's own */
+    if (fchownat(folder_fd, "shared/.metron", 4711, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0) {
+        print_message("# no other user in this namespace: not tested\n");
+        return;
+    }
+    assert_int_equal(file_make_folders(path_of("shared/.metron/logs/x_"), &error), -EACCES); /* it is there */
+    assert_non_null(strstr(error.message, "shared/.metron"));
+    assert_int_equal(file_make_folders(path_of("shared/.metron/new/x_"), NULL), -EACCES);
+    assert_int_equal(file_make_folders(path_of("shared/.metron//x_"), NULL), -EACCES);
+    assert_int_equal(fstatat(folder_fd, "private/new", &status, 0), -1);
+    /* Who may write into the folder is trusted there: its owner, and a group of colleagues. */
+    assert_int_equal(fchownat(folder_fd, "shared", 4711, (gid_t)-1, 0), 0);
+    assert_int_equal(file_make_folders(path_of("shared/.metron/new/x_"), NULL), 0);
+    assert_int_equal(fchownat(folder_fd, "shared", 0, (gid_t)-1, 0), 0);
+    assert_int_equal(fchmodat(folder_fd, "shared", 0770, 0), 0);
+    assert_int_equal(file_make_folders(path_of("shared/.metron/new/x_"), NULL), 0);
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 static void links_lead_to_the_same_file(void **state)
@@ -382,6 +415,7 @@ int main(void)
         WITH_FOLDER(the_longest_name_can_be_replaced),
         WITH_FOLDER(missing_folders_are_made_private),
         WITH_FOLDER(a_file_in_the_way_is_named),
+        WITH_FOLDER(a_link_that_another_user_has_planted_is_not_followed),
         WITH_FOLDER(links_lead_to_the_same_file),
     };
 

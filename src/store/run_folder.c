@@ -51,9 +51,25 @@ static int expand_name(const char *name, const struct prefix_values *values, str
     return 0;
 }
 
+/* Ends a folder's name that begins at `start` and has a value in it. Whatever the value is, this stays the
+ * name of a folder: "." and ".." are places elsewhere, and a path that begins with no name begins at the
+ * root. */
+static void end_folder(struct strbuf *out, size_t start)
+{
+    size_t length = out->length - start;
+
+    if (out->failed || length > 2 || strspn(strbuf_text(out) + start, ".") != length)
+        return;
+    out->length = start;
+    strbuf_adds(out, length == 2 ? "__" : "_");
+}
+
 int run_folder_expand(const char *pattern, const struct prefix_values *values, struct strbuf *out,
                       struct metron_error *error)
 {
+    size_t folder = out->length; /* where the name between two slashes begins */
+    bool has_value = false;
+
     for (const char *c = pattern; *c; c++) {
         if ((*c == '{' || *c == '}') && c[1] == *c) {
             strbuf_addc(out, *c++);
@@ -64,10 +80,15 @@ int run_folder_expand(const char *pattern, const struct prefix_values *values, s
             return error_set(error, -EINVAL,
                              "output prefix: '%c' at position %zu has no partner; write it twice", *c,
                              (size_t)(c - pattern) + 1);
+        if (*c == '/' && has_value)
+            end_folder(out, folder);
         if (!end) {
             strbuf_addc(out, *c);
+            folder = *c == '/' ? out->length : folder;
+            has_value = has_value && *c != '/';
             continue;
         }
+        has_value = true;
         char name[128];
         size_t length = (size_t)(end - c) - 1;
         if (length >= sizeof(name))

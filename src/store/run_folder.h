@@ -50,7 +50,8 @@ struct prefix_values {
 };
 
 /* Fills the placeholders {datetime} {pid} {host} {job} {env:NAME}; `{{` and `}}` are braces. A '/' inside a
- * value becomes '_'. -EINVAL with the position or name that is wrong. */
+ * value becomes '_', and so do the dots of a folder's name that would be "." or ".." with a value. -EINVAL
+ * with the position or name that is wrong. */
 int run_folder_expand(const char *pattern, const struct prefix_values *values, struct strbuf *out,
                       struct metron_error *error);
 /* `wanted` is indexed by enum run_file. Makes nothing yet; events may be added. */

@@ -310,6 +310,16 @@ def test_folder_that_was_there_is_not_removed(run_metron):
     assert (run_metron.cwd / "there").is_dir() and not (run_metron.cwd / "made").exists()
 
 
+@pytest.mark.parametrize("value", ["..", ".", ""])
+@pytest.mark.parametrize("prefix", ["jd/{job}/", "jd/{env:PLACE}/", "jd/.{env:PLACE}/"])
+def test_value_in_the_prefix_never_leaves_its_folder(run_metron, prefix, value):
+    job = ["--job", value] if value else ["--job", "night"]
+    run = run_metron(job, "true", prefix=prefix, env={"PLACE": value}, check=False)
+    assert run.returncode == 0, run
+    folders = {path.relative_to(run_metron.cwd).parts[:-1] for path in run_metron.cwd.rglob("*info.json")}
+    assert len(folders) == 1 and len(folders.pop()) == 2, run.files()
+
+
 def test_planted_link_in_a_shared_folder_is_not_followed(run_metron, marker):
     """As /tmp: anybody can put a link there by the name of the folder that metron makes."""
     if os.getuid() != 0:

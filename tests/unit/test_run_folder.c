@@ -171,6 +171,26 @@ static void a_slash_in_a_value_makes_no_folder(void **state)
     assert_string_equal(expanded("{env:METRON_TEST_RANK}"), ".._.._etc_x");
 }
 
+/* A value alone, or with what stands beside it, is never a place above or at the root. */
+static void a_value_never_leaves_its_folder(void **state)
+{
+    (void)state;
+    (void)setenv("METRON_TEST_RANK", "..", 1);
+    assert_string_equal(expanded("jd/{env:METRON_TEST_RANK}/"), "jd/__/");
+    assert_string_equal(expanded("{env:METRON_TEST_RANK}/{pid}_"), "__/4711_");
+    assert_string_equal(expanded("{env:METRON_TEST_RANK}x/_"), "..x/_");
+    assert_string_equal(expanded("jd/{env:METRON_TEST_RANK}"), "jd/.."); /* "..info.json" is a name */
+    (void)setenv("METRON_TEST_RANK", ".", 1);
+    assert_string_equal(expanded("jd/{env:METRON_TEST_RANK}/x"), "jd/_/x");
+    assert_string_equal(expanded("jd/.{env:METRON_TEST_RANK}/x"), "jd/__/x");
+    assert_string_equal(expanded("jd/{env:METRON_TEST_RANK}./{env:METRON_TEST_RANK}/x"), "jd/__/_/x");
+    (void)setenv("METRON_TEST_RANK", "", 1);
+    assert_string_equal(expanded("{env:METRON_TEST_RANK}/etc/x"), "_/etc/x");
+    assert_string_equal(expanded("a/.{env:METRON_TEST_RANK}./x"), "a/__/x");
+    assert_string_equal(expanded("{env:METRON_TEST_RANK}"), "");
+    assert_string_equal(expanded("../{pid}/./x"), "../4711/./x"); /* as the pattern says */
+}
+
 static void a_value_is_not_expanded_again(void **state)
 {
     (void)state;
@@ -595,6 +615,7 @@ int main(void)
         cmocka_unit_test(placeholders_are_filled),
         cmocka_unit_test(a_name_that_is_taken_gets_a_number),
         cmocka_unit_test(a_slash_in_a_value_makes_no_folder),
+        cmocka_unit_test(a_value_never_leaves_its_folder),
         cmocka_unit_test(a_value_is_not_expanded_again),
         cmocka_unit_test(what_cannot_be_filled_is_named),
         cmocka_unit_test(braces_without_a_partner_are_found),

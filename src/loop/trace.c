@@ -103,7 +103,9 @@ static int open_file(struct trace *trace, struct metron_error *error)
         if (!trace->options->clobber && stat(path, &file) == 0 && S_ISREG(file.st_mode))
             return error_set(error, -EEXIST, "'%s' is there already; choose another name or use --clobber",
                              path);
-        trace->file_fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        /* A user who names a link wants the file that it leads to; a link with a name of ours was planted. */
+        trace->file_fd =
+            open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | (trace->options->path_is_ours ? O_NOFOLLOW : 0));
         if (trace->file_fd >= 0 && fstat(trace->file_fd, &file) == 0 && S_ISREG(file.st_mode))
             (void)fchmod(trace->file_fd, 0600); /* whatever the older file let others do */
     }

@@ -141,11 +141,13 @@ static int make_file(struct run_folder *folder, enum run_file which, bool clobbe
         folder->has_info = clobber;
         return !clobber && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EEXIST : 0;
     }
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (clobber ? O_TRUNC : O_EXCL), 0600);
+    /* The older file is removed, not emptied: it may be a link, and what that leads to is no part of a run.
+     */
+    if (clobber && unlink(path) < 0 && errno != ENOENT)
+        return -errno;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    if (clobber)
-        (void)fchmod(fd, 0600); /* whatever the older file let others do */
     folder->fds[which] = fd;
     return 0;
 }

@@ -57,7 +57,7 @@ int run_folder_expand(const char *pattern, const struct prefix_values *values, s
 /* `wanted` is indexed by enum run_file. Makes nothing yet; events may be added. */
 void run_folder_init(struct run_folder *folder, const bool wanted[RUN_FILE_COUNT]);
 /* Makes the leading folders and the wanted files but info.json. An existing one is an error (-EEXIST) unless
- * `clobber`, which also removes the older run's files that are not part of this one. On failure nothing that
+ * `clobber`, which removes the older run's files; links are not followed. On failure nothing that
  * was made here is left but leading folders, and another prefix may be tried. */
 int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, struct metron_error *error);
 /* Each writes one thing if its file is part of the run: 0 or a negative errno. -EEXIST of the first

@@ -320,6 +320,17 @@ def test_value_in_the_prefix_never_leaves_its_folder(run_metron, prefix, value):
     assert len(folders) == 1 and len(folders.pop()) == 2, run.files()
 
 
+def test_clobber_follows_no_link(run_metron):
+    precious = run_metron.cwd / "precious"
+    precious.write_text("precious")
+    precious.chmod(0o644)
+    for name in ("stdout", "stderr", "usage.jsonl", "events.jsonl", "info.json"):
+        (run_metron.cwd / f"run_{name}").symlink_to(precious)
+    run = run_metron("--clobber", "echo out")
+    assert run.returncode == 0 and run.bytes("stdout") == b"out\n", run
+    assert precious.read_text() == "precious" and precious.stat().st_mode & 0o777 == 0o644
+
+
 def test_planted_link_in_a_shared_folder_is_not_followed(run_metron, marker):
     """As /tmp: anybody can put a link there by the name of the folder that metron makes."""
     if os.getuid() != 0:

@@ -291,6 +291,18 @@ def test_what_cannot_be_traced_is_told_in_one_line(run_metron, target):
     one_line(run_metron, f"trace {it.pid} -o first", "'first' is there already")
 
 
+def test_a_link_with_the_name_of_the_trace_is_not_followed(run_metron, target):
+    """metron chose that name, so somebody planted the link. One that the user names is followed."""
+    it = target()
+    precious = run_metron.cwd / "precious"
+    precious.write_text("precious")
+    (run_metron.cwd / "x_trace").symlink_to(precious)
+    one_line(run_metron, f"trace --clobber -p x_ {it.pid}", "cannot make 'x_trace'")
+    assert precious.read_text() == "precious"
+    Trace(run_metron, it, "--clobber", "-o", "x_trace").finish()
+    assert precious.read_text() != "precious"
+
+
 def test_an_ordinary_user_may_trace_his_own_and_no_others(run_as_user, target):
     one = target(wrapper=run_as_user.wrapper)
     trace = Trace(run_as_user, one)

@@ -372,6 +372,31 @@ static void clobbered_files_become_private(void **state)
     assert_int_equal(mode_of("x_usage.jsonl"), 0600);
 }
 
+static void clobber_follows_no_link(void **state)
+{
+    (void)state;
+    struct stat status;
+
+    put("precious", "precious\n", 0644);
+    assert_int_equal(symlink(at("precious"), at("x_stdout")), 0);
+    assert_int_equal(link(at("precious"), at("x_stderr")), 0);
+    assert_int_equal(symlink(at("nowhere"), at("x_usage.jsonl")), 0);
+    open_run("x_", true);
+    assert_string_equal(content_of("precious"), "precious\n");
+    assert_int_equal(mode_of("precious"), 0644);
+    assert_false(is_there("nowhere"));
+    assert_int_equal(lstat(at("x_stdout"), &status), 0);
+    assert_true(S_ISREG(status.st_mode));
+}
+
+static void a_pipe_in_the_place_of_a_file_holds_nobody(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(at("x_stdout"), 0600), 0);
+    open_run("x_", true);
+    assert_string_equal(content_of("x_stdout"), "");
+}
+
 static void a_prefix_that_cannot_be_made_says_why(void **state)
 {
     (void)state;
@@ -628,6 +653,8 @@ int main(void)
         WITH_FOLDER(info_is_not_there_until_it_is_whole),
         WITH_FOLDER(an_info_that_another_run_has_made_meanwhile_stays),
         WITH_FOLDER(clobbered_files_become_private),
+        WITH_FOLDER(clobber_follows_no_link),
+        WITH_FOLDER(a_pipe_in_the_place_of_a_file_holds_nobody),
         WITH_FOLDER(a_prefix_that_cannot_be_made_says_why),
         WITH_FOLDER(each_record_is_one_line_at_once),
         WITH_FOLDER(events_are_gathered_and_written_at_a_flush),

@@ -235,12 +235,24 @@ static int add_glob(struct run_list *list, const char *pattern, struct metron_er
     return first;
 }
 
+/* Whether a file, a folder or a run has this very name. */
+static bool is_name(const char *path)
+{
+    char *info = NULL;
+
+    if (access(path, F_OK) == 0)
+        return true;
+    if (asprintf(&info, "%s" RUN_INFO_NAME, path) < 0)
+        return false;
+    bool there = access(info, F_OK) == 0;
+    free(info);
+    return there;
+}
+
 int run_list_add(struct run_list *list, const char *path, size_t *added, struct metron_error *error)
 {
-    struct stat status;
     size_t before = list->count;
-    /* A name with such characters in it that is there is meant as it stands. */
-    bool is_glob = strpbrk(path, "*?[") && stat(path, &status) < 0;
+    bool is_glob = strpbrk(path, "*?[") && !is_name(path);
     int code = is_glob ? add_glob(list, path, error) : add_plain(list, path, error);
 
     if (added)

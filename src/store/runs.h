@@ -15,8 +15,8 @@ struct run_list {
 
 /* Adds the runs at `path`: an info.json, another file of a run, a prefix, a glob of any of these, or a
  * folder, which is searched with all below it (not through links, at most 64 deep) for files that end in
- * info.json. 0 and how many were added in *added (may be NULL); -ENOENT: there is nothing; others of the file
- * system. */
+ * info.json. A file, folder or run whose name is that very text comes before a glob. 0 and how many were
+ * added in *added (may be NULL); -ENOENT: there is nothing; others of the file system. */
 int run_list_add(struct run_list *list, const char *path, size_t *added, struct metron_error *error);
 /* By name; a path that was found twice stays once. */
 void run_list_sort(struct run_list *list);

@@ -579,3 +579,16 @@ def test_a_full_disk_is_an_error(run_metron, recordings):
         done = subprocess.run([run_metron.binary, "ls", "runs"], cwd=run_metron.cwd, stdout=full,
                               stderr=subprocess.PIPE, check=False, env=run_metron.environment())
     assert done.returncode == 1 and b"stdout" in done.stderr
+
+
+def test_run_whose_name_looks_like_a_glob_is_found_by_that_name(run_metron):
+    """As RUN of the table has it, quoted for a shell."""
+    for name in ("a[1]_", "a1_", "b*_", "b2_"):
+        make_run(run_metron.cwd / name)
+    for name in ("a[1]_", "b*_"):
+        assert [row["prefix"] for row in listed(run_metron, name)] == [name]
+        for words in (["report", name], ["suggest", name], ["export", "--format", "prometheus", name], ["pp", name],
+                      ["diff", name, "a1_"], ["diff", "--against", name, "a1_"]):
+            run = run_metron.metron(words)
+            assert run.returncode == 0 and not run.stderr, (words, run)
+    assert len(listed(run_metron, "b[2]_*")) == 1

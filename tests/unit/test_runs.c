@@ -160,6 +160,22 @@ static void a_name_with_stars_that_is_there_is_no_glob(void **state)
     assert_string_equal(found(), "a[1]_info.json ");
 }
 
+static void a_prefix_with_stars_that_is_there_is_no_glob(void **state)
+{
+    (void)state;
+    make_file("a[1]_info.json");
+    make_file("a1_info.json");
+    make_file("b*_info.json");
+    make_file("b1_info.json");
+    add(at("a[1]_"));
+    add(at("b*_"));
+    assert_string_equal(found(), "a[1]_info.json b*_info.json ");
+    make_file("c1_stdout");
+    make_file("c1_info.json");
+    add(at("c[1]_*")); /* no such name: a glob */
+    assert_string_equal(found(), "a[1]_info.json b*_info.json c1_info.json ");
+}
+
 static void a_path_that_was_found_twice_stays_once(void **state)
 {
     (void)state;
@@ -249,6 +265,7 @@ int main(void)
         TEST(the_name_of_a_file_leads_to_the_prefix),
         TEST(globs_find_runs_and_files_of_runs),
         TEST(a_name_with_stars_that_is_there_is_no_glob),
+        TEST(a_prefix_with_stars_that_is_there_is_no_glob),
         TEST(a_path_that_was_found_twice_stays_once),
         TEST(links_to_folders_are_not_followed_but_links_to_files_are_runs),
         TEST(what_is_not_there_is_told),

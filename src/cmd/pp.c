@@ -136,12 +136,15 @@ static void print_head(struct pp *pp, const char *path)
     (void)flush(pp, &pp->out);
 }
 
-static void print_file(struct pp *pp, const char *path)
+/* `named`: by the user, who may want a pipe to be followed. */
+static void print_file(struct pp *pp, const char *path, bool named)
 {
     struct json_pieces pieces;
     struct metron_error error = {0};
 
-    if (json_pieces_open(&pieces, path, &error) < 0) {
+    int code =
+        named ? json_pieces_open(&pieces, path, &error) : json_pieces_open_regular(&pieces, path, &error);
+    if (code < 0) {
         log_error("%s", error.message);
         pp->trouble = true;
     } else {
@@ -183,7 +186,7 @@ static void print_named(struct pp *pp, const char *named, bool with_head)
     } else {
         if (with_head)
             print_head(pp, strbuf_text(&path));
-        print_file(pp, strbuf_text(&path));
+        print_file(pp, strbuf_text(&path), strcmp(strbuf_text(&path), named) == 0);
     }
     strbuf_fini(&path);
 }
@@ -204,7 +207,7 @@ static int pp_main(int argc, char **argv)
     pp.humanize = settings_flag(&settings, SETTING_HUMANIZE);
     pp.colors = command_colors(&settings, STDOUT_FILENO);
     if (first == argc)
-        print_file(&pp, "-");
+        print_file(&pp, "-", true);
     for (int i = first; i < argc && !pp.broken; i++)
         print_named(&pp, argv[i], argc - first > 1);
     exit_code = pp.trouble || pp.broken ? EXIT_TROUBLE : EXIT_OK;

@@ -382,3 +382,19 @@ def test_many_small_values_do_not_swell(run_metron, tmp_path):
     """Each of 5 million values gets a line with an indent of 120, 600 MB in all: that is never held whole."""
     (tmp_path / "f").write_bytes(b"[" * 60 + b"1" + b",1" * 5_000_000 + b"]" * 60)
     assert pp_within(64, tmp_path / "f", run_metron) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["run", "run/", "run/x_"])
+def test_a_pipe_that_nobody_named_is_not_waited_for(pp, run_metron, name):
+    (run_metron.cwd / "run").mkdir()
+    os.mkfifo(run_metron.cwd / "run" / ("x_info.json" if name.endswith("x_") else "info.json"))
+    code, out, message = pp(name)
+    assert code == 1 and not out and "not a regular file" in message and message.count("\n") == 1
+
+
+def test_a_pipe_that_is_named_is_followed(pp, run_metron):
+    os.mkfifo(run_metron.cwd / "pipe")
+    writer = subprocess.Popen(["sh", "-c", "echo '{\"a\":1}' > pipe"], cwd=run_metron.cwd)
+    code, out, message = pp("pipe")
+    assert writer.wait(60) == 0
+    assert (code, json.loads(out), message) == (0, {"a": 1}, "")

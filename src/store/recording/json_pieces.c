@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -16,17 +17,33 @@
 #define READ_STEP    ((size_t)1 << 18)
 #define BINARY_LOOKS 4096 /* a NUL in the first bytes means that it is no text at all */
 
+static int open_path(struct json_pieces *pieces, const char *path, int flags, struct metron_error *error)
+{
+    json_pieces_init(pieces, path, NULL, 0);
+    pieces->at_end = false;
+    pieces->fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    pieces->close_fd = pieces->fd >= 0;
+    return pieces->fd < 0 ? error_set(error, -errno, "%s: %s", path, strerror(errno)) : 0;
+}
+
 int json_pieces_open(struct json_pieces *pieces, const char *path, struct metron_error *error)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-
-    json_pieces_init(pieces, is_stdin ? "stdin" : path, NULL, 0);
+    if (strcmp(path, "-") != 0)
+        return open_path(pieces, path, 0, error);
+    json_pieces_init(pieces, "stdin", NULL, 0);
     pieces->at_end = false;
-    pieces->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (pieces->fd < 0)
-        return error_set(error, -errno, "%s: %s", path, strerror(errno));
-    pieces->close_fd = !is_stdin;
+    pieces->fd = STDIN_FILENO;
     return 0;
+}
+
+int json_pieces_open_regular(struct json_pieces *pieces, const char *path, struct metron_error *error)
+{
+    struct stat status;
+    int code = open_path(pieces, path, O_NONBLOCK, error);
+
+    if (code == 0 && (fstat(pieces->fd, &status) < 0 || !S_ISREG(status.st_mode)))
+        code = error_set(error, -EINVAL, "%s: not a regular file", path);
+    return code;
 }
 
 void json_pieces_init(struct json_pieces *pieces, const char *name, const char *bytes, size_t length)

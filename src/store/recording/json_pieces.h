@@ -33,6 +33,8 @@ struct json_pieces {
 
 /* `path` "-" is stdin. The path must outlive the pieces. The error names the file. */
 int json_pieces_open(struct json_pieces *pieces, const char *path, struct metron_error *error);
+/* The same for a file that the caller did not name: a pipe in its place is an error, not waited for. */
+int json_pieces_open_regular(struct json_pieces *pieces, const char *path, struct metron_error *error);
 /* The same over bytes, which are borrowed, for tests and fuzzing. */
 void json_pieces_init(struct json_pieces *pieces, const char *name, const char *bytes, size_t length);
 /* 1 and a piece, borrowed until the next call; 0 at the end; -EBADMSG: a piece that is no JSON was passed

@@ -57,6 +57,17 @@ static bool perfetto_wants(const struct recording *recording, const struct recor
            index == first_key(recording, start_keys) || index == first_key(recording, age_keys);
 }
 
+/* Nanoseconds are more than anybody measured. */
+static double rounded(double microseconds)
+{
+    return round(1000 * microseconds) / 1000;
+}
+
+bool perfetto_is_time(double microseconds)
+{
+    return isfinite(rounded(microseconds));
+}
+
 void perfetto_open(struct export *export, char phase, long long pid, double microseconds)
 {
     struct perfetto_state *state = export->state;
@@ -64,9 +75,7 @@ void perfetto_open(struct export *export, char phase, long long pid, double micr
     strbuf_adds(&export->out, state->begun ? ",\n" : "\n");
     state->begun = true;
     strbuf_addf(&export->out, "{\"ph\":\"%c\",\"pid\":%lld,\"tid\":%lld,\"ts\":", phase, pid, pid);
-    /* Nanoseconds are more than anybody measured. */
-    if (!export_number(&export->out, round(1000 * microseconds) / 1000))
-        strbuf_addc(&export->out, '0');
+    (void)export_number(&export->out, rounded(microseconds));
 }
 
 void perfetto_name(struct export *export, const char *name)
@@ -135,7 +144,7 @@ static struct perfetto_process *process_of(struct export *export, const char *su
 static void add_counter(struct export *export, const struct recorded_key *key, long long pid, double at,
                         const char *counter, double value)
 {
-    if (!isfinite(value))
+    if (!isfinite(value) || !perfetto_is_time(at))
         return;
     perfetto_open(export, 'C', pid, at);
     strbuf_adds(&export->out, ",\"name\":");

@@ -44,7 +44,10 @@ struct perfetto_state {
     size_t process_count;
 };
 
-/* Begins an event; the caller goes on with ",…}" */
+/* Whether a time can be written. A damaged recording may have one that is past all numbers: its event is left
+ * out. */
+bool perfetto_is_time(double microseconds);
+/* Begins an event at a time that can be written; the caller goes on with ",…}" */
 void perfetto_open(struct export *export, char phase, long long pid, double microseconds);
 void perfetto_name(struct export *export, const char *name);
 /* Says something about a process: "process_name", {"name": text}. */

@@ -181,7 +181,7 @@ int perfetto_event(struct export *export, const struct recorded_event *event)
         state->start_wall = event->wall;
     double at = 1e6 * (event->wall - state->start_wall);
     at = at > 0 ? at : 0;
-    if (!event->type)
+    if (!event->type || !perfetto_is_time(at))
         return 0;
     /* Without its pid it is of no process's track. */
     if (event->pid > 0 && strcmp(event->type, "spawn") == 0) {
@@ -210,12 +210,13 @@ void perfetto_sampled_lifetimes(struct export *export)
     const struct perfetto_state *state = export->state;
 
     for (const struct perfetto_process *process = state->processes; process; process = process->hh.next) {
-        if (process->has_slice)
+        const double duration = process->last > process->first ? process->last - process->first : 0;
+
+        if (process->has_slice || !perfetto_is_time(process->first) || !perfetto_is_time(duration))
             continue;
         perfetto_open(export, 'X', process->pid, process->first);
         strbuf_adds(&export->out, ",\"dur\":");
-        (void)export_number(&export->out,
-                            process->last > process->first ? process->last - process->first : 0);
+        (void)export_number(&export->out, duration);
         perfetto_name(export, process->command[0] ? process->command : "process");
         strbuf_adds(&export->out, ",\"args\":{\"seen\":\"sampled\"}}");
     }

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/json_reader.h"
 #include "publish/export_duct.h"
 #include "publish/export_prometheus.h"
 #include "publish/export_values.h"
@@ -413,6 +414,35 @@ static void perfetto_event_without_a_pid_is_none_of_a_process(void **state)
                                 "\"name\":\"spawn\"}"));
 }
 
+/* A damaged recording: seconds that are a number, and no number any more as microseconds. */
+static void perfetto_leaves_out_what_is_past_all_numbers(void **state)
+{
+    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
+    struct usage_value values[] = {number(RSS, "7", 1), text(CMD, "7", "sh")};
+    const double elapsed[] = {2, 1e305, 1e300, 1e308, -1e308};
+    const struct recorded_event late = {.wall = 1e305, .type = "signal", .pid = 7, .sender_pid = -1};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(elapsed); i++) {
+        struct usage_record one = {.elapsed = 1, .values = values, .count = COUNT(values)};
+        struct usage_record two = {.elapsed = elapsed[i], .values = values, .count = COUNT(values)};
+        struct json_reader reader;
+
+        export_fini(&done);
+        assert_int_equal(export_init(&done, exporter_find("perfetto"), &ended, NULL, NULL), 0);
+        assert_int_equal(export_begin(&done, NULL), 0);
+        assert_int_equal(export_record(&done, &one), 0);
+        assert_int_equal(export_record(&done, &two), 0);
+        assert_int_equal(export_event(&done, &late), 0);
+        assert_int_equal(export_end(&done), 0);
+        json_reader_init(&reader, strbuf_text(&done.out), done.out.length);
+        assert_true(json_skip(&reader));
+        assert_int_equal(json_reader_end(&reader, NULL), 0);
+        json_reader_fini(&reader);
+        assert_null(strstr(strbuf_text(&done.out), "\"name\":\"signal\"")); /* not at another time */
+    }
+}
+
 static void duct_pcpu_is_conserved_cpu_over_age(void **state)
 {
     struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
@@ -497,6 +527,7 @@ int main(void)
                                   free_it),
         cmocka_unit_test_teardown(perfetto_slice_follows_the_events, free_it),
         cmocka_unit_test_teardown(perfetto_event_without_a_pid_is_none_of_a_process, free_it),
+        cmocka_unit_test_teardown(perfetto_leaves_out_what_is_past_all_numbers, free_it),
         cmocka_unit_test_teardown(duct_pcpu_is_conserved_cpu_over_age, free_it),
         cmocka_unit_test_teardown(duct_of_con_duct_is_refused, free_it),
         cmocka_unit_test(duct_age_is_as_ps_writes_it),

@@ -1,7 +1,7 @@
 /*
  * A page as text: titles, labels in a column, numbers as people write them with their source behind them,
- * tables with their numbers to the right. Texts come from outside: they are made printable here, and only
- * here.
+ * tables with their numbers to the right. Texts come from outside, and so do labels and titles, which may be
+ * names of keys: they are made printable here, and only here.
  */
 #include <string.h>
 
@@ -49,6 +49,17 @@ static void add_cut(struct strbuf *out, const char *text, enum report_fit fit, s
     if (printable.failed)
         out->failed = true;
     strbuf_fini(&printable);
+}
+
+/* The width of a text as add_cut writes it. */
+static size_t shown_columns(const char *text)
+{
+    struct strbuf shown = STRBUF_INIT;
+
+    add_cut(&shown, text, REPORT_CUT, 0);
+    size_t columns = columns_of(strbuf_text(&shown));
+    strbuf_fini(&shown);
+    return columns;
 }
 
 static void add_number(struct strbuf *out, enum unit unit, double number)
@@ -111,7 +122,8 @@ static size_t label_width(const struct report_section *group)
 
     for (const struct report_section *section = group; section != end; section = section->next)
         for (const struct report_item *item = section->first; item; item = item->next) {
-            size_t columns = item->kind == REPORT_FACT && !item->for_programs ? columns_of(item->label) : 0;
+            size_t columns =
+                item->kind == REPORT_FACT && !item->for_programs ? shown_columns(item->label) : 0;
             if (columns > width && columns <= LABEL_WIDTH_MAX)
                 width = columns;
         }
@@ -143,9 +155,10 @@ static void draw_fact(struct strbuf *out, const struct report_item *fact, size_t
     const char *tone = fact->tone == REPORT_GOOD ? ink->good : fact->tone == REPORT_BAD ? ink->bad : "";
     struct strbuf line = STRBUF_INIT;
 
-    size_t columns = columns_of(fact->label);
-    strbuf_addf(&line, "%*s%s%*s", INDENT, "", fact->label,
-                (int)(columns < label_columns ? label_columns - columns + GAP : GAP), "");
+    size_t columns = shown_columns(fact->label);
+    strbuf_addf(&line, "%*s", INDENT, "");
+    add_cut(&line, fact->label, REPORT_CUT, 0);
+    strbuf_addf(&line, "%*s", (int)(columns < label_columns ? label_columns - columns + GAP : GAP), "");
     strbuf_adds(&line, tone);
     if (fact->say)
         add_cut(&line, fact->say, REPORT_CUT, room);
@@ -224,7 +237,7 @@ static void lay_out(const struct report_item *table, bool with_luxury, struct la
     for (size_t i = 0; i < table->column_count && layout->count < COLUMNS_MAX; i++) {
         if (report_column_is_empty(table, i) || (table->columns[i].fit == REPORT_LUXURY && !with_luxury))
             continue;
-        size_t widest = columns_of(table->columns[i].title);
+        size_t widest = shown_columns(table->columns[i].title);
         bool is_text = false;
         for (size_t row = 0; row < table->row_count; row++) {
             if (is_hidden(table, row))
@@ -290,8 +303,13 @@ static void draw_heading(struct strbuf *out, const struct report_item *table, co
     if (!any)
         return;
     strbuf_adds(out, ink->dim);
-    for (size_t i = 0; i < layout->count; i++)
-        pad(out, table->columns[layout->shown[i]].title, layout, i);
+    for (size_t i = 0; i < layout->count; i++) {
+        struct strbuf title = STRBUF_INIT;
+        add_cut(&title, table->columns[layout->shown[i]].title, REPORT_CUT, 0);
+        pad(out, strbuf_text(&title), layout, i);
+        out->failed |= title.failed;
+        strbuf_fini(&title);
+    }
     strbuf_addf(out, "%s\n", ink->off);
 }
 
@@ -307,7 +325,9 @@ static void draw_table(struct strbuf *out, const struct report_item *table, bool
     }
     if (table->label) {
         struct strbuf title = STRBUF_INIT;
-        strbuf_addf(&title, "%s%*s%s\n", is_first ? "" : "\n", INDENT, "", table->label);
+        strbuf_addf(&title, "%s%*s", is_first ? "" : "\n", INDENT, "");
+        add_cut(&title, table->label, REPORT_CUT, 0);
+        strbuf_addc(&title, '\n');
         wrap_lines(out, strbuf_text(&title), INDENT, width);
         strbuf_fini(&title);
     }

@@ -44,6 +44,7 @@ void screen_add_blanks(struct strbuf *out, size_t count);
 
 /* Entries side by side, in rows; with `draw` they are written, else only counted. */
 #define SCREEN_LEGEND_ROWS 3
+#define SCREEN_LEGEND_MORE 4 /* columns of " +12" */
 struct screen_legend {
     const struct screen *screen;
     bool draw;

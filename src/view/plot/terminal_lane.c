@@ -59,27 +59,38 @@ static bool has_event_at(const struct screen *screen, const struct plot *plot, s
     return false;
 }
 
-void screen_write_events(const struct screen *screen, const struct plot *plot)
+static void fill_legend(struct screen_legend *legend, const struct plot *plot)
 {
-    struct screen_legend legend = {.screen = screen, .draw = true, .rows = SCREEN_LEGEND_ROWS};
-    const size_t most = most_spawns(screen, &plot->marks[PLOT_MARK_SPAWN]);
     char text[96], count[UNIT_TEXT_SIZE];
 
-    if (!plot_has_events(plot))
-        return;
-    screen_begin_color(screen, "1");
-    strbuf_adds(screen->out, "events");
-    screen_end_color(screen, "1");
-    legend.column = strlen("events");
+    legend->column = strlen("events");
     for (int kind = 0; kind < PLOT_MARK_COUNT; kind++) {
         const size_t marks = plot->marks[kind].count;
         if (marks == 0)
             continue;
         (void)snprintf(text, sizeof(text), "%s %s", unit_human(UNIT_COUNT, (double)marks, count),
                        plot_mark_name((enum plot_mark)kind, marks != 1));
-        screen_legend_entry(&legend, mark_colors[kind], kind == PLOT_MARK_SPAWN ? "▄" : mark_signs[kind],
+        screen_legend_entry(legend, mark_colors[kind], kind == PLOT_MARK_SPAWN ? "▄" : mark_signs[kind],
                             text);
     }
+}
+
+void screen_write_events(const struct screen *screen, const struct plot *plot)
+{
+    struct screen_legend trial = {.screen = screen, .rows = SCREEN_LEGEND_ROWS};
+    const size_t most = most_spawns(screen, &plot->marks[PLOT_MARK_SPAWN]);
+
+    if (!plot_has_events(plot))
+        return;
+    screen_begin_color(screen, "1");
+    strbuf_adds(screen->out, "events");
+    screen_end_color(screen, "1");
+    fill_legend(&trial, plot);
+    struct screen_legend legend = {.screen = screen,
+                                   .draw = true,
+                                   .rows = SCREEN_LEGEND_ROWS,
+                                   .kept = trial.left_out ? SCREEN_LEGEND_MORE : 0};
+    fill_legend(&legend, plot);
     screen_legend_end(&legend);
     screen_add_blanks(screen->out, screen->gutter);
     size_t used = screen->canvas;

@@ -6,8 +6,6 @@
 
 #include "view/plot/screen.h"
 
-#define LEGEND_MORE 4 /* columns of " +12" */
-
 const char *screen_line_color(unsigned index)
 {
     static const char *const colors[PLOT_COLOR_COUNT] = {"36", "32", "33", "35", "34", "31", "37"};
@@ -142,7 +140,7 @@ static size_t most_of_label(const struct screen *screen, const struct plot_panel
     const size_t mains = count_mains(panel);
     const size_t beside = mains < 2 ? 1 : mains < (size_t)2 * SCREEN_LEGEND_ROWS ? 2 : 3;
 
-    return (screen->columns - (beside > 1 ? LEGEND_MORE : 0)) / beside - (beside > 1 ? 5 : 0);
+    return (screen->columns - (beside > 1 ? SCREEN_LEGEND_MORE : 0)) / beside - (beside > 1 ? 5 : 0);
 }
 
 static void legend_lines(struct screen_legend *legend, const struct plot_panel *panel, enum plot_role role)
@@ -204,7 +202,7 @@ size_t screen_legend(const struct screen *screen, const struct plot_panel *panel
     fill_legend(&trial, panel, values);
     if (draw) {
         struct screen_legend legend = {
-            .screen = screen, .draw = true, .rows = 1, .kept = trial.left_out ? LEGEND_MORE : 0};
+            .screen = screen, .draw = true, .rows = 1, .kept = trial.left_out ? SCREEN_LEGEND_MORE : 0};
         fill_legend(&legend, panel, values);
         screen_legend_end(&legend);
     }

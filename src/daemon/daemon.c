@@ -25,6 +25,12 @@ static int store_history(void *context, const struct snapshot *snapshot, struct 
     return history_write(daemon->history, snapshot, error);
 }
 
+static int store_jobs(void *context, const struct snapshot *snapshot, struct metron_error *error)
+{
+    struct daemon *daemon = context;
+    return history_write_jobs(daemon->history, snapshot, error);
+}
+
 static int keep_history_up(void *context, struct metron_error *error)
 {
     struct daemon *daemon = context;
@@ -49,16 +55,20 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
         if (history_set_aside(daemon->history))
             log_warning("the history was damaged; it is kept as '%s', a new one is begun",
                         history_set_aside(daemon->history));
-        sinks[count++] =
-            (struct writer_sink){HISTORY, store_history, keep_history_up, daemon, HISTORY_BACKLOG_BYTES};
+        sinks[count++] = (struct writer_sink){HISTORY, store_history,         keep_history_up,
+                                              daemon,  HISTORY_BACKLOG_BYTES, store_jobs};
     }
     if (options->log_file) {
         daemon->log = snapshot_log_new(options->log_file, options->log_limit_bytes);
         if (!daemon->log)
             return error_set(error, -ENOMEM, "no memory for the log");
-        sinks[count++] = (struct writer_sink){"log", snapshot_log_write, NULL, daemon->log, 0};
+        sinks[count++] = (struct writer_sink){"log", snapshot_log_write, NULL, daemon->log, 0, NULL};
     }
-    return count ? writer_new(sinks, count, NULL, &daemon->writer, error) : 0;
+    int code = count ? writer_new(sinks, count, NULL, &daemon->writer, error) : 0;
+    if (code < 0)
+        return code;
+    daemon->commits = commits_new(&daemon->loop, daemon->jobs, daemon->history ? daemon->writer : NULL);
+    return daemon->commits ? 0 : error_set(error, -ENOMEM, "no memory for the daemon");
 }
 
 static void tell_news(struct daemon *daemon)
@@ -76,7 +86,7 @@ static void tell_news(struct daemon *daemon)
                      news.failed_seconds, (unsigned long long)news.lost, news.lost == 1 ? " is" : "s are");
         else
             log_warning("%s: %s; sampling goes on", news.sink, news.error.message);
-        if (strcmp(news.sink, HISTORY) == 0 && (news.remark || news.lost > 0))
+        if (strcmp(news.sink, HISTORY) == 0 && (news.remark || news.lost_jobs))
             jobs_tell_all(daemon->jobs);
     }
 }
@@ -381,6 +391,9 @@ uv_loop_t *daemon_loop(struct daemon *daemon)
 static int close_store(struct daemon *daemon)
 {
     struct writer_figures last = {0};
+
+    commits_free(daemon->commits);
+    daemon->commits = NULL;
     int code = daemon->writer ? writer_stop(daemon->writer, -1, &last) : 0;
 
     daemon->writer = NULL;

@@ -5,6 +5,7 @@
 #define METRON_DAEMON_DAEMON_STATE_H
 
 #include "daemon/calls/counting.h"
+#include "daemon/commits.h"
 #include "daemon/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/jobs/pss.h"
@@ -32,6 +33,7 @@ struct daemon {
     struct history *history; /* the writer's, once that runs */
     struct snapshot_log *log;
     struct writer *writer;
+    struct commits *commits; /* answers that wait for it */
     struct snapshot *latest; /* NULL: none yet */
     struct recent_events events;
     struct timespec last_heard; /* of the daemon before this one */

@@ -167,9 +167,8 @@ void job_sheets_json(struct json *json, const struct job *job)
     json_array_end(json);
 }
 
-void job_json(struct json *json, const struct job *job)
+void job_members_json(struct json *json, const struct job *job)
 {
-    json_object_begin(json);
     json_key_string(json, "job_id", job->id);
     json_key_string(json, "workspace", job->workspace);
     json_key_string(json, "config_hash", job->config_hash);
@@ -186,5 +185,11 @@ void job_json(struct json *json, const struct job *job)
     job_calls_json(json, job->calls, job->call_count);
     json_key(json, "sheets");
     job_sheets_json(json, job);
+}
+
+void job_json(struct json *json, const struct job *job)
+{
+    json_object_begin(json);
+    job_members_json(json, job);
     json_object_end(json);
 }

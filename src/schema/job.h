@@ -98,5 +98,7 @@ void job_usage_members_json(struct json *json, const struct job_usage *usage);
 void job_calls_json(struct json *json, const struct snapshot_call *calls, size_t count);
 void job_sheets_json(struct json *json, const struct job *job); /* an array */
 void job_json(struct json *json, const struct job *job);        /* with its sheets */
+/* The members of that object, for one that is open already. */
+void job_members_json(struct json *json, const struct job *job);
 
 #endif

@@ -28,6 +28,7 @@ struct queued {
     struct snapshot *snapshot;
     size_t bytes;
     uint64_t submitted_ns;
+    bool is_commit;
 };
 
 /* What a sink did not take, the oldest first. Of the writer's thread alone. */
@@ -44,6 +45,7 @@ struct sink_state {
     bool untold;                   /* that it is ailing */
     bool told;                     /* that it is ailing, and not yet that it is well again */
     unsigned well;                 /* writes in a row that succeeded since the last failure */
+    bool lost_jobs;                /* changed jobs were lost, and the loop does not know yet */
     uint64_t lost;                 /* snapshots since it began to fail, those in the backlog not among them */
     uint64_t failed_ns, mended_ns; /* when it began to fail, and the first success after the last failure */
     struct metron_error remark;    /* to be told */
@@ -57,6 +59,8 @@ struct writer {
     struct writer_options options;
     pthread_t thread;
     int wake_fd, ended_fd; /* eventfds: something is to be done; the thread is through */
+    int commit_fd;         /* likewise: a commit is through, */
+    int commit_result;     /* atomic: with this */
 
     struct queued *ring;                                 /* queue_count of them */
     size_t head, tail, bytes;                            /* atomic; head and tail only grow */
@@ -80,6 +84,8 @@ static void writer_free(struct writer *writer)
         (void)close(writer->wake_fd);
     if (writer->ended_fd >= 0)
         (void)close(writer->ended_fd);
+    if (writer->commit_fd >= 0)
+        (void)close(writer->commit_fd);
     pthread_mutex_destroy(&writer->lock);
     for (size_t i = 0; i < writer->sink_count; i++)
         free(writer->backlogs[i].first);
@@ -147,12 +153,15 @@ static void backlog_pop(struct backlog *backlog)
 }
 
 /* The sink will never have it. */
-static void lose(struct writer *writer, size_t index, const struct snapshot *snapshot)
+static void lose(struct writer *writer, size_t index, const struct queued *one)
 {
+    struct sink_state *state = &writer->states[index];
+
     if (writer->sinks[index].backlog_bytes > 0)
-        ADD(writer->dropped_events, snapshot->event_count);
+        ADD(writer->dropped_events, one->snapshot->event_count);
     pthread_mutex_lock(&writer->lock);
-    writer->states[index].lost++;
+    state->lost += !one->is_commit;
+    state->lost_jobs = true;
     pthread_mutex_unlock(&writer->lock);
 }
 
@@ -164,7 +173,7 @@ static void keep_for_later(struct writer *writer, size_t index, const struct que
         one->bytes <= most ? realloc(backlog->first, (backlog->count + 1) * sizeof(*grown)) : NULL;
 
     if (!grown) {
-        lose(writer, index, one->snapshot);
+        lose(writer, index, one);
         return;
     }
     backlog->first = grown;
@@ -172,17 +181,17 @@ static void keep_for_later(struct writer *writer, size_t index, const struct que
     (void)snapshot_hold(one->snapshot);
     backlog->bytes += one->bytes;
     while (backlog->bytes > most) {
-        lose(writer, index, backlog->first->snapshot);
+        lose(writer, index, backlog->first);
         backlog_pop(backlog);
     }
 }
 
-static int try_write(struct writer *writer, size_t index, const struct snapshot *snapshot)
+static int try_write(struct writer *writer, size_t index, const struct queued *one)
 {
     const struct writer_sink *sink = &writer->sinks[index];
     struct sink_state *state = &writer->states[index];
     struct metron_error error = {0};
-    int code = sink->write(sink->context, snapshot, &error);
+    int code = (one->is_commit ? sink->commit : sink->write)(sink->context, one->snapshot, &error);
     uint64_t now_ns = clock_monotonic_ns();
 
     if (code < 0 && error.code == 0)
@@ -190,7 +199,7 @@ static int try_write(struct writer *writer, size_t index, const struct snapshot 
     pthread_mutex_lock(&writer->lock);
     if (code < 0)
         note_failure(state, now_ns, &error);
-    else
+    else if (!one->is_commit) /* only snapshots are counted */
         note_success(state, now_ns);
     if (code > 0)
         note_remark(state, &error);
@@ -198,17 +207,52 @@ static int try_write(struct writer *writer, size_t index, const struct snapshot 
     return code;
 }
 
-static void write_to(struct writer *writer, size_t index, const struct queued *one)
+static int write_backlog(struct writer *writer, size_t index)
 {
     struct backlog *backlog = &writer->backlogs[index];
     int code = 0;
 
-    while (backlog->count > 0 && (code = try_write(writer, index, backlog->first->snapshot)) >= 0)
+    while (backlog->count > 0 && (code = try_write(writer, index, backlog->first)) >= 0)
         backlog_pop(backlog);
-    if (code >= 0)
-        code = try_write(writer, index, one->snapshot);
+    return code < 0 ? code : 0;
+}
+
+static void write_to(struct writer *writer, size_t index, const struct queued *one)
+{
+    int code = write_backlog(writer, index);
+
+    if (code == 0)
+        code = try_write(writer, index, one);
     if (code < 0)
         keep_for_later(writer, index, one);
+}
+
+/* The backlog first: it has the same jobs as they were earlier. What is acknowledged may have been in a
+ * snapshot that the sink has lost: nothing is certain until all jobs were offered again. */
+static int commit_to(struct writer *writer, size_t index, const struct queued *one)
+{
+    int code = write_backlog(writer, index);
+
+    pthread_mutex_lock(&writer->lock);
+    if (code == 0 && writer->states[index].lost_jobs)
+        code = -EIO;
+    pthread_mutex_unlock(&writer->lock);
+    if (code == 0)
+        code = try_write(writer, index, one);
+    if (code < 0)
+        keep_for_later(writer, index, one);
+    return code;
+}
+
+static void commit_one(struct writer *writer, const struct queued *one)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < writer->sink_count && code == 0; i++)
+        if (writer->sinks[i].commit)
+            code = commit_to(writer, i, one);
+    STORE(writer->commit_result, code);
+    wake_poke(writer->commit_fd);
 }
 
 /* One more than the queue may hold: the last one finds room in any case. */
@@ -272,7 +316,7 @@ static void give_up_backlogs(struct writer *writer)
 {
     for (size_t i = 0; i < writer->sink_count; i++)
         for (struct backlog *backlog = &writer->backlogs[i]; backlog->count > 0; backlog_pop(backlog))
-            lose(writer, i, backlog->first->snapshot);
+            lose(writer, i, backlog->first);
 }
 
 static void *run(void *given)
@@ -287,11 +331,16 @@ static void *run(void *given)
         uint64_t stop_at_ns = LOAD(writer->stop_at_ns);
 
         if (queue_take(writer, &one)) {
-            if (stop_at_ns == 0 || clock_monotonic_ns() < stop_at_ns)
+            bool in_time = stop_at_ns == 0 || clock_monotonic_ns() < stop_at_ns;
+            if (one.is_commit && in_time)
+                commit_one(writer, &one);
+            else if (in_time)
                 write_one(writer, &one);
-            else
+            else if (!one.is_commit)
                 give_up(writer, one.snapshot);
             snapshot_release(one.snapshot);
+            if (one.is_commit)
+                continue; /* upkeep would keep the next answer waiting */
         } else if (stop_at_ns != 0) {
             break;
         } else {
@@ -316,36 +365,60 @@ static size_t queue_length(struct writer *writer)
     return LOAD(writer->tail) - LOAD(writer->head);
 }
 
-static void queue_put(struct writer *writer, struct snapshot *snapshot, size_t bytes)
+static void queue_put(struct writer *writer, struct snapshot *snapshot, size_t bytes, bool is_commit)
 {
     size_t tail = LOAD(writer->tail);
 
     writer->ring[tail % ring_size(writer)] =
-        (struct queued){snapshot_hold(snapshot), bytes, clock_monotonic_ns()};
+        (struct queued){snapshot_hold(snapshot), bytes, clock_monotonic_ns(), is_commit};
     ADD(writer->bytes, bytes);
     STORE(writer->tail, tail + 1);
     wake_poke(writer->wake_fd);
 }
 
-bool writer_submit(struct writer *writer, struct snapshot *snapshot)
+/* False: there is no room. */
+static bool queue_offer(struct writer *writer, struct snapshot *snapshot, bool is_commit)
 {
     size_t bytes = snapshot_bytes(snapshot);
     size_t length = queue_length(writer);
     const struct writer_options *options = &writer->options;
 
-    if (length >= options->queue_count ||
-        (length > 0 && LOAD(writer->bytes) + bytes > options->queue_bytes)) {
-        count_dropped(writer, snapshot);
+    if (length >= options->queue_count || (length > 0 && LOAD(writer->bytes) + bytes > options->queue_bytes))
         return false;
-    }
-    queue_put(writer, snapshot, bytes);
+    queue_put(writer, snapshot, bytes, is_commit);
     return true;
+}
+
+bool writer_submit(struct writer *writer, struct snapshot *snapshot)
+{
+    if (queue_offer(writer, snapshot, false))
+        return true;
+    count_dropped(writer, snapshot);
+    return false;
+}
+
+bool writer_commit(struct writer *writer, struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < writer->sink_count; i++)
+        if (writer->sinks[i].commit)
+            return queue_offer(writer, snapshot, true);
+    return false;
+}
+
+int writer_commit_fd(const struct writer *writer)
+{
+    return writer->commit_fd;
+}
+
+int writer_commit_result(const struct writer *writer)
+{
+    return LOAD(writer->commit_result);
 }
 
 void writer_submit_last(struct writer *writer, struct snapshot *snapshot)
 {
     if (queue_length(writer) < ring_size(writer))
-        queue_put(writer, snapshot, snapshot_bytes(snapshot));
+        queue_put(writer, snapshot, snapshot_bytes(snapshot), false);
     else
         give_up(writer, snapshot);
 }
@@ -407,6 +480,8 @@ static bool news_of(struct sink_state *state, struct writer_news *out)
     state->told = false;
     out->recovered = true;
     out->lost = state->lost;
+    out->lost_jobs = state->lost_jobs;
+    state->lost_jobs = false;
     out->failed_seconds = (double)(state->mended_ns - state->failed_ns) / (double)NS_PER_SECOND;
     return true;
 }
@@ -448,7 +523,11 @@ int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct 
     }
     writer->wake_fd = wake_open();
     writer->ended_fd = wake_open();
-    code = writer->wake_fd < 0 ? writer->wake_fd : writer->ended_fd < 0 ? writer->ended_fd : 0;
+    writer->commit_fd = wake_open();
+    code = writer->wake_fd < 0     ? writer->wake_fd
+           : writer->ended_fd < 0  ? writer->ended_fd
+           : writer->commit_fd < 0 ? writer->commit_fd
+                                   : 0;
     writer->ring = calloc(ring_size(writer), sizeof(*writer->ring));
     if (code == 0 && !writer->ring)
         code = -ENOMEM;

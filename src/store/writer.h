@@ -7,8 +7,10 @@
  *
  * The thread logs nothing: what befell a sink is asked for from the loop's thread, with writer_next_news.
  *
- * writer_submit, writer_submit_last, writer_next_news and writer_stop are for one thread, the one that made
- * the writer.
+ * Between two snapshots changed jobs may be committed, where an answer waits until they are on disk.
+ *
+ * writer_submit, writer_submit_last, writer_commit, writer_next_news and writer_stop are for one thread, the
+ * one that made the writer.
  */
 #ifndef METRON_STORE_WRITER_H
 #define METRON_STORE_WRITER_H
@@ -36,6 +38,9 @@ struct writer_sink {
     void *context;
     size_t backlog_bytes; /* what it did not take is kept, the newest of it, up to so much, and offered again
                            * before the next snapshot; 0: nothing is */
+    /* Stores the changed jobs of a snapshot that has nothing else: 0, or a negative errno and why. NULL: it
+     * stores no jobs. */
+    int (*commit)(void *context, const struct snapshot *snapshot, struct metron_error *error);
 };
 
 struct writer_options {
@@ -65,7 +70,8 @@ struct writer_news {
     const char *sink;
     bool recovered, remark;
     double failed_seconds;     /* recovered: for how long it had failed */
-    uint64_t lost;             /* recovered: snapshots that it missed */
+    uint64_t lost;             /* recovered: snapshots that it missed, */
+    bool lost_jobs;            /* and that it missed changed jobs, with them or in a commit */
     struct metron_error error; /* why; recovered: why it last failed; remark: what it is */
 };
 
@@ -81,6 +87,15 @@ bool writer_submit(struct writer *writer, struct snapshot *snapshot);
 /* The same of one after which there is none, before writer_stop: it is taken in any case, with the events of
  * those that were not. */
 void writer_submit_last(struct writer *writer, struct snapshot *snapshot);
+/* Has the changed jobs of a snapshot that has nothing else stored, after all that was submitted before. Takes
+ * a reference of its own and never blocks. One at a time. False: no sink stores jobs, or the queue is full.
+ */
+bool writer_commit(struct writer *writer, struct snapshot *snapshot);
+/* Poked (base/thread.h) once a commit is through; the writer's. */
+int writer_commit_fd(const struct writer *writer);
+/* Of the commit that is through: 0, the sinks that store jobs have it, and all before it; a negative errno:
+ * they do not yet, and are offered it again as they are snapshots. */
+int writer_commit_result(const struct writer *writer);
 /* From any thread. Waits for none that does I/O. */
 void writer_figures(struct writer *writer, struct writer_figures *out);
 /* False: there is no such sink. */

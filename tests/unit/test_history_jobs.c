@@ -83,6 +83,28 @@ static void two_of_one_name_keep_their_calls_apart(void **state)
         ask("SELECT count(*) FROM jobs WHERE status = 'running' AND hotspots LIKE '{\"write\"%'"), 1);
 }
 
+/* Between two snapshots, and out of order: the one that has ended is told again after its successor. */
+static void a_job_that_is_told_again_keeps_its_row(void **state)
+{
+    (void)state;
+    struct job old = {.id = "night", .started = {1763190000, 1}},
+               next = {.id = "night", .started = {1763190009, 2}};
+    struct job *const told[] = {&old, &next, &old, &next};
+
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        struct snapshot *snapshot = make(0, 0);
+        old.status = i == 2 ? JOB_FAILED : JOB_COMPLETED;
+        snapshot->changed_jobs = told[i];
+        snapshot->changed_job_count = 1;
+        assert_int_equal(history_write_jobs(history, snapshot, NULL), 0);
+        snapshot_release(snapshot);
+    }
+    assert_int_equal(ask("SELECT count(*) FROM jobs"), 2);
+    assert_int_equal(ask("SELECT count(*) FROM jobs WHERE id = 1 AND status = 'failed'"), 1);
+    assert_int_equal(ask("SELECT count(*) FROM jobs WHERE id = 2 AND status = 'running'"), 1);
+    assert_int_equal(ask("SELECT count(*) FROM ticks"), 0);
+}
+
 /* How the first one ended was never stored. */
 static void of_one_name_only_the_last_one_runs_on(void **state)
 {
@@ -228,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HISTORY_TEST(running_jobs_come_back_whole_after_a_restart),
         HISTORY_TEST(two_of_one_name_keep_their_calls_apart),
+        HISTORY_TEST(a_job_that_is_told_again_keeps_its_row),
         HISTORY_TEST(of_one_name_only_the_last_one_runs_on),
         HISTORY_TEST(whose_a_job_is_is_kept),
         HISTORY_TEST(calls_of_a_sheet_stay_where_they_are_not_counted_any_more),

@@ -108,8 +108,8 @@ static inline int teardown(void **state)
 static inline void start(struct writer_options options)
 {
     const struct writer_sink sinks[] = {
-        {"history", sink_write, sink_idle, one, backlog_bytes},
-        {"log", sink_write, NULL, other, 0},
+        {"history", sink_write, sink_idle, one, backlog_bytes, NULL},
+        {"log", sink_write, NULL, other, 0, NULL},
     };
     struct metron_error error = {0};
 

@@ -85,6 +85,9 @@ void jobs_calls_counted(struct jobs *jobs, struct call_book_key key);
 
 /* After a pass: what they have used, into the snapshot. -ENOMEM: the snapshot lacks some. */
 int jobs_observe(struct jobs *jobs, struct snapshot *snapshot);
+/* Between two passes: those that have changed since they were last copied, into an empty snapshot. -ENOMEM:
+ * it lacks some. */
+int jobs_copy_changed(struct jobs *jobs, struct snapshot *snapshot);
 /* The store has taken the snapshot, or there is none: what was kept for it is let go. */
 void jobs_told(struct jobs *jobs);
 /* It has not: its jobs go with the next one. */

@@ -139,11 +139,28 @@ static void describe_progress(const struct entry *entry, struct snapshot_job *ou
     }
 }
 
+static void tell_whole(struct entry *entry)
+{
+    entry->part.changed = true;
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        entry->sheets[i].changed = true;
+}
+
+static size_t count_changed(const struct entry *entry, bool with_running)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        count += entry->sheets[i].changed || (with_running && entry->sheets[i].group);
+    return count;
+}
+
 /* The job as it is now, with those of its sheets that have changed. */
 static int copy_job(struct jobs *jobs, struct snapshot *snapshot, struct entry *entry, bool with_running)
 {
     struct job *copy = &snapshot->changed_jobs[snapshot->changed_job_count];
-    struct job_sheet *sheets = arena_alloc(&snapshot->arena, (entry->job.sheet_count + 1) * sizeof(*sheets));
+    struct job_sheet *sheets =
+        arena_alloc(&snapshot->arena, (count_changed(entry, with_running) + 1) * sizeof(*sheets));
 
     if (!sheets)
         return -ENOMEM;
@@ -173,20 +190,54 @@ static int copy_job(struct jobs *jobs, struct snapshot *snapshot, struct entry *
     return 0;
 }
 
+static int copy_if_changed(struct jobs *jobs, struct snapshot *snapshot, struct entry *entry)
+{
+    if (!entry->part.changed)
+        return 0;
+    if (copy_job(jobs, snapshot, entry, false) < 0) {
+        tell_whole(entry);
+        return -ENOMEM;
+    }
+    entry->part.changed = false;
+    return 0;
+}
+
+/* Room for all of them, and those whose names are used again, which come before their successors. */
+static int begin_copies(struct jobs *jobs, struct snapshot *snapshot)
+{
+    size_t count = HASH_COUNT(jobs->by_id) + jobs->replaced_count;
+    int code = 0;
+
+    snapshot->changed_jobs = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*snapshot->changed_jobs));
+    if (!snapshot->changed_jobs)
+        return -ENOMEM;
+    for (struct entry *entry = jobs->replaced; entry && code == 0; entry = entry->next_replaced)
+        code = copy_if_changed(jobs, snapshot, entry);
+    return code;
+}
+
+int jobs_copy_changed(struct jobs *jobs, struct snapshot *snapshot)
+{
+    struct entry *entry, *next;
+    int code = begin_copies(jobs, snapshot);
+
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        if (code == 0)
+            code = copy_if_changed(jobs, snapshot, entry);
+    }
+    return code;
+}
+
 /* Into the snapshot: progress of each, and those that the store has to know of. */
 static int tell(struct jobs *jobs, struct snapshot *snapshot)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    size_t count = HASH_COUNT(jobs->by_id) + jobs->replaced_count;
+    size_t count = HASH_COUNT(jobs->by_id);
     struct entry *entry, *next;
 
     snapshot->jobs = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*snapshot->jobs));
-    snapshot->changed_jobs = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*snapshot->changed_jobs));
-    if (!snapshot->jobs || !snapshot->changed_jobs)
+    if (!snapshot->jobs || begin_copies(jobs, snapshot) < 0)
         return -ENOMEM;
-    for (entry = jobs->replaced; entry; entry = entry->next_replaced)
-        if (copy_job(jobs, snapshot, entry, false) < 0)
-            return -ENOMEM;
     HASH_ITER (hh, jobs->by_id, entry, next) {
         bool due = !entry->finished && now_ns - entry->told_ns >= TELL_AGAIN_NS;
         struct snapshot_job *progress = &snapshot->jobs[snapshot->job_count];
@@ -199,8 +250,10 @@ static int tell(struct jobs *jobs, struct snapshot *snapshot)
         }
         if (!entry->part.changed && !due)
             continue;
-        if (copy_job(jobs, snapshot, entry, due) < 0)
+        if (copy_job(jobs, snapshot, entry, due) < 0) {
+            tell_whole(entry);
             return -ENOMEM;
+        }
         entry->part.changed = false;
         entry->told_ns = now_ns;
     }
@@ -217,13 +270,6 @@ int jobs_observe(struct jobs *jobs, struct snapshot *snapshot)
     snapshot->running_jobs = jobs->running;
     snapshot->active_sheets = jobs->active_sheets;
     return tell(jobs, snapshot);
-}
-
-static void tell_whole(struct entry *entry)
-{
-    entry->part.changed = true;
-    for (size_t i = 0; i < entry->job.sheet_count; i++)
-        entry->sheets[i].changed = true;
 }
 
 void jobs_tell_again(struct jobs *jobs, const struct snapshot *snapshot)

@@ -96,7 +96,8 @@ int answer_event_publish(struct call *call, struct json *result)
     int code = take_params(call, &told);
     if (code < 0)
         return code;
-    if (sheet_event_of(told.event, strlen(told.event), &event)) {
+    bool is_sheet = sheet_event_of(told.event, strlen(told.event), &event);
+    if (is_sheet) {
         if (!told.has_sheet)
             return call_wrong(call, "sheet_num", "a whole number");
         counting_settle(daemon->counting);
@@ -122,7 +123,9 @@ int answer_event_publish(struct call *call, struct json *result)
         json_key_integer(result, "sheet_num", told.sheet_num);
     json_key(result, "data");
     rpc_raw_value(result, &(struct json_text){strbuf_text(&data), data.length});
-    json_object_end(result);
     strbuf_fini(&data);
+    if (is_sheet)
+        return commits_await(daemon->commits, call);
+    json_object_end(result);
     return 0;
 }

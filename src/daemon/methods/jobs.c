@@ -58,6 +58,19 @@ static int answer_job(struct call *call, struct json *result, const char *job_id
     return 0;
 }
 
+/* The answer waits until the job is stored as it is now. */
+static int acknowledge_job(struct call *call, struct json *result, const char *job_id)
+{
+    const struct daemon *daemon = daemon_of(call);
+    const struct job *job = jobs_find(daemon->jobs, job_id);
+
+    if (!job)
+        return call_no_such_job(call, job_id);
+    json_object_begin(result);
+    job_members_json(result, job);
+    return commits_await(daemon->commits, call);
+}
+
 int answer_job_start(struct call *call, struct json *result)
 {
     struct daemon *daemon = daemon_of(call);
@@ -85,7 +98,7 @@ int answer_job_start(struct call *call, struct json *result)
         return refuse(call, &error);
     counting_job(daemon->counting, start.job_id);
     daemon_publish(daemon, "job.started", start.job_id, false, 0, NULL);
-    return answer_job(call, result, start.job_id);
+    return acknowledge_job(call, result, start.job_id);
 }
 
 int answer_job_finish(struct call *call, struct json *result)
@@ -105,7 +118,7 @@ int answer_job_finish(struct call *call, struct json *result)
         return refuse(call, &error);
     counting_job(daemon->counting, job_id);
     daemon_publish(daemon, "job.finished", job_id, false, 0, NULL);
-    return answer_job(call, result, job_id);
+    return acknowledge_job(call, result, job_id);
 }
 
 static void list_job(void *context, const struct job *job)

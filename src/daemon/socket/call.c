@@ -237,7 +237,9 @@ struct call *call_defer(struct call *call)
     later->own_arena = (struct arena){0};
     later->result = &later->own_result;
     later->arena = &later->own_arena;
-    json_init(&later->json, later->result, 0);
+    if (call->result->length > 0)
+        strbuf_add(later->result, call->result->data, call->result->length);
+    later->json.out = later->result;
     if (later->batch)
         later->batch->waiting++;
     DL_APPEND(call->connection->deferred, later);

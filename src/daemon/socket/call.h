@@ -93,7 +93,8 @@ int call_fail(struct call *call, int code, const char *advice, const char *forma
 /* A param is missing or of another kind than `expected`, such as "a text". */
 int call_wrong(struct call *call, const char *name, const char *expected);
 
-/* NULL for want of memory, or if this call is deferred already. */
+/* What was written to the result by now is the beginning of the answer. NULL: out of memory, or this call is
+ * deferred already. */
 struct call *call_defer(struct call *call);
 struct json *call_result(struct call *call); /* where a deferred call's answer is written */
 void call_resume(struct call *call);

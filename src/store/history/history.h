@@ -41,6 +41,9 @@ const char *history_set_aside(const struct history *history);
  * …) nothing of it is written; the next call tries anew, with this or another snapshot. A file found damaged
  * is set aside, and the snapshot is the first one of a new file. */
 int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
+/* Writes the changed jobs of a snapshot, and nothing else of it, in one transaction: between two snapshots.
+ * On failure nothing of it is written. */
+int history_write_jobs(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
 /* The id of the last snapshot written; 0: none yet. */
 int64_t history_last_id(const struct history *history);
 

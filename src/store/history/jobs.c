@@ -162,17 +162,49 @@ static int sheets_write(struct history *history, int64_t row, const struct job *
     return code;
 }
 
+/* Of two of one name, one that has ended and the next, this one; 0: it has no row. */
+static int job_row_at(struct history *history, const struct job *job, int64_t *row)
+{
+    sqlite3_stmt *find = history_statement(history, SQL_JOB_AT);
+
+    bind_text(find, 1, job->id);
+    bind_integer(find, 2, true, nanoseconds(job->started));
+    int result = sqlite3_step(find);
+    if (result == SQLITE_ROW)
+        *row = sqlite3_column_int64(find, 0);
+    int code = database_errno(history->database, result);
+    (void)sqlite3_reset(find);
+    return code;
+}
+
+/* The row of this job. One that has ended may come after the next of its name: it was told again. */
+static int job_row_of(struct history *history, const struct job *job, int64_t *row)
+{
+    int64_t started = nanoseconds(job->started);
+    struct known_job *latest = NULL;
+    int code = job_known(history, job->id, &latest);
+
+    if (code == 0 && latest->started_ns != 0 && latest->started_ns != started) {
+        code = job_row_at(history, job, row);
+        if (code < 0 || *row != 0)
+            return code;
+        code = job_add(history, job->id, &latest->row);
+    }
+    if (code < 0)
+        return code;
+    latest->started_ns = started;
+    *row = latest->row;
+    return 0;
+}
+
 static int job_write(struct history *history, const struct job *job)
 {
     int64_t started = nanoseconds(job->started), ended = nanoseconds(job->ended);
-    struct known_job *known = NULL;
-    int code = job_known(history, job->id, &known);
+    int64_t row = 0;
+    int code = job_row_of(history, job, &row);
 
-    if (code == 0 && known->started_ns != 0 && known->started_ns != started)
-        code = job_add(history, job->id, &known->row); /* another one under its name */
     if (code < 0)
         return code;
-    known->started_ns = started;
     sqlite3_stmt *set = history_statement(history, SQL_JOB_SET);
     int place = SCHEMA_USAGE_COUNT;
     bind_usage(set, &job->usage);
@@ -186,9 +218,9 @@ static int job_write(struct history *history, const struct job *job)
     bind_integer(set, ++place, job->pid_start_ticks != 0, (int64_t)job->pid_start_ticks);
     bind_own_cgroup(set, ++place, job->own_cgroup);
     bind_integer(set, ++place, true, job->owner);
-    bind_integer(set, ++place, true, known->row);
+    bind_integer(set, ++place, true, row);
     code = history_run(history, set);
-    return code < 0 ? code : sheets_write(history, known->row, job);
+    return code < 0 ? code : sheets_write(history, row, job);
 }
 
 int jobs_write(struct history *history, const struct snapshot *snapshot)
@@ -197,21 +229,6 @@ int jobs_write(struct history *history, const struct snapshot *snapshot)
 
     for (size_t i = 0; i < snapshot->changed_job_count && code == 0; i++)
         code = job_write(history, &snapshot->changed_jobs[i]);
-    return code;
-}
-
-/* A snapshot may have two of one name: one that has ended, and the next. */
-static int job_row_at(struct history *history, const struct job *job, int64_t *row)
-{
-    sqlite3_stmt *find = history_statement(history, SQL_JOB_AT);
-
-    bind_text(find, 1, job->id);
-    bind_integer(find, 2, true, nanoseconds(job->started));
-    int result = sqlite3_step(find);
-    if (result == SQLITE_ROW)
-        *row = sqlite3_column_int64(find, 0);
-    int code = database_errno(history->database, result);
-    (void)sqlite3_reset(find);
     return code;
 }
 

@@ -311,3 +311,28 @@ int history_write(struct history *history, const struct snapshot *snapshot, stru
     }
     return error_set(error, code, "%s", cause.message);
 }
+
+static int write_jobs_once(struct history *history, const struct snapshot *snapshot)
+{
+    int code = history_begin(history);
+
+    if (code == 0)
+        code = jobs_write(history, snapshot);
+    if (code == 0)
+        code = jobs_write_hotspots(history, snapshot);
+    return code < 0 ? code : history_commit(history);
+}
+
+int history_write_jobs(struct history *history, const struct snapshot *snapshot, struct metron_error *error)
+{
+    int code = history->database ? 0 : history_connect(history, error);
+
+    if (code < 0)
+        return code;
+    code = write_jobs_once(history, snapshot);
+    if (code == 0)
+        return 0;
+    code = database_failed(history->database, history->path, "a job cannot be written", code, error);
+    history_rollback(history);
+    return code;
+}

@@ -1,0 +1,116 @@
+"""What the daemon has acknowledged survives kill -9; where it may not, the answer says so."""
+
+import contextlib
+import itertools
+import sqlite3
+
+import pytest
+
+from support import daemon_client as dc
+from support.processes import wait_until
+
+# No tick comes between an answer and the kill.
+SELDOM = 3600
+
+
+def kill_daemon(daemon):
+    daemon.process.kill()
+    daemon.process.wait()
+
+
+def stored(daemon):
+    """{job: (status, {sheet: status})} as the database has them."""
+    jobs = {row["name"]: (row["status"], {}) for row in daemon.rows("SELECT name, status FROM jobs ORDER BY id")}
+    for row in daemon.rows("SELECT j.name, s.number, s.status FROM sheets AS s JOIN jobs AS j ON j.id = s.job"):
+        jobs[row["name"]][1][row["number"]] = row["status"]
+    return jobs
+
+
+def answers(daemon):
+    with contextlib.suppress(OSError):
+        return daemon.call("daemon.health")["status"] == "ok"
+    return False
+
+
+@pytest.fixture
+def daemon(start_either):
+    """One that takes no snapshot while a test lasts: its first is due after the interval."""
+    made = start_either()
+    assert made.stop() == 0
+    made.launch(interval=SELDOM, watch="jobs")
+    wait_until(lambda: answers(made), what="an answer")
+    return made
+
+
+def test_an_acknowledged_job_survives_kill_9(daemon):
+    with daemon.client() as client:
+        for number in range(20):
+            assert "durable" not in client.call("job.start", job_id=f"job {number}", total_sheets=3)
+        for number in range(0, 20, 2):
+            assert "durable" not in client.call("job.finish", job_id=f"job {number}", outcome="completed")
+    kill_daemon(daemon)
+    expected = {f"job {number}": ("running" if number % 2 else "completed", {}) for number in range(20)}
+    assert stored(daemon) == expected
+    daemon.start()
+    running = {job["job_id"]: job["status"] for job in daemon.call("job.list")["jobs"]}
+    assert running == {f"job {number}": "running" for number in range(1, 20, 2)}
+    assert daemon.call("job.profile", job_id="job 0")["status"] == "completed"
+    assert daemon.stop() == 0
+
+
+def test_an_acknowledged_sheet_survives_kill_9(daemon):
+    with daemon.client() as client:
+        client.call("job.start", job_id="sheets")
+        for number, event in ((1, "completed"), (2, "failed"), (3, "retrying"), (4, None)):
+            assert "durable" not in dc.publish(client, "sheet.started", "sheets", number)
+            if event:
+                assert "durable" not in dc.publish(client, f"sheet.{event}", "sheets", number)
+    kill_daemon(daemon)
+    assert stored(daemon) == {"sheets": ("running", {1: "completed", 2: "failed", 3: "retrying", 4: "running"})}
+
+
+def test_a_name_that_is_used_again_and_again_is_stored_each_time(daemon):
+    with daemon.client() as client:
+        for number in range(10):
+            client.call("job.start", job_id="again", config_hash=str(number))
+            client.call("job.finish", job_id="again", outcome="failed" if number == 9 else "completed")
+    kill_daemon(daemon)
+    rows = daemon.rows("SELECT config_hash, status FROM jobs WHERE name = 'again' ORDER BY id")
+    assert [(row["config_hash"], row["status"]) for row in rows] == [
+        (str(number), "failed" if number == 9 else "completed") for number in range(10)]
+
+
+def test_many_requests_at_once_are_all_answered_and_stored(daemon):
+    names = [f"many {number}" for number in range(300)]
+    with daemon.client() as client:
+        answers = client.call_many("job.start", [{"job_id": name} for name in names])
+    assert [answer["job_id"] for answer in answers] == names
+    assert not any("durable" in answer for answer in answers)
+    kill_daemon(daemon)
+    assert set(names) <= set(stored(daemon))
+
+
+def test_without_a_history_the_answer_says_that_nothing_is_durable(start_either):
+    daemon = start_either(database="off")
+    with daemon.client() as client:
+        assert client.call("job.start", job_id="a")["durable"] is False
+        assert dc.publish(client, "sheet.started", "a", 1)["durable"] is False
+        assert client.call("job.finish", job_id="a", outcome="completed")["durable"] is False
+        assert "durable" not in client.call("job.status", job_id="a"), "it acknowledges nothing"
+        assert "durable" not in client.call("event.publish", event="mine", job_id="a", data={})
+    assert daemon.stop() == 0
+
+
+def test_while_the_database_is_locked_the_answer_comes_and_says_that_it_is_not_durable(daemon):
+    with contextlib.closing(sqlite3.connect(daemon.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with daemon.client() as client:
+            assert client.call("job.start", job_id="late")["durable"] is False
+            assert client.call("daemon.health")["status"] == "ok"
+        other.execute("ROLLBACK")
+    # What could not be stored at once is stored with the next change, before that is acknowledged.
+    numbers = itertools.count()
+    wait_until(lambda: "durable" not in daemon.call("job.start", job_id=f"next {next(numbers)}"),
+               what="a durable answer")
+    kill_daemon(daemon)
+    assert stored(daemon)["late"] == ("running", {})

@@ -39,6 +39,7 @@ enum usage_has {
 struct job_usage {
     unsigned has;
     double cpu_seconds;         /* the ledger's: conserved over its processes */
+    bool cpu_is_low;            /* and a lower bound: some exited while no daemon watched */
     double cgroup_cpu_seconds;  /* of its own control group */
     uint64_t peak_rss_bytes;    /* largest sum over its processes at one instant: counts shared pages twice */
     uint64_t peak_pss_bytes;    /* the same of PSS */
@@ -57,11 +58,24 @@ enum own_cgroup { OWN_CGROUP_NOT_TOLD, OWN_CGROUP_REFUSED, OWN_CGROUP_HELD };
 
 struct snapshot_call; /* schema/snapshot.h */
 
+/* A process of a job that runs, and what it had used when the job's usage was taken. */
+struct job_member {
+    pid_t pid;
+    uint64_t start_ticks;
+    double cpu_seconds;       /* its own and that of children it waited for */
+    double child_cpu_seconds; /* the latter alone */
+    uint64_t read_bytes, write_bytes;
+    bool has_sheet;
+    int64_t sheet_num;
+};
+
 struct job_sheet {
     int64_t number;
     enum sheet_status status;
     pid_t pid;                /* announced with it; 0: none */
     uint64_t pid_start_ticks; /* which process that was; 0: it was not seen */
+    pid_t runner;             /* the process that will report its end; 0: none is known */
+    uint64_t runner_start_ticks;
     enum own_cgroup own_cgroup;
     struct timespec started, ended; /* ended: 0 while it runs */
     unsigned tries;
@@ -78,6 +92,8 @@ struct job {
     enum job_status status;
     pid_t pid; /* announced with it; 0: none */
     uint64_t pid_start_ticks;
+    pid_t runner; /* as of a sheet */
+    uint64_t runner_start_ticks;
     enum own_cgroup own_cgroup;
     uid_t owner; /* who began it */
     struct timespec started, ended;
@@ -86,6 +102,9 @@ struct job {
     size_t call_count;
     struct job_sheet *sheets; /* by number */
     size_t sheet_count;
+    const struct job_member *members; /* while it runs, for the store alone; NULL: not known */
+    size_t member_count;
+    uint64_t members_ticks; /* when they were read, in kernel ticks since boot */
 };
 
 /* The CPU seconds to show first, and the JSON key of the method: its own group's count, which misses nothing,

@@ -83,21 +83,27 @@ static void two_of_one_name_keep_their_calls_apart(void **state)
         ask("SELECT count(*) FROM jobs WHERE status = 'running' AND hotspots LIKE '{\"write\"%'"), 1);
 }
 
-/* Between two snapshots, and out of order: the one that has ended is told again after its successor. */
-static void a_job_that_is_told_again_keeps_its_row(void **state)
+static void write_job(struct job *changed)
+{
+    struct snapshot *snapshot = make(0, 0);
+
+    snapshot->changed_jobs = changed;
+    snapshot->changed_job_count = 1;
+    assert_int_equal(history_write_jobs(history, snapshot, NULL), 0);
+    snapshot_release(snapshot);
+}
+
+/* Between two snapshots, and out of order: the one that has ended is written again after its successor. */
+static void a_job_that_is_written_again_keeps_its_row(void **state)
 {
     (void)state;
     struct job old = {.id = "night", .started = {1763190000, 1}},
                next = {.id = "night", .started = {1763190009, 2}};
-    struct job *const told[] = {&old, &next, &old, &next};
+    struct job *const written[] = {&old, &next, &old, &next};
 
-    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-        struct snapshot *snapshot = make(0, 0);
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
         old.status = i == 2 ? JOB_FAILED : JOB_COMPLETED;
-        snapshot->changed_jobs = told[i];
-        snapshot->changed_job_count = 1;
-        assert_int_equal(history_write_jobs(history, snapshot, NULL), 0);
-        snapshot_release(snapshot);
+        write_job(written[i]);
     }
     assert_int_equal(ask("SELECT count(*) FROM jobs"), 2);
     assert_int_equal(ask("SELECT count(*) FROM jobs WHERE id = 1 AND status = 'failed'"), 1);
@@ -130,6 +136,77 @@ static void of_one_name_only_the_last_one_runs_on(void **state)
         ask("SELECT count(*) FROM jobs WHERE status = 'lost' AND ended_ns = 1763190009000000002"), 1);
     history_reader_close(reader);
     strbuf_fini(&found);
+}
+
+static int take_members(void *context, const struct job *found)
+{
+    const struct job_member *members = found->members;
+
+    *(unsigned *)context += 1;
+    assert_int_equal(found->runner, 41);
+    assert_int_equal(found->runner_start_ticks, 77);
+    assert_true(found->usage.cpu_is_low);
+    assert_int_equal(found->members_ticks, 123456);
+    assert_int_equal(found->member_count, 2);
+    assert_int_equal(members[0].pid, 43);
+    assert_int_equal(members[0].start_ticks, 99);
+    assert_true(members[0].cpu_seconds == 1.25 && members[0].child_cpu_seconds == 0.5);
+    assert_int_equal(members[0].read_bytes, 8);
+    assert_int_equal(members[0].write_bytes, 9);
+    assert_false(members[0].has_sheet);
+    assert_true(members[1].has_sheet);
+    assert_int_equal(members[1].sheet_num, -3);
+    assert_int_equal(found->sheets[0].runner, 42);
+    assert_int_equal(found->sheets[0].runner_start_ticks, 78);
+    return 0;
+}
+
+/* From where the next daemon counts on, and whether somebody is left to report the end. */
+static void the_members_and_the_runner_of_a_job_are_kept(void **state)
+{
+    (void)state;
+    struct job_member members[] = {{43, 99, 1.25, 0.5, 8, 9, false, 0}, {44, 100, 0, 0, 0, 0, true, -3}};
+    struct job_sheet of_runner = {.number = -3, .tries = 1, .runner = 42, .runner_start_ticks = 78};
+    struct job running = {.id = "night",
+                          .started = {1763190000, 1},
+                          .runner = 41,
+                          .runner_start_ticks = 77,
+                          .usage = {.cpu_is_low = true},
+                          .sheets = &of_runner,
+                          .sheet_count = 1,
+                          .members = members,
+                          .member_count = 2,
+                          .members_ticks = 123456};
+    struct snapshot *snapshot = make(0, 0);
+    unsigned found = 0;
+
+    snapshot->changed_jobs = &running;
+    snapshot->changed_job_count = 1;
+    put(snapshot);
+    reopen();
+    struct history_reader *reader = open_reader();
+    assert_int_equal(history_read_running_jobs(reader, take_members, &found, NULL), 0);
+    assert_int_equal(found, 1);
+    history_reader_close(reader);
+}
+
+static void members_are_written_when_they_change_and_go_with_the_job(void **state)
+{
+    (void)state;
+    struct job_member member = {.pid = 43, .start_ticks = 99, .cpu_seconds = 1};
+    struct job running = {
+        .id = "night", .started = {1763190000, 1}, .members = &member, .member_count = 1, .members_ticks = 5};
+
+    write_job(&running);
+    running.members_ticks = 6;
+    write_job(&running);
+    assert_int_equal(ask("SELECT json_extract(members, '$[0]') FROM job_members"), 5);
+    member.cpu_seconds = 2;
+    write_job(&running);
+    assert_int_equal(ask("SELECT json_extract(members, '$[0]') FROM job_members"), 6);
+    running.status = JOB_COMPLETED;
+    write_job(&running);
+    assert_int_equal(ask("SELECT count(*) FROM job_members"), 0);
 }
 
 static int take_owner(void *context, const struct job *found)
@@ -250,7 +327,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HISTORY_TEST(running_jobs_come_back_whole_after_a_restart),
         HISTORY_TEST(two_of_one_name_keep_their_calls_apart),
-        HISTORY_TEST(a_job_that_is_told_again_keeps_its_row),
+        HISTORY_TEST(a_job_that_is_written_again_keeps_its_row),
+        HISTORY_TEST(the_members_and_the_runner_of_a_job_are_kept),
+        HISTORY_TEST(members_are_written_when_they_change_and_go_with_the_job),
         HISTORY_TEST(of_one_name_only_the_last_one_runs_on),
         HISTORY_TEST(whose_a_job_is_is_kept),
         HISTORY_TEST(calls_of_a_sheet_stay_where_they_are_not_counted_any_more),

@@ -17,6 +17,7 @@ struct known_job {
     char *name; /* owned */
     int64_t row;
     int64_t started_ns; /* 0: never announced */
+    uint64_t members;   /* hash of those that were written; 0: not known */
     UT_hash_handle hh;
 };
 
@@ -122,6 +123,7 @@ static void bind_usage(sqlite3_stmt *statement, const struct job_usage *usage)
     bind_integer(statement, 12, true, (int64_t)usage->unique_processes);
     bind_integer(statement, 13, true, (int64_t)usage->peak_processes);
     bind_integer(statement, 14, has & USAGE_HAS_OOM_KILLS, (int64_t)usage->oom_kills);
+    bind_integer(statement, 15, true, usage->cpu_is_low);
 }
 
 static void bind_own_cgroup(sqlite3_stmt *statement, int place, enum own_cgroup own)
@@ -148,6 +150,8 @@ static int sheet_write(struct history *history, int64_t job, const struct job_sh
     bind_integer(set, ++place, true, sheet->tries);
     bind_integer(set, ++place, sheet->pid_start_ticks != 0, (int64_t)sheet->pid_start_ticks);
     bind_own_cgroup(set, ++place, sheet->own_cgroup);
+    bind_integer(set, ++place, sheet->runner > 0, sheet->runner);
+    bind_integer(set, ++place, sheet->runner > 0, (int64_t)sheet->runner_start_ticks);
     bind_text(set, ++place, sheet->calls ? strbuf_text(&history->text) : NULL);
     return history_run(history, set);
 }
@@ -177,8 +181,8 @@ static int job_row_at(struct history *history, const struct job *job, int64_t *r
     return code;
 }
 
-/* The row of this job. One that has ended may come after the next of its name: it was told again. */
-static int job_row_of(struct history *history, const struct job *job, int64_t *row)
+/* The row of this job. One that has ended may be written again after the next of its name. */
+static int job_row_of(struct history *history, const struct job *job, int64_t *row, uint64_t **members)
 {
     int64_t started = nanoseconds(job->started);
     struct known_job *latest = NULL;
@@ -189,11 +193,13 @@ static int job_row_of(struct history *history, const struct job *job, int64_t *r
         if (code < 0 || *row != 0)
             return code;
         code = job_add(history, job->id, &latest->row);
+        latest->members = 0;
     }
     if (code < 0)
         return code;
     latest->started_ns = started;
     *row = latest->row;
+    *members = &latest->members;
     return 0;
 }
 
@@ -201,8 +207,11 @@ static int job_write(struct history *history, const struct job *job)
 {
     int64_t started = nanoseconds(job->started), ended = nanoseconds(job->ended);
     int64_t row = 0;
-    int code = job_row_of(history, job, &row);
+    uint64_t unknown = 0, *members = &unknown;
+    int code = job_row_of(history, job, &row, &members);
 
+    if (code == 0)
+        code = members_write(history, row, job, members);
     if (code < 0)
         return code;
     sqlite3_stmt *set = history_statement(history, SQL_JOB_SET);
@@ -218,6 +227,8 @@ static int job_write(struct history *history, const struct job *job)
     bind_integer(set, ++place, job->pid_start_ticks != 0, (int64_t)job->pid_start_ticks);
     bind_own_cgroup(set, ++place, job->own_cgroup);
     bind_integer(set, ++place, true, job->owner);
+    bind_integer(set, ++place, job->runner > 0, job->runner);
+    bind_integer(set, ++place, job->runner > 0, (int64_t)job->runner_start_ticks);
     bind_integer(set, ++place, true, row);
     code = history_run(history, set);
     return code < 0 ? code : sheets_write(history, row, job);

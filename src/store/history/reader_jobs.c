@@ -11,11 +11,13 @@
 #define SHEETS_MAX (1 << 20)
 #define SHEET_COLUMNS                                                                                        \
     SCHEMA_USAGE                                                                                             \
-    ", number, status, pid, started_ns, ended_ns, tries, pid_start, own_cgroup, hotspots"
+    ", number, status, pid, started_ns, ended_ns, tries, pid_start, own_cgroup, hotspots, runner,"           \
+    " runner_start"
 #define JOB_COLUMNS                                                                                          \
     SCHEMA_USAGE                                                                                             \
     ", id, name, workspace, config_hash, total_sheets, status, pid, started_ns, ended_ns, hotspots,"         \
-    " pid_start, own_cgroup, owner"
+    " pid_start, own_cgroup, owner, runner, runner_start,"                                                   \
+    " (SELECT members FROM job_members WHERE job = jobs.id)"
 
 /* Where they stand among the columns. */
 enum sheet_column {
@@ -28,6 +30,8 @@ enum sheet_column {
     SHEET_PID_START,
     SHEET_OWN_CGROUP,
     SHEET_HOTSPOTS,
+    SHEET_RUNNER,
+    SHEET_RUNNER_START,
 };
 enum job_column {
     JOB_ROW = SCHEMA_USAGE_COUNT,
@@ -43,6 +47,9 @@ enum job_column {
     JOB_PID_START,
     JOB_OWN_CGROUP,
     JOB_OWNER,
+    JOB_RUNNER,
+    JOB_RUNNER_START,
+    JOB_MEMBERS,
 };
 
 static bool column_unsigned(sqlite3_stmt *row, int column, uint64_t *out)
@@ -71,6 +78,7 @@ static void usage_read(sqlite3_stmt *row, struct job_usage *out)
     out->spawned_is_exact = sqlite3_column_int(row, 10) != 0;
     (void)column_unsigned(row, 11, &out->unique_processes);
     (void)column_unsigned(row, 12, &out->peak_processes);
+    out->cpu_is_low = sqlite3_column_int(row, 14) != 0;
 }
 
 static struct timespec column_time(sqlite3_stmt *row, int column)
@@ -137,6 +145,8 @@ static int sheet_read(sqlite3_stmt *row, struct arena *arena, struct job_sheet *
         .tries = (unsigned)sqlite3_column_int64(row, SHEET_TRIES),
         .pid_start_ticks = (uint64_t)sqlite3_column_int64(row, SHEET_PID_START),
         .own_cgroup = column_own_cgroup(row, SHEET_OWN_CGROUP),
+        .runner = (pid_t)sqlite3_column_int64(row, SHEET_RUNNER),
+        .runner_start_ticks = (uint64_t)sqlite3_column_int64(row, SHEET_RUNNER_START),
     };
     usage_read(row, &out->usage);
     return column_calls(row, SHEET_HOTSPOTS, arena, &out->calls, &out->call_count);
@@ -175,6 +185,8 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
         .ended = column_time(row, JOB_ENDED),
         .pid_start_ticks = (uint64_t)sqlite3_column_int64(row, JOB_PID_START),
         .own_cgroup = column_own_cgroup(row, JOB_OWN_CGROUP),
+        .runner = (pid_t)sqlite3_column_int64(row, JOB_RUNNER),
+        .runner_start_ticks = (uint64_t)sqlite3_column_int64(row, JOB_RUNNER_START),
     };
     out->has_total = column_integer(row, JOB_TOTAL_SHEETS, &out->total_sheets);
     out->owner = sqlite3_column_type(row, JOB_OWNER) == SQLITE_NULL
@@ -183,6 +195,9 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
     usage_read(row, &out->usage);
     if (code == 0)
         code = column_calls(row, JOB_HOTSPOTS, arena, &out->calls, &out->call_count);
+    const char *members = (const char *)sqlite3_column_text(row, JOB_MEMBERS);
+    if (code == 0 && members)
+        code = members_read(members, (size_t)sqlite3_column_bytes(row, JOB_MEMBERS), arena, out);
     return code < 0 ? code : sheets_read(reader, sqlite3_column_int64(row, JOB_ROW), arena, out);
 }
 

@@ -25,6 +25,9 @@ const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena
 int calls_read(const char *text, size_t length, struct arena *arena, const struct snapshot_call **out,
                size_t *count);
 
+/* The members of a job; none if the text is no such. 0 or -ENOMEM. */
+int members_read(const char *text, size_t length, struct arena *arena, struct job *job);
+
 /* A process at one instant, of a row that was selected with these columns and tables. */
 #define PROCESS_COLUMNS                                                                                      \
     "s.id, s.state, s.cpu, s.rss, s.vms, s.threads, s.open_fds, s.read_bytes, s.write_bytes, p.origin,"      \

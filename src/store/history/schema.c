@@ -14,7 +14,8 @@
  * - calls: system calls as JSON {"read": [count, seconds], …}, by sample; process_calls: the latest of each
  *   process, kept as long as the process is.
  * - jobs, sheets: their latest state. `hotspots` has their system calls, as above; own_cgroup: NULL not told,
- *   0 refused, 1 held; owner: the uid of who began it.
+ *   0 refused, 1 held; owner: the uid of who began it; runner: the process that reports the end.
+ * - job_members: the processes of a job that runs (members.c), a text that is written only when it changes.
  * - progress: the jobs' progress as JSON, a row whenever it changes.
  */
 #include "store/history/schema.h"
@@ -169,10 +170,20 @@
 
 #define OWNED_JOBS "ALTER TABLE jobs ADD COLUMN owner INTEGER;"
 
+#define KNOWN_MEMBERS                                                                                        \
+    "ALTER TABLE jobs ADD COLUMN cpu_is_low INTEGER;"                                                        \
+    "ALTER TABLE jobs ADD COLUMN runner INTEGER;"                                                            \
+    "ALTER TABLE jobs ADD COLUMN runner_start INTEGER;"                                                      \
+    "ALTER TABLE sheets ADD COLUMN cpu_is_low INTEGER;"                                                      \
+    "ALTER TABLE sheets ADD COLUMN runner INTEGER;"                                                          \
+    "ALTER TABLE sheets ADD COLUMN runner_start INTEGER;"                                                    \
+    "CREATE TABLE job_members(job INTEGER PRIMARY KEY, members TEXT NOT NULL);"
+
 const char *const schema_steps[SCHEMA_VERSION] = {
     TABLES MINUTE_TABLES VIEWS PROCESS_VIEW EVENT_VIEW MINUTE_VIEWS,
     WHOLE_JOBS,
     OWNED_JOBS,
+    KNOWN_MEMBERS,
 };
 
 int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error)

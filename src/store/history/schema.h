@@ -8,14 +8,14 @@
 
 /* "mtrn": what a file of ours has as its application_id. */
 #define SCHEMA_APPLICATION 0x6D74726E
-#define SCHEMA_VERSION     3
+#define SCHEMA_VERSION     4
 
 /* What a job or a sheet used: columns of both tables, SCHEMA_USAGE_COUNT of them. */
 #define SCHEMA_USAGE                                                                                         \
     "cpu_seconds, cgroup_cpu_seconds, peak_rss_bytes, peak_pss_bytes, largest_hwm_bytes, peak_cgroup_bytes," \
     " read_bytes, write_bytes, spawned, exited, spawned_is_exact, unique_processes, peak_processes,"         \
-    " oom_kills"
-#define SCHEMA_USAGE_COUNT 14
+    " oom_kills, cpu_is_low"
+#define SCHEMA_USAGE_COUNT 15
 
 /* In process_metrics an id is that of its snapshot, shifted, plus how far back its sample is: unique, and the
  * same at every reading. */

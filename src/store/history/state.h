@@ -79,6 +79,8 @@ enum history_statement {
     SQL_JOB_SET,
     SQL_JOB_HOTSPOTS,
     SQL_JOB_CALLS,
+    SQL_MEMBERS_SET,
+    SQL_MEMBERS_END,
     SQL_SHEET_SET,
     SQL_MINUTE_NEXT,
     SQL_MINUTE_TICKS,
@@ -149,6 +151,10 @@ int calls_text(struct history *history, const struct snapshot_call *calls, size_
 int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot);
 int job_row(struct history *history, const char *name, int64_t *out); /* made if there is none */
 void jobs_forget(struct history *history);
+
+/* members.c: the members of the job in this row, none once it has ended. `hash`: of those that it has, 0: not
+ * known. */
+int members_write(struct history *history, int64_t row, const struct job *job, uint64_t *hash);
 
 /* minutes.c: 1: did a step; 0: there is nothing to do. */
 int minutes_step(struct history *history, double now);

@@ -59,8 +59,8 @@ const char *const history_sql[SQL_COUNT] = {
     [SQL_JOB_ADD] = "INSERT INTO jobs(name) VALUES(?)",
     [SQL_JOB_SET] =
         "UPDATE jobs SET (" SCHEMA_USAGE ", workspace, config_hash, total_sheets, status, pid, started_ns,"
-        " ended_ns, pid_start, own_cgroup, owner) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?) WHERE id = ?",
+        " ended_ns, pid_start, own_cgroup, owner, runner, runner_start) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
     /* A process that was followed under several rows tells its counts since the sheet began in each: the
        last. */
     [SQL_JOB_HOTSPOTS] =
@@ -72,10 +72,13 @@ const char *const history_sql[SQL_COUNT] = {
         "  GROUP BY p.origin, p.sheet)"
         " GROUP BY k.key ORDER BY seconds DESC, number DESC LIMIT 64)) WHERE id = ?1",
     [SQL_JOB_CALLS] = "UPDATE jobs SET hotspots = ?2 WHERE id = ?1",
+    [SQL_MEMBERS_SET] = "INSERT OR REPLACE INTO job_members VALUES(?, ?)",
+    [SQL_MEMBERS_END] = "DELETE FROM job_members WHERE job = ?",
     [SQL_SHEET_SET] =
         "INSERT OR REPLACE INTO sheets(" SCHEMA_USAGE ", job, number, status, pid, started_ns, ended_ns,"
-        " tries, pid_start, own_cgroup, hotspots) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?15, ?16,"
-        " ?, ?, ?, ?, ?, ?, ?, coalesce(?, (SELECT hotspots FROM sheets WHERE job = ?15 AND number = ?16)))",
+        " tries, pid_start, own_cgroup, runner, runner_start, hotspots) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?16, ?17, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, (SELECT hotspots FROM sheets"
+        " WHERE job = ?16 AND number = ?17)))",
     /* The first snapshot after the last minute made, and whether one of another minute follows. */
     [SQL_MINUTE_NEXT] = "SELECT id, CAST(timestamp / 60 AS INTEGER) FROM ticks WHERE id > ? ORDER BY id",
     [SQL_MINUTE_TICKS] = "SELECT id, interval_ms, first_sample, last_sample, ranges FROM ticks"

@@ -48,7 +48,8 @@ static int settle_jobs(struct history *history)
         history->database,
         "UPDATE jobs SET status = 'lost', ended_ns = (SELECT min(next.started_ns) FROM jobs AS next"
         " WHERE next.name = jobs.name AND next.id > jobs.id) WHERE status = 'running' AND EXISTS"
-        " (SELECT 1 FROM jobs AS next WHERE next.name = jobs.name AND next.id > jobs.id)");
+        " (SELECT 1 FROM jobs AS next WHERE next.name = jobs.name AND next.id > jobs.id);"
+        "DELETE FROM job_members WHERE job NOT IN (SELECT id FROM jobs WHERE status = 'running')");
 }
 
 static int read_data_version(struct history *history, int64_t *out)

@@ -87,6 +87,8 @@ void job_usage_members_json(struct json *json, const struct job_usage *usage)
     if (cpu_source && isfinite(cpu_seconds)) {
         key_seconds(json, "cpu_seconds", cpu_seconds);
         json_key_string(json, "cpu_source", cpu_source);
+        if (usage->cpu_is_low && !(usage->has & USAGE_HAS_CGROUP_CPU))
+            json_key_boolean(json, "cpu_is_exact", false);
     }
     if (usage->has & USAGE_HAS_CPU)
         key_seconds(json, "proc_cpu_seconds", usage->cpu_seconds);

@@ -58,7 +58,7 @@ enum own_cgroup { OWN_CGROUP_NOT_TOLD, OWN_CGROUP_REFUSED, OWN_CGROUP_HELD };
 
 struct snapshot_call; /* schema/snapshot.h */
 
-/* A process of a job that runs, and what it had used when the job's usage was taken. */
+/* A process of a job that runs, and what it used until the job's usage was taken. */
 struct job_member {
     pid_t pid;
     uint64_t start_ticks;
@@ -102,9 +102,9 @@ struct job {
     size_t call_count;
     struct job_sheet *sheets; /* by number */
     size_t sheet_count;
-    const struct job_member *members; /* while it runs, for the store alone; NULL: not known */
+    const struct job_member *members; /* while it runs, for the store alone */
     size_t member_count;
-    uint64_t members_ticks; /* when they were read, in kernel ticks since boot */
+    uint64_t members_ticks; /* when they were read, in kernel ticks since boot; 0: not known */
 };
 
 /* The CPU seconds to show first, and the JSON key of the method: its own group's count, which misses nothing,

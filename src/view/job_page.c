@@ -44,9 +44,11 @@ static void add_cpu(struct strbuf *out, const struct job_part *part)
         title = "             ";
     }
     if (part->proc_cpu_seconds >= 0) {
-        strbuf_adds(out, title);
+        strbuf_addf(out, "%s%s", title, part->cpu_is_low ? "at least " : "");
         add_human(out, UNIT_SECONDS, part->proc_cpu_seconds);
         strbuf_adds(out, " of all its processes (proc_cpu_seconds)\n");
+        if (part->cpu_is_low)
+            strbuf_adds(out, "             some exited while no daemon ran (cpu_is_exact)\n");
     }
 }
 

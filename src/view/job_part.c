@@ -29,6 +29,7 @@ static double *number_of(struct job_part *part, size_t index)
 static void take_member(struct json_reader *reader, const struct json_text *key, struct job_part *part)
 {
     double number;
+    bool is_exact;
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (json_text_is(key, numbers[i].name)) {
@@ -48,6 +49,8 @@ static void take_member(struct json_reader *reader, const struct json_text *key,
         strbuf_addf(&part->name, "%.0f", number);
     else if (json_text_is(key, "spawned_is_exact") && json_read_boolean(reader, &part->exact))
         return;
+    else if (json_text_is(key, "cpu_is_exact") && json_read_boolean(reader, &is_exact))
+        part->cpu_is_low = !is_exact;
     else if (!json_text_is(key, "sheets") || !json_read_raw(reader, &part->sheets))
         (void)json_skip(reader);
 }

@@ -18,6 +18,7 @@ struct job_part {
     double peak_rss_mb, peak_pss_mb, largest_hwm_mb, peak_cgroup_mb;
     double read_bytes, write_bytes, spawned, peak_processes, unique_processes;
     bool exact;              /* every spawn was told of */
+    bool cpu_is_low;         /* cpu_seconds is a lower bound */
     struct json_text sheets; /* an array as it came, borrowed; empty: none */
 };
 

@@ -72,7 +72,8 @@ static void add_outcome(struct strbuf *out, const struct job_report *report)
 
 static void add_cpu(struct strbuf *out, const struct job_usage *usage, double wall)
 {
-    static const char by_ledger[] = "ledger: its processes, ended ones included";
+    const char *by_ledger = usage->cpu_is_low ? "ledger, at least: some processes exited while no daemon ran"
+                                              : "ledger: its processes, ended ones included";
     char text[UNIT_TEXT_SIZE];
     double seconds;
     bool of_group = usage->has & USAGE_HAS_CGROUP_CPU;

@@ -29,7 +29,7 @@ struct table {
     struct row *rows;
     size_t count, room;
     size_t widths[COLUMN_COUNT];
-    bool methods[JOB_MEMORY_COUNT], bounds;
+    bool methods[JOB_MEMORY_COUNT], bounds, low_cpu;
     bool failed; /* no memory */
 };
 
@@ -78,6 +78,17 @@ static void set_number(struct table *table, struct row *row, enum column column,
     set_cell(table, row, column, value < 0 ? "-" : unit_human(unit, value, text));
 }
 
+static void set_cpu(struct table *table, struct row *row, const struct job_part *part)
+{
+    char amount[UNIT_TEXT_SIZE], text[UNIT_TEXT_SIZE + 4];
+    bool low = part->cpu_is_low && part->cpu_seconds >= 0;
+
+    (void)snprintf(text, sizeof(text), "%s%s", low ? "≥" : "",
+                   part->cpu_seconds < 0 ? "-" : unit_human(UNIT_SECONDS, part->cpu_seconds, amount));
+    table->low_cpu = table->low_cpu || low;
+    set_cell(table, row, CPU, text);
+}
+
 static void set_memory(struct table *table, struct row *row, const struct job_part *part)
 {
     char amount[UNIT_TEXT_SIZE], text[UNIT_TEXT_SIZE + 8];
@@ -116,7 +127,7 @@ static void add_part(struct table *table, const struct job_part *part, double no
     set_cell(table, row, STATUS, part->status.length > 0 ? strbuf_text(&part->status) : "-");
     set_cell(table, row, STARTED, started_text(part->started, now, started));
     set_number(table, row, WALL, UNIT_SECONDS, job_part_wall(part, now));
-    set_number(table, row, CPU, UNIT_SECONDS, part->cpu_seconds);
+    set_cpu(table, row, part);
     set_memory(table, row, part);
     set_spawned(table, row, part);
 }
@@ -167,6 +178,8 @@ static void write_table(struct strbuf *out, struct table *table, size_t width)
         table->widths[NAME] = room;
     for (size_t i = 0; i < table->count; i++)
         write_row(out, table, &table->rows[i]);
+    if (table->low_cpu)
+        strbuf_adds(out, "CPU ≥: processes exited while no daemon ran; part of their CPU may be missing\n");
     for (int i = 0; i < JOB_MEMORY_COUNT; i++)
         if (table->methods[i])
             strbuf_addf(out, "MEMORY %c: %s\n", 'a' + i, job_memory_meaning((enum job_memory)i));

@@ -26,19 +26,13 @@ def stored(daemon):
     return jobs
 
 
-def answers(daemon):
-    with contextlib.suppress(OSError):
-        return daemon.call("daemon.health")["status"] == "ok"
-    return False
-
-
 @pytest.fixture
 def daemon(start_either):
     """One that takes no snapshot while a test lasts: its first is due after the interval."""
     made = start_either()
     assert made.stop() == 0
     made.launch(interval=SELDOM, watch="jobs")
-    wait_until(lambda: answers(made), what="an answer")
+    wait_until(lambda: dc.answers(made), what="an answer")
     return made
 
 

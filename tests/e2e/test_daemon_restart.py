@@ -1,10 +1,13 @@
-"""Jobs over a restart: one that nothing is left of is lost, one whose process lives goes on."""
+"""Jobs over a restart: one that nothing is left of is lost, one whose process lives goes on, with all that it used."""
 
+import os
+import signal
 import subprocess
 
 import pytest
 
 from support import daemon_client as dc
+from support.burner import Burner, cpu_seconds, own_cpu_seconds
 from support.daemon_client import RpcError
 from support.processes import wait_until
 
@@ -73,3 +76,131 @@ def test_a_process_that_inherited_the_name_keeps_the_job_though_the_announced_on
     assert statuses(daemon) == {"kept": "running"}
     heir.kill()
     heir.wait()
+
+
+# ---- what was used while no daemon watched ----
+
+@pytest.fixture
+def burner(start_either):
+    made = Burner(start_either.runner)
+    yield made
+    made.end()
+
+
+def begin_job(daemon, burner, sheet=False):
+    """A job of the burner, and what it used before."""
+    begin = cpu_seconds(burner.pid)
+    daemon.call("job.start", job_id="cpu", pid=burner.pid)
+    if sheet:
+        with daemon.client() as client:
+            dc.publish(client, "sheet.started", "cpu", 1, pid=burner.pid)
+    return begin
+
+
+def store(daemon, *pids):
+    """Until the store has the job as it is now: a job whose numbers alone change is written now and then."""
+    daemon.top_when(lambda top: all((dc.process_in(top, pid) or {}).get("job_id") == "cpu" for pid in pids),
+                    what="the job's processes")
+    used = daemon.call("job.status", job_id="cpu")["usage"]["cpu_seconds"]
+    wait_until(lambda: daemon.rows("SELECT cpu_seconds FROM jobs")[0]["cpu_seconds"] >= used - 1e-6,
+               what="its usage in the database")
+
+
+def after_restart(daemon, burner):
+    """The job's usage, once a snapshot has all that the idle burner has used."""
+    daemon.start()
+    daemon.top_when(lambda top: (dc.process_in(top, burner.pid) or {}).get("job_id") == "cpu", what="its process")
+    return daemon.call("job.status", job_id="cpu")
+
+
+# The kernel counts children in ticks of 10 ms; a process that waits for orders uses a little itself.
+NEAR = {"abs": 0.05}
+
+
+def test_cpu_that_a_job_used_while_no_daemon_watched_is_counted(start_either, burner):
+    daemon = start_either()
+    begin = begin_job(daemon, burner, sheet=True)
+    burner.ask("burn 0.3")
+    store(daemon, burner.pid)
+    for _ in range(3):
+        burner.ask("burn 0.2")  # maybe stored, maybe not
+        kill_daemon(daemon)
+        burner.ask("burn 0.4")
+        job = after_restart(daemon, burner)
+        truth = cpu_seconds(burner.pid) - begin
+        assert job["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
+        assert job["sheets"][0]["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
+        assert "cpu_is_exact" not in job["usage"], "nobody has exited"
+        assert "cpu_is_exact" not in job["sheets"][0]["usage"]
+    assert daemon.stop() == 0
+    burner.ask("burn 0.3")
+    assert after_restart(daemon, burner)["usage"]["cpu_seconds"] == pytest.approx(
+        cpu_seconds(burner.pid) - begin, **NEAR), "a daemon that was stopped is no other"
+
+
+def test_cpu_of_a_job_that_is_killed_right_after_its_start_is_counted(start_either, burner):
+    daemon = start_either(interval=5)
+    begin = begin_job(daemon, burner, sheet=True)
+    kill_daemon(daemon)
+    burner.ask("burn 0.5")
+    job = after_restart(daemon, burner)
+    truth = cpu_seconds(burner.pid) - begin
+    assert job["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
+    assert job["sheets"][0]["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
+
+
+def test_cpu_of_children_that_exited_meanwhile_is_counted_once_and_marked(start_either, burner):
+    daemon = start_either()
+    begin = begin_job(daemon, burner)
+    child = burner.ask("start 0.3")
+    store(daemon, burner.pid, child)
+    kill_daemon(daemon)
+    burner.ask("child 0.4")  # born and waited for while nobody watched
+    burner.ask("kill")       # the one that the store knows
+    usage = after_restart(daemon, burner)["usage"]
+    assert usage["cpu_seconds"] == pytest.approx(cpu_seconds(burner.pid) - begin, **NEAR)
+    assert usage["cpu_is_exact"] is False
+    assert stored_status(daemon, "cpu") == "running"
+    wait_until(lambda: daemon.rows("SELECT cpu_is_low FROM jobs")[0]["cpu_is_low"], what="the mark in the database")
+
+
+def test_children_born_meanwhile_and_orphans_go_on_with_all_they_used(start_either, burner):
+    daemon = start_either()
+    begin = begin_job(daemon, burner)
+    orphan = burner.ask("orphan 0.2")
+    store(daemon, burner.pid, orphan)
+    kill_daemon(daemon)
+    child = burner.ask("start 0.4")
+    job = after_restart(daemon, burner)
+    top = daemon.top_when(lambda top: dc.process_in(top, child), what="the child")
+    assert {dc.process_in(top, pid).get("job_id") for pid in (orphan, child)} == {"cpu"}
+    truth = cpu_seconds(burner.pid) - begin + own_cpu_seconds(orphan) + own_cpu_seconds(child)
+    assert job["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
+    for pid in (orphan, child):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_member_that_left_nobody_its_cpu_makes_it_a_lower_bound(start_either, burner):
+    daemon = start_either()
+    begin = begin_job(daemon, burner)
+    orphan = burner.ask("orphan 0.3")
+    store(daemon, burner.pid, orphan)
+    known = daemon.rows("SELECT cpu_seconds FROM jobs")[0]["cpu_seconds"]
+    kill_daemon(daemon)
+    burner.ask("burn 0.2")
+    os.kill(orphan, signal.SIGKILL)
+    usage = after_restart(daemon, burner)["usage"]
+    assert usage["cpu_is_exact"] is False
+    assert known + 0.15 < usage["cpu_seconds"] <= cpu_seconds(burner.pid) - begin + 0.3 + 0.05
+
+
+def test_a_job_that_is_finished_at_once_after_a_restart_has_all_that_it_used(start_either, burner):
+    daemon = start_either()
+    begin = begin_job(daemon, burner)
+    store(daemon, burner.pid)
+    kill_daemon(daemon)
+    burner.ask("burn 0.5")
+    daemon.launch(interval=3600)  # its first snapshot never comes
+    wait_until(lambda: dc.answers(daemon), what="an answer")
+    usage = daemon.call("job.finish", job_id="cpu", outcome="completed")["usage"]
+    assert usage["cpu_seconds"] == pytest.approx(cpu_seconds(burner.pid) - begin, **NEAR)

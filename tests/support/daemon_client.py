@@ -368,6 +368,13 @@ def read_log(path):
     return [strict_json(line) for line in data[:data.rfind(b"\n") + 1].splitlines()]
 
 
+def answers(daemon):
+    """Whether it answers, be it that its first snapshot is still to come."""
+    with contextlib.suppress(OSError):
+        return daemon.call("daemon.health")["status"] == "ok"
+    return False
+
+
 # ---- what many tests begin with, and look for ----
 
 def job_shell(daemon, job_id, env=None, **params):

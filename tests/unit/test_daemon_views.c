@@ -162,6 +162,25 @@ static void a_job_names_the_method_of_each_number(void **state)
     is_golden("job-80");
 }
 
+static void cpu_that_is_a_lower_bound_is_shown_as_one(void **state)
+{
+    static const char list[] =
+        "{\"jobs\":[{\"job_id\":\"x\",\"status\":\"running\",\"usage\":{\"cpu_seconds\":90,"
+        "\"cpu_is_exact\":false}},{\"job_id\":\"y\",\"status\":\"running\",\"usage\":{\"cpu_seconds\":80}}]}";
+    static const char page[] = "{\"job_id\":\"x\",\"cpu_is_exact\":false,\"proc_cpu_seconds\":90}";
+
+    (void)state;
+    job_table_write(&text, list, sizeof(list) - 1, NOW, 80);
+    assert_non_null(strstr(strbuf_text(&text), "  ≥1 min 30 s  "));
+    assert_non_null(strstr(strbuf_text(&text), "   1 min 20 s  "));
+    assert_non_null(strstr(strbuf_text(&text), "CPU ≥: "));
+    assert_true(widest() <= 80);
+    strbuf_reset(&text);
+    job_page_write(&text, page, sizeof(page) - 1, NOW, 80);
+    assert_non_null(strstr(strbuf_text(&text), "at least 1 min 30 s of all its processes"));
+    strbuf_reset(&text);
+}
+
 static void a_profile_without_times_has_its_wall_time(void **state)
 {
     static const char profile[] =
@@ -282,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_list_into_a_file_is_not_cut, begin, end),
         cmocka_unit_test_setup_teardown(no_jobs_say_how_to_begin_one, begin, end),
         cmocka_unit_test_setup_teardown(a_job_names_the_method_of_each_number, begin, end),
+        cmocka_unit_test_setup_teardown(cpu_that_is_a_lower_bound_is_shown_as_one, begin, end),
         cmocka_unit_test_setup_teardown(a_profile_without_times_has_its_wall_time, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_json_does_no_harm, begin, end),
         cmocka_unit_test_setup_teardown(the_status_tells_figures_with_units, begin, end),

@@ -149,6 +149,23 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
         "\"tries\":1,\"usage\":{" NOTHING "}]}");
 }
 
+static void a_lower_bound_of_cpu_is_marked_unless_a_group_counted(void **state)
+{
+    (void)state;
+    struct job job = {.id = "x",
+                      .usage = {.has = USAGE_HAS_CPU | USAGE_HAS_CGROUP_CPU,
+                                .cpu_seconds = 1,
+                                .cgroup_cpu_seconds = 2,
+                                .cpu_is_low = true}};
+
+    assert_null(strstr(json_of(&job), "cpu_is_exact"));
+    job.usage.has = USAGE_HAS_CPU;
+    assert_non_null(strstr(json_of(&job),
+                           "\"cpu_seconds\":1,\"cpu_source\":\"proc_cpu_seconds\",\"cpu_is_exact\":false,"));
+    job.usage.cpu_is_low = false;
+    assert_null(strstr(json_of(&job), "cpu_is_exact"));
+}
+
 static void no_number_is_no_measurement(void **state)
 {
     (void)state;
@@ -165,6 +182,7 @@ int main(void)
         cmocka_unit_test(an_outcome_is_one_of_a_few_words),
         cmocka_unit_test(what_is_not_known_of_a_job_is_left_out),
         cmocka_unit_test(a_job_tells_what_it_used_and_its_sheets_too),
+        cmocka_unit_test(a_lower_bound_of_cpu_is_marked_unless_a_group_counted),
         cmocka_unit_test(no_number_is_no_measurement),
     };
 

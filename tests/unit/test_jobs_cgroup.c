@@ -423,7 +423,7 @@ static void a_group_is_found_again_after_a_restart(void **state)
     assert_int_equal(start_owning("a", pid), 0);
     step(1);
     tick();
-    struct job stored = *found("a");
+    struct job stored = *changed("a");
     stored.id = "a";
     assert_near(stored.usage.cgroup_cpu_seconds, 0.2, look);
     jobs_free(jobs);

@@ -1,6 +1,7 @@
 /*
  * Inside daemon/jobs/: what jobs are made of. jobs.c begins and ends them, join.c finds their processes,
- * cgroup.c has their control groups, use.c looks at what they use.
+ * cgroup.c has their control groups, use.c reads what they use, resume.c goes on after a restart, lost.c
+ * ends those that nothing is left of.
  */
 #ifndef METRON_DAEMON_JOBS_INNER_H
 #define METRON_DAEMON_JOBS_INNER_H
@@ -31,9 +32,12 @@ struct entry {
     struct part part;
     struct part *sheets; /* beside job.sheets */
     size_t sheet_capacity;
-    uint64_t told_ns;  /* when it was last told to the store */
-    uint64_t finished; /* in which order jobs were finished; 0: it runs */
-    bool restored;     /* from before a restart, and not looked at yet: lost.c */
+    uint64_t told_ns;           /* when it was last told to the store */
+    uint64_t finished;          /* in which order jobs were finished; 0: it runs */
+    bool restored;              /* from before a restart, and not resumed yet: resume.c */
+    struct job_member *members; /* owned; job.members */
+    size_t member_capacity;
+    uint64_t noted_ns; /* monotonic, when they were noted */
     uint64_t group_serial;
     uint64_t pss_ns;        /* monotonic, when its PSS was last looked at; 0: never */
     uint64_t pss_rss_bytes; /* and the sum of RSS at that time: pss.c */
@@ -71,8 +75,15 @@ enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pi
 /* It has none, or none any more. */
 enum own_cgroup part_do_without_cgroup(struct jobs *jobs, struct part *part, struct job_usage *usage);
 void part_release_cgroup(struct jobs *jobs, struct part *part);
-/* After the first pass under another daemon: who goes on was counted before. */
-void part_go_on(struct part *part);
+/* With the usage of a pass: the members of all jobs that run, for a daemon that is started later. */
+void jobs_note_members(struct jobs *jobs);
+/* Between two passes: those that joined since. */
+void entry_note_joined(struct jobs *jobs, struct entry *entry);
+void entry_forget_members(struct entry *entry);
+/* As the store has them. 0 or -ENOMEM. */
+int entry_restore_members(struct entry *entry, const struct job *job);
+/* After a pass, of a job from before a restart: adds what its members used meanwhile. */
+void entry_resume(struct jobs *jobs, struct entry *entry);
 /* Those that inherited a job's name and ran before it was announced. */
 void jobs_claim_all(struct jobs *jobs);
 

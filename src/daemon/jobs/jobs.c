@@ -39,6 +39,7 @@ static void entry_free(struct jobs *jobs, struct entry *entry)
         group_close(jobs->tree, entry->sheets[i].group);
     }
     entry_forget_calls(jobs, entry);
+    entry_forget_members(entry);
     free((char *)entry->job.id);
     free((char *)entry->job.workspace);
     free((char *)entry->job.config_hash);
@@ -212,6 +213,7 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
         start->own_cgroup)
         entry->job.own_cgroup = part_claim_cgroup(jobs, &entry->part, start->pid, true, &entry->job.usage);
     jobs_claim_all(jobs);
+    entry_note_joined(jobs, entry);
     return 0;
 }
 
@@ -354,6 +356,16 @@ bool sheet_event_of(const char *name, size_t length, enum sheet_event *out)
     return false;
 }
 
+/* From before a restart, and the first snapshot is still to come. */
+static void resume_now(struct jobs *jobs, struct entry *entry)
+{
+    if (!entry->restored)
+        return;
+    tree_refresh(jobs->tree);
+    jobs_join_by_cgroup(jobs);
+    entry_resume(jobs, entry);
+}
+
 int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event, pid_t pid,
                bool own_cgroup, struct metron_error *error)
 {
@@ -362,6 +374,7 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
 
     if (!entry)
         return -ENOENT;
+    resume_now(jobs, entry);
     if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
         look_again(jobs);
     int code = sheet_find(jobs, entry, sheet_num, &place);
@@ -370,6 +383,8 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
     if (code < 0)
         return error_set(error, code, "job '%s' has no room for sheet %lld", job_id, (long long)sheet_num);
     entry->part.changed = true;
+    if (event == SHEET_EVENT_STARTED)
+        entry_note_joined(jobs, entry);
     if (event == SHEET_EVENT_COMPLETED)
         sheet_end(jobs, entry, place, SHEET_COMPLETED);
     else if (event == SHEET_EVENT_FAILED)
@@ -393,6 +408,7 @@ void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status
     part_release_cgroup(jobs, &entry->part);
     group_close(jobs->tree, entry->part.group);
     entry->part = (struct part){.changed = true};
+    entry_forget_members(entry);
     job->status = status;
     job->ended = clock_wall();
     entry->finished = ++jobs->finished;
@@ -415,6 +431,7 @@ int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, s
     struct entry *entry = find_running(jobs, job_id, error);
     if (!entry)
         return -ENOENT;
+    resume_now(jobs, entry);
     look_again(jobs);
     entry_finish(jobs, entry, status);
     return 0;

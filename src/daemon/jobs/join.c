@@ -98,6 +98,7 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
     entry->job.pid_start_ticks = job->pid_start_ticks;
     entry->job.usage = entry->part.before = job->usage;
     entry->part.has_gap = true;
+    code = entry_restore_members(entry, job);
     if (take_in_again(jobs, entry->part.group, job->pid, job->pid_start_ticks))
         entry->job.own_cgroup = claim_again(jobs, &entry->part, job->pid, true, &entry->job.usage);
     for (size_t i = 0; i < job->sheet_count && code == 0; i++)

@@ -37,10 +37,7 @@ void jobs_settle_restored(struct jobs *jobs, struct timespec last_heard,
     HASH_ITER (hh, jobs->by_id, entry, next) {
         if (!entry->restored || entry->finished)
             continue;
-        entry->restored = false;
-        part_go_on(&entry->part);
-        for (size_t i = 0; i < entry->job.sheet_count; i++)
-            part_go_on(&entry->sheets[i]);
+        entry_resume(jobs, entry);
         if (!nothing_is_left(entry))
             continue;
         lose(jobs, entry, last_heard);

@@ -21,20 +21,13 @@ static void keep_larger(uint64_t *peak, uint64_t value)
 static void add_before(struct job_usage *usage, const struct job_usage *before)
 {
     usage->has |= before->has;
+    usage->cpu_is_low = usage->cpu_is_low || before->cpu_is_low;
     usage->cpu_seconds += before->cpu_seconds;
     usage->read_bytes += before->read_bytes;
     usage->write_bytes += before->write_bytes;
     usage->spawned += before->spawned;
     usage->exited += before->exited;
     usage->unique_processes += before->unique_processes;
-}
-
-void part_go_on(struct part *part)
-{
-    uint64_t *unique = &part->before.unique_processes;
-
-    if (part->group)
-        *unique -= *unique < part->group->joined ? *unique : part->group->joined;
 }
 
 void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage)
@@ -176,6 +169,12 @@ static int copy_job(struct jobs *jobs, struct snapshot *snapshot, struct entry *
         (entry->job.config_hash && !copy->config_hash) ||
         !calls_copy(&snapshot->arena, &copy->calls, copy->call_count))
         return -ENOMEM;
+    if (copy->member_count > 0) {
+        struct job_member *members = arena_alloc(&snapshot->arena, copy->member_count * sizeof(*members));
+        if (!members)
+            return -ENOMEM;
+        copy->members = memcpy(members, copy->members, copy->member_count * sizeof(*members));
+    }
     for (size_t i = 0; i < entry->job.sheet_count; i++)
         if (entry->sheets[i].changed || (with_running && entry->sheets[i].group)) {
             struct job_sheet *sheet = &sheets[copy->sheet_count++];
@@ -267,6 +266,7 @@ int jobs_observe(struct jobs *jobs, struct snapshot *snapshot)
     prepare_parts(jobs);
     add_memory(jobs);
     take_usage(jobs);
+    jobs_note_members(jobs);
     snapshot->running_jobs = jobs->running;
     snapshot->active_sheets = jobs->active_sheets;
     return tell(jobs, snapshot);

@@ -1,0 +1,102 @@
+"""A process that uses CPU only when it is asked to, so that what it has used is known from the kernel.
+
+Run as a program it reads lines from stdin: "burn S" uses S seconds of CPU itself; "child S" has a child use them and
+waits for its end; "start S" has a child use them and leaves it sleeping; "kill" ends that child and waits for it;
+"orphan S" is "start S" of a grandchild whose parent exits. Each is answered with a line: the pid of the process.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def spend_and_sleep(seconds, done):
+    burn(seconds)
+    os.write(done, f"{os.getpid()}\n".encode())
+    os.close(done)
+    time.sleep(600)
+    os._exit(0)
+
+
+def start(seconds, by_another):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if not by_another or os.fork() == 0:
+            spend_and_sleep(seconds, writing)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        pid = int(told.readline())
+    if by_another:
+        os.waitpid(child, 0)
+    return pid
+
+
+def spend_in_child(seconds):
+    child = os.fork()
+    if child == 0:
+        burn(seconds)
+        os._exit(0)
+    os.waitpid(child, 0)
+    return child
+
+
+def main():
+    last = 0
+    for line in sys.stdin:
+        word, *seconds = line.split()
+        amount = float(seconds[0]) if seconds else 0
+        answer = os.getpid()
+        if word == "burn":
+            burn(amount)
+        elif word == "child":
+            answer = spend_in_child(amount)
+        elif word == "kill":
+            os.kill(last, signal.SIGKILL)
+            os.waitpid(last, 0)
+        else:
+            answer = last = start(amount, word == "orphan")
+        print(answer, flush=True)
+
+
+class Burner:
+    """One of them, as the runner's user."""
+
+    def __init__(self, runner):
+        self.process = subprocess.Popen([*runner.wrapper, sys.executable, __file__], env=runner.environment(),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        self.ask("burn 0")
+
+    def ask(self, line):
+        print(line, file=self.process.stdin, flush=True)
+        return int(self.process.stdout.readline())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def own_cpu_seconds(pid):
+    """What a process has used itself, by its own CPU clock."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def cpu_seconds(pid):
+    """The same, and that of the children it has waited for."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return own_cpu_seconds(pid) + (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -87,6 +88,8 @@ static bool tell(struct sheet_run *run, const char *event, const char *name, lon
     json_key(&json, "data");
     json_object_begin(&json);
     json_key_integer(&json, name, number);
+    if (strcmp(name, "pid") == 0)
+        json_key_integer(&json, "runner", getpid());
     if (run->own_cgroup && strcmp(name, "pid") == 0)
         json_key_boolean(&json, "own_cgroup", true);
     json_object_end(&json);

@@ -1,6 +1,7 @@
 #include "cmd/registration.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -44,6 +45,12 @@ static int call(struct registration *registration, const char *method, struct st
     return code;
 }
 
+/* We report the end: while we live, or our command does, the job is not lost. */
+static void key_runner(struct json *json)
+{
+    json_key_integer(json, "runner", getpid());
+}
+
 static void key_process(struct json *json, const struct registration *registration, pid_t pid)
 {
     json_key_integer(json, "pid", pid);
@@ -59,6 +66,7 @@ static int start_job(struct registration *registration, pid_t pid, struct metron
     json_init(&json, &params, 0);
     json_object_begin(&json);
     json_key_string(&json, "job_id", registration->job);
+    key_runner(&json);
     if (!registration->has_sheet)
         key_process(&json, registration, pid);
     json_object_end(&json);
@@ -77,8 +85,10 @@ static void write_sheet(struct strbuf *params, const struct registration *regist
     json_key_integer(&json, "sheet_num", registration->sheet);
     json_key(&json, "data");
     json_object_begin(&json);
-    if (pid)
+    if (pid) {
         key_process(&json, registration, pid);
+        key_runner(&json);
+    }
     json_object_end(&json);
     json_object_end(&json);
 }

@@ -176,7 +176,9 @@ static void tell_events(struct daemon *daemon, const struct snapshot *snapshot)
 
 static void tell_lost(void *context, const struct job *job)
 {
-    log_warning("job '%s' of before: nothing is left of it, how it ended is not known", job->id);
+    log_warning(
+        "job '%s' is lost: nothing is left of it, how it ended is not known; 'metron job finish' records it",
+        job->id);
     daemon_publish(context, "job.finished", job->id, false, 0, NULL);
 }
 
@@ -198,6 +200,8 @@ static void on_tick(void *owner, struct snapshot *snapshot)
 
     if (!daemon->latest)
         jobs_settle_restored(daemon->jobs, daemon->last_heard, tell_lost, daemon);
+    jobs_lose_abandoned(daemon->jobs, clock_monotonic_ns(),
+                        (uint64_t)(daemon->options.lost_after * (double)NS_PER_SECOND), tell_lost, daemon);
     counting_tick(daemon->counting, snapshot);
     if (jobs_observe(daemon->jobs, snapshot) < 0)
         log_warning("no memory for all jobs of this snapshot");

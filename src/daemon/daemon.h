@@ -22,9 +22,10 @@
 struct secrets;
 
 struct daemon_options {
-    double interval; /* seconds */
-    bool all_users;  /* watch everybody's processes */
-    bool jobs_only;  /* store and show only those of jobs */
+    double interval;   /* seconds */
+    double lost_after; /* likewise: a job that nothing is left of for so long is lost */
+    bool all_users;    /* watch everybody's processes */
+    bool jobs_only;    /* store and show only those of jobs */
     /* Masked where they are recorded; NULL: none are. */
     const struct secrets *secrets;
     bool count_calls;         /* of jobs: by our programs, if `events` has them marking, else by strace */

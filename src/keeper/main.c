@@ -8,7 +8,9 @@
  * SIGTERM and SIGINT end it: what is queued is written, clients get their last answers, the exit code is 0.
  *
  * METRON_TEST_INTERVAL, in seconds, takes the place of `interval` and may be as short as a millisecond: for
- * tests of endurance, which need many ticks in little time. It is no setting: nobody else has a use for it.
+ * tests of endurance, which need many ticks in little time. METRON_TEST_LOST_AFTER, in seconds, takes the
+ * place of the minute after which a job that nothing is left of is lost. They are no settings: nobody else
+ * has a use for them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +32,8 @@
 #include "loop/snapshots.h"
 #include "settings/settings_json.h"
 
+#define LOST_AFTER_SECONDS 60
+
 struct keeper {
     int argc;
     char **argv;
@@ -42,13 +46,18 @@ struct keeper {
     uv_signal_t signals[3];
 };
 
+static double test_seconds(const char *variable, double otherwise)
+{
+    const char *text = getenv(variable);
+    double seconds = text ? strtod(text, NULL) : 0;
+
+    return seconds >= 0.001 ? seconds : otherwise;
+}
+
 /* Seconds between two snapshots. */
 static double interval_of(const struct settings *settings)
 {
-    const char *text = getenv("METRON_TEST_INTERVAL");
-    double seconds = text ? strtod(text, NULL) : 0;
-
-    return seconds >= 0.001 ? seconds : settings_real(settings, SETTING_INTERVAL);
+    return test_seconds("METRON_TEST_INTERVAL", settings_real(settings, SETTING_INTERVAL));
 }
 
 static void write_config(struct json *json, void *context)
@@ -146,6 +155,7 @@ static int open_daemon(struct keeper *keeper, struct metron_error *error)
     const struct settings *settings = &keeper->settings;
     const struct daemon_options options = {
         .interval = interval_of(settings),
+        .lost_after = test_seconds("METRON_TEST_LOST_AFTER", LOST_AFTER_SECONDS),
         .all_users = geteuid() == 0,
         .jobs_only = settings_choice(settings, SETTING_WATCH) == CHOICE_WATCH_JOBS,
         .secrets = command_secrets(settings),

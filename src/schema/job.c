@@ -151,6 +151,8 @@ static void sheet_json(struct json *json, const struct job_sheet *sheet)
     json_key_string(json, "status", sheet_status_name(sheet->status));
     if (sheet->pid)
         json_key_integer(json, "pid", sheet->pid);
+    if (sheet->runner)
+        json_key_integer(json, "runner", sheet->runner);
     key_own_cgroup(json, sheet->own_cgroup);
     key_time(json, "started", sheet->started);
     key_time(json, "ended", sheet->ended);
@@ -179,6 +181,8 @@ void job_members_json(struct json *json, const struct job *job)
     json_key_string(json, "status", job_status_name(job->status));
     if (job->pid)
         json_key_integer(json, "pid", job->pid);
+    if (job->runner)
+        json_key_integer(json, "runner", job->runner);
     key_own_cgroup(json, job->own_cgroup);
     key_time(json, "started", job->started);
     key_time(json, "ended", job->ended);

@@ -47,7 +47,8 @@ int settings_load_environment(struct settings *settings, char *const *environmen
 const char *settings_unknown_variable(char *const *environment, size_t *cursor, size_t *length)
 {
     /* Not settings, but metron's own: what its test programs are told. */
-    static const char *const known[] = {"METRON_WORKLOADS", "METRON_SANITIZED", "METRON_TEST_INTERVAL"};
+    static const char *const known[] = {"METRON_WORKLOADS", "METRON_SANITIZED", "METRON_TEST_INTERVAL",
+                                        "METRON_TEST_LOST_AFTER"};
 
     while (environment[*cursor]) {
         const char *entry = environment[(*cursor)++];

@@ -86,7 +86,7 @@ static inline int start_job(const char *name, pid_t pid)
 static inline int sheet(const char *name, int64_t number, enum sheet_event event, pid_t pid)
 {
     why = (struct metron_error){0};
-    return jobs_sheet(jobs, name, number, event, pid, false, &why);
+    return jobs_sheet(jobs, name, number, event, &(struct sheet_start){.pid = pid}, &why);
 }
 
 static inline int finish(const char *name)

@@ -1,4 +1,4 @@
-/* Jobs from before a restart that nothing is left of are lost; all others go on. */
+/* Jobs that nothing is left of are lost, after a restart at once, else after a minute; all others go on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,20 +157,180 @@ static void whoever_announced_a_lost_job_may_tell_how_it_ended(void **state)
     assert_int_equal(jobs_running(jobs), 0);
 }
 
-static void a_job_that_ends_later_is_not_lost(void **state)
+/* ---- while the daemon runs ---- */
+
+#define PATIENCE_NS (60 * NS_PER_SECOND)
+#define AT(seconds) ((uint64_t)((seconds) * (double)NS_PER_SECOND) + 1)
+
+/* A pass, at a time of our own. */
+static void pass_at(double seconds)
+{
+    lost_count = 0;
+    tick();
+    jobs_lose_abandoned(jobs, AT(seconds), PATIENCE_NS, on_lost, NULL);
+}
+
+static int start_with_runner(const char *name, pid_t pid, pid_t runner)
+{
+    const struct job_start options = {.job_id = name, .pid = pid, .runner = runner, .owner = getuid()};
+
+    return jobs_start(jobs, &options, NULL);
+}
+
+static pid_t start_waiting(void)
+{
+    pid_t pid = start(body_that_waits);
+
+    await_said(1);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_job_is_lost_a_minute_after_its_last_process_exited(void **state)
 {
     begin(state);
-    pid_t pid = start(body_that_waits);
-    await_said(1);
-    tree_refresh(watch.tree);
-    struct job job = job_of("a", pid, process_of(pid)->start_ticks);
-    assert_int_equal(jobs_restore(jobs, &job), 0);
-    first_tick();
-    let_go(1);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    first_tick();
+    pid_t pid = start_waiting();
+    assert_int_equal(start_job("a", pid), 0);
+    pass_at(0);
+    pass_at(1000);
+    assert_int_equal(lost_count, 0); /* it lives */
+    struct timespec before = clock_wall();
+    end(pid);
+    pass_at(2000);
+    struct timespec after = clock_wall();
+    pass_at(2059.9);
     assert_int_equal(lost_count, 0);
-    assert_int_equal(found("a")->status, JOB_RUNNING); /* until it is told how it ended */
+    assert_int_equal(found("a")->status, JOB_RUNNING);
+    pass_at(2060);
+    assert_int_equal(lost_count, 1);
+    assert_int_equal(found("a")->status, JOB_LOST);
+    assert_in_range(found("a")->ended.tv_sec, before.tv_sec, after.tv_sec); /* not a minute later */
+    assert_int_equal(jobs_running(jobs), 0);
+    tick();
+    assert_non_null(changed("a"));
+    assert_int_equal(changed("a")->status, JOB_LOST);
+    pass_at(9999);
+    assert_int_equal(lost_count, 0); /* once */
+    assert_int_equal(finish("a"), 0);
+    assert_int_equal(found("a")->status, JOB_COMPLETED);
+}
+
+static void a_runner_that_lives_keeps_its_job(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting(), runner = start_waiting();
+    assert_int_equal(start_with_runner("both", pid, runner), 0);
+    assert_int_equal(start_with_runner("runner", 0, runner), 0); /* as `run --job --sheet` does */
+    assert_int_equal(found("both")->runner, runner);
+    end(pid);
+    pass_at(0);
+    pass_at(1000);
+    assert_int_equal(lost_count, 0);
+    end(runner);
+    pass_at(2000);
+    assert_int_equal(lost_count, 0);
+    pass_at(2060);
+    assert_int_equal(lost_count, 2);
+    assert_int_equal(found("both")->status, JOB_LOST);
+    assert_int_equal(found("runner")->status, JOB_LOST);
+}
+
+static void a_process_keeps_its_job_though_the_runner_has_exited(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting(), runner = start_waiting();
+    assert_int_equal(start_with_runner("a", pid, runner), 0);
+    end(runner);
+    pass_at(0);
+    pass_at(1000);
+    assert_int_equal(lost_count, 0);
+    end(pid);
+    pass_at(1001);
+    pass_at(1061);
+    assert_int_equal(lost_count, 1);
+}
+
+static void a_job_with_neither_pid_nor_runner_stays(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting();
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    assert_int_equal(start_with_runner("not watched", 0, 4000000), 0);
+    assert_int_equal(found("not watched")->runner, 0);
+    end(pid);
+    pass_at(0);
+    pass_at(1000);
+    assert_int_equal(lost_count, 0);
+    assert_int_equal(found("a")->status, JOB_RUNNING);
+    assert_int_equal(found("not watched")->status, JOB_RUNNING);
+    /* Its sheet was announced with a process. */
+    assert_int_equal(found("a")->sheets[0].status, SHEET_LOST);
+    assert_int_equal(jobs_active_sheets(jobs), 0);
+    tick();
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_FAILED, 0), 0);
+    assert_int_equal(found("a")->sheets[0].status, SHEET_FAILED);
+}
+
+static void a_minute_begins_anew_if_somebody_came_meanwhile(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting(), next = start_waiting();
+    assert_int_equal(start_job("a", pid), 0);
+    end(pid);
+    pass_at(0);
+    pass_at(50);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, next), 0);
+    pass_at(70);
+    assert_int_equal(lost_count, 0);
+    end(next);
+    pass_at(80);
+    pass_at(139);
+    assert_int_equal(lost_count, 0);
+    pass_at(140);
+    assert_int_equal(lost_count, 1);
+    assert_int_equal(found("a")->sheets[0].status, SHEET_LOST);
+}
+
+static void a_sheet_that_will_be_tried_again_is_not_lost(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting();
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    end(pid);
+    pass_at(0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_RETRYING, 0), 0);
+    pass_at(1000);
+    assert_int_equal(found("a")->sheets[0].status, SHEET_RETRYING);
+}
+
+static void a_restored_job_whose_runner_lives_goes_on_and_is_lost_with_it(void **state)
+{
+    begin(state);
+    pid_t runner = start_waiting();
+    tree_refresh(watch.tree);
+    struct job job = job_of("a", 4000000, 77), gone = job_of("gone", 0, 0);
+    job.runner = runner;
+    job.runner_start_ticks = process_of(runner)->start_ticks;
+    gone.runner = runner;
+    gone.runner_start_ticks = job.runner_start_ticks + 1; /* another process has its pid */
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    assert_int_equal(jobs_restore(jobs, &gone), 0);
+    first_tick();
+    assert_int_equal(lost_count, 1);
+    assert_string_equal(lost_name, "gone");
+    assert_int_equal(found("a")->status, JOB_RUNNING);
+    end(runner);
+    pass_at(0);
+    pass_at(60);
+    assert_int_equal(lost_count, 1);
+    assert_string_equal(lost_name, "a");
 }
 
 int main(void)
@@ -181,7 +341,13 @@ int main(void)
         JOB_WAYS(what_was_missed_meanwhile_is_told),
         JOB_WAYS(a_job_without_a_process_stays),
         JOB_WAYS(whoever_announced_a_lost_job_may_tell_how_it_ended),
-        JOB_WAYS(a_job_that_ends_later_is_not_lost),
+        JOB_WAYS(a_job_is_lost_a_minute_after_its_last_process_exited),
+        JOB_WAYS(a_runner_that_lives_keeps_its_job),
+        JOB_WAYS(a_process_keeps_its_job_though_the_runner_has_exited),
+        JOB_WAYS(a_job_with_neither_pid_nor_runner_stays),
+        JOB_WAYS(a_minute_begins_anew_if_somebody_came_meanwhile),
+        JOB_WAYS(a_sheet_that_will_be_tried_again_is_not_lost),
+        JOB_WAYS(a_restored_job_whose_runner_lives_goes_on_and_is_lost_with_it),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

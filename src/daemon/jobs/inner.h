@@ -19,12 +19,14 @@ struct part {
     struct job_usage before;   /* what it had used before: in another try, or under another daemon */
     struct group *group;       /* NULL: it has ended */
     struct job_cgroup *cgroup; /* its own; NULL: none */
-    bool unannounced;   /* a sheet that began by itself, with a process that had inherited its number */
-    bool has_gap;       /* nobody watched it for a while: who was born then is not in `spawned` */
-    bool changed;       /* to be told to the store */
-    uint64_t rss_bytes; /* of this tick: the sum over its members, */
-    bool has_rss;       /* if any was read */
-    uint64_t hwm_bytes; /* the largest of one of them; 0: not read */
+    bool unannounced;      /* a sheet that began by itself, with a process that had inherited its number */
+    bool has_gap;          /* nobody watched it for a while: who was born then is not in `spawned` */
+    bool changed;          /* to be told to the store */
+    uint64_t rss_bytes;    /* of this tick: the sum over its members, */
+    bool has_rss;          /* if any was read */
+    uint64_t abandoned_ns; /* monotonic: since then nothing is left of it; 0: something is. lost.c */
+    struct timespec abandoned; /* the same by the wall clock */
+    uint64_t hwm_bytes;        /* the largest of one of them; 0: not read */
 };
 
 struct entry {
@@ -91,10 +93,13 @@ struct entry *entry_find(const struct jobs *jobs, const char *job_id);
 /* A job that runs, with nobody in it; NULL for want of memory. */
 struct entry *entry_new(struct jobs *jobs, const struct job_start *start);
 void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status);
+/* Those that were finished long ago make room, if the store knows of them. */
+void jobs_forget_old(struct jobs *jobs);
 int job_check_name(const char *job_id, struct metron_error *error);
 /* The sheet of this number, made if it is not there yet; one more try of it. 0 or a negative errno. */
 int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *place);
-int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid, bool own_cgroup);
+int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const struct sheet_start *start);
+void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status);
 /* What its processes have called; of sheets that have ended too, if that may have changed (calls.c). */
 void entry_take_calls(struct jobs *jobs, struct entry *entry, bool of_ended);
 void sheet_take_calls(struct jobs *jobs, struct entry *entry, size_t place);

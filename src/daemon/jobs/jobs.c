@@ -106,11 +106,12 @@ void jobs_told(struct jobs *jobs)
     jobs->replaced_count = 0;
 }
 
-/* Those that were finished long ago make room, if the store knows of them. */
-static void forget_old(struct jobs *jobs)
+void jobs_forget_old(struct jobs *jobs)
 {
     struct entry *entry, *next;
 
+    if (jobs->remembered <= REMEMBERED_MAX)
+        return;
     HASH_ITER (hh, jobs->by_id, entry, next) {
         if (!entry->finished || entry->part.changed || entry->finished + REMEMBERED_MAX > jobs->finished)
             continue;
@@ -185,6 +186,14 @@ static int no_process(pid_t pid, struct metron_error *error)
     return error_set(error, -ESRCH, "there is no process %d", (int)pid);
 }
 
+/* Which process it is; 0: it is not watched, and whether it lives cannot be known. */
+static uint64_t runner_start_ticks(struct jobs *jobs, pid_t runner)
+{
+    const struct process *process = runner ? tree_take_in(jobs->tree, runner) : NULL;
+
+    return process ? process->start_ticks : 0;
+}
+
 int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error)
 {
     int code = check_texts(start, error);
@@ -208,6 +217,8 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
     if (!(entry = entry_new(jobs, start)))
         return error_set(error, -ENOMEM, "no memory for a job");
     entry->part.changed = true;
+    entry->job.runner_start_ticks = runner_start_ticks(jobs, start->runner);
+    entry->job.runner = entry->job.runner_start_ticks ? start->runner : 0;
     jobs->running++;
     if (start->pid && jobs_take_in(jobs, entry->part.group, start->pid, &entry->job.pid_start_ticks) &&
         start->own_cgroup)
@@ -267,13 +278,13 @@ int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *p
     return sheet_insert(jobs, entry, *place, number);
 }
 
-int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid, bool own_cgroup)
+int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const struct sheet_start *start)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
     struct part *part = &entry->sheets[place];
     const int64_t number = sheet->number;
     bool is_new = !part->group, is_there = false;
-    uint64_t start_ticks = 0;
+    uint64_t start_ticks = 0, runner_ticks = runner_start_ticks(jobs, start->runner);
 
     if (is_new) {
         part->group = group_new_sheet(jobs->tree, entry->part.group, sheet->number);
@@ -291,23 +302,25 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, pid_t pid,
     /* One that had begun by itself is told of now: it is the same try. */
     sheet->tries += !part->unannounced;
     part->unannounced = false;
-    if (pid) {
-        sheet->pid = pid;
-        is_there = jobs_take_in(jobs, part->group, pid, &start_ticks);
+    sheet->runner = runner_ticks ? start->runner : 0;
+    sheet->runner_start_ticks = runner_ticks;
+    if (start->pid) {
+        sheet->pid = start->pid;
+        is_there = jobs_take_in(jobs, part->group, start->pid, &start_ticks);
         /* Of whoever was found by that a sheet may have begun, before this one. */
         place = sheet_place(entry, number);
         sheet = &entry->job.sheets[place];
         part = &entry->sheets[place];
         sheet->pid_start_ticks = start_ticks;
     }
-    if (is_there && own_cgroup)
-        sheet->own_cgroup = part_claim_cgroup(jobs, part, pid, sheet->tries == 1, &sheet->usage);
-    else if (pid || is_new)
+    if (is_there && start->own_cgroup)
+        sheet->own_cgroup = part_claim_cgroup(jobs, part, start->pid, sheet->tries == 1, &sheet->usage);
+    else if (start->pid || is_new)
         sheet->own_cgroup = part_do_without_cgroup(jobs, part, &sheet->usage);
     return 0;
 }
 
-static void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status)
+void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
     struct part *part = &entry->sheets[place];
@@ -366,8 +379,8 @@ static void resume_now(struct jobs *jobs, struct entry *entry)
     entry_resume(jobs, entry);
 }
 
-int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event, pid_t pid,
-               bool own_cgroup, struct metron_error *error)
+int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event,
+               const struct sheet_start *start, struct metron_error *error)
 {
     struct entry *entry = find_running(jobs, job_id, error);
     size_t place;
@@ -379,7 +392,7 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
         look_again(jobs);
     int code = sheet_find(jobs, entry, sheet_num, &place);
     if (code == 0 && event == SHEET_EVENT_STARTED)
-        code = sheet_begin(jobs, entry, place, pid, own_cgroup);
+        code = sheet_begin(jobs, entry, place, start);
     if (code < 0)
         return error_set(error, code, "job '%s' has no room for sheet %lld", job_id, (long long)sheet_num);
     entry->part.changed = true;
@@ -415,8 +428,6 @@ void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status
     jobs->running--;
     jobs->remembered++;
     jobs->untold++;
-    if (jobs->remembered > REMEMBERED_MAX)
-        forget_old(jobs);
 }
 
 int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, struct metron_error *error)
@@ -434,6 +445,7 @@ int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, s
     resume_now(jobs, entry);
     look_again(jobs);
     entry_finish(jobs, entry, status);
+    jobs_forget_old(jobs);
     return 0;
 }
 

@@ -32,8 +32,15 @@ struct job_start {
     bool has_total;
     int64_t total_sheets;
     pid_t pid;       /* this process and all its descendants are the job's; 0: none is told */
+    pid_t runner;    /* this one will report the end; no member; 0: none is known */
     bool own_cgroup; /* and so is all of the control group that it is in */
     uid_t owner;     /* whose it is: only this user's processes join it by a variable */
+};
+
+/* The same of a sheet. */
+struct sheet_start {
+    pid_t pid, runner;
+    bool own_cgroup;
 };
 
 enum sheet_event { SHEET_EVENT_STARTED, SHEET_EVENT_COMPLETED, SHEET_EVENT_FAILED, SHEET_EVENT_RETRYING };
@@ -44,17 +51,21 @@ bool sheet_event_of(const char *name, size_t length, enum sheet_event *out);
  * -ESRCH: there is no such process, or it is not watched. A group that is not the job's alone is no error:
  * the job's own_cgroup tells. */
 int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error);
-/* -ENOENT: no such job runs. `pid` 0: none is told. One that has ended since is no error, but nobody is in
- * the sheet then. */
-int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event, pid_t pid,
-               bool own_cgroup, struct metron_error *error);
+/* -ENOENT: no such job runs. A pid that has exited since is no error, but nobody is in the sheet then. A
+ * runner that is not watched is not known. */
+int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event,
+               const struct sheet_start *start, struct metron_error *error);
 int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, struct metron_error *error);
 /* A job from before a restart goes on, as the store has it. 0 or a negative errno. */
 int jobs_restore(struct jobs *jobs, const struct job *job);
+/* A job that ended and nobody reported how. */
+typedef void jobs_lost(void *context, const struct job *job);
 /* After the first pass: of those from before, the ones that nothing is left of are lost, and ended when the
- * daemon was last heard of. `lost` is told of each. */
-void jobs_settle_restored(struct jobs *jobs, struct timespec last_heard,
-                          void (*lost)(void *context, const struct job *job), void *context);
+ * daemon was last heard of. */
+void jobs_settle_restored(struct jobs *jobs, struct timespec last_heard, jobs_lost *lost, void *context);
+/* After each pass, at a monotonic time: jobs and sheets that nothing was left of for so long are lost. */
+void jobs_lose_abandoned(struct jobs *jobs, uint64_t now_ns, uint64_t patience_ns, jobs_lost *lost,
+                         void *context);
 
 /* A process that no sheet has was first seen, or is another program: it is of the job whose name it
  * inherited, if that runs and is its user's; and of the sheet. */

@@ -96,6 +96,8 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
     entry->restored = true;
     entry->job.started = job->started;
     entry->job.pid_start_ticks = job->pid_start_ticks;
+    entry->job.runner = job->runner;
+    entry->job.runner_start_ticks = job->runner_start_ticks;
     entry->job.usage = entry->part.before = job->usage;
     entry->part.has_gap = true;
     code = entry_restore_members(entry, job);
@@ -126,7 +128,7 @@ static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t
         return entry->part.group;
     enum sheet_status status = entry->job.sheets[place].status;
     if (!entry->sheets[place].group && (status == SHEET_RUNNING || status == SHEET_RETRYING))
-        entry->sheets[place].unannounced = sheet_begin(jobs, entry, place, 0, false) == 0;
+        entry->sheets[place].unannounced = sheet_begin(jobs, entry, place, &(struct sheet_start){0}) == 0;
     struct group *group = entry->sheets[place].group;
     return group ? group : entry->part.group;
 }

@@ -13,30 +13,37 @@ struct publication {
     const char *event, *job_id;
     bool has_sheet;
     int64_t sheet_num;
-    struct json_text data; /* an object as it was written; empty: none */
-    pid_t pid;             /* in it; 0: none */
-    bool own_cgroup;       /* likewise */
-    bool is_nobody;        /* the sheet has begun without that process */
+    struct json_text data;    /* an object as it was written; empty: none */
+    struct sheet_start start; /* in it */
+    bool is_nobody;           /* the sheet has begun without that process */
 };
 
-/* data.pid, where it is a number that a process can have, and data.own_cgroup. */
+static pid_t pid_of(double number)
+{
+    return number >= 1 && number <= INT32_MAX ? (pid_t)number : 0;
+}
+
+/* data.pid and data.runner, where they are numbers that a process can have, and data.own_cgroup. */
 static void take_data(struct publication *out)
 {
     struct json_reader reader;
     struct json_text key;
-    double number = 0;
+    double pid = 0, runner = 0;
 
     json_reader_init(&reader, out->data.bytes, out->data.length);
     if (json_enter_object(&reader))
         while (json_next_key(&reader, &key)) {
-            bool taken = json_text_is(&key, "pid") ? json_read_number(&reader, &number)
-                                                   : json_text_is(&key, "own_cgroup") &&
-                                                         json_read_boolean(&reader, &out->own_cgroup);
+            bool taken =
+                json_text_is(&key, "pid") ? json_read_number(&reader, &pid)
+                : json_text_is(&key, "runner")
+                    ? json_read_number(&reader, &runner)
+                    : json_text_is(&key, "own_cgroup") && json_read_boolean(&reader, &out->start.own_cgroup);
             if (!taken)
                 (void)json_skip(&reader);
         }
     json_reader_fini(&reader);
-    out->pid = number >= 1 && number <= INT32_MAX ? (pid_t)number : 0;
+    out->start.pid = pid_of(pid);
+    out->start.runner = pid_of(runner);
 }
 
 static int take_params(struct call *call, struct publication *out)
@@ -76,11 +83,11 @@ static void data_json(const struct daemon *daemon, struct strbuf *out, const str
     /* It may have ended before it was told of: no error, but whoever gives a wrong pid should know. */
     if (told->is_nobody)
         strbuf_addf(out, "\"hint\":\"there is no process %d to watch: nobody is in this sheet yet\",",
-                    (int)told->pid);
+                    (int)told->start.pid);
     strbuf_adds(out, "\"resource_context\":");
     json_init(&json, out, 0);
     json_object_begin(&json);
-    daemon_context_json(daemon, &json, told->pid);
+    daemon_context_json(daemon, &json, told->start.pid);
     json_object_end(&json);
     strbuf_addc(out, '}');
 }
@@ -101,14 +108,14 @@ int answer_event_publish(struct call *call, struct json *result)
         if (!told.has_sheet)
             return call_wrong(call, "sheet_num", "a whole number");
         counting_settle(daemon->counting);
-        code =
-            jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, told.pid, told.own_cgroup, &error);
+        code = jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, &told.start, &error);
         if (code == -ENOENT)
             return call_no_such_job(call, told.job_id);
         if (code < 0)
             return call_fail(call, RPC_EXHAUSTED, "finish jobs that have ended", "%s", error.message);
-        counting_sheet(daemon->counting, told.job_id, told.sheet_num, event, told.pid);
-        told.is_nobody = event == SHEET_EVENT_STARTED && told.pid && !jobs_of_process(daemon->jobs, told.pid);
+        counting_sheet(daemon->counting, told.job_id, told.sheet_num, event, told.start.pid);
+        told.is_nobody =
+            event == SHEET_EVENT_STARTED && told.start.pid && !jobs_of_process(daemon->jobs, told.start.pid);
     }
     data_json(daemon, &data, &told);
     if (data.failed) {

@@ -36,10 +36,10 @@ static int refuse(struct call *call, const struct metron_error *error)
 }
 
 /* A pid is optional everywhere: 0 is none. */
-static enum param call_pid(struct call *call, pid_t *pid)
+static enum param call_pid(struct call *call, const char *name, pid_t *pid)
 {
     int64_t number = 0;
-    enum param param = call_integer(call, "pid", &number);
+    enum param param = call_integer(call, name, &number);
 
     if (param == PARAM_FOUND && (number <= 0 || number > INT32_MAX))
         return PARAM_WRONG;
@@ -87,8 +87,10 @@ int answer_job_start(struct call *call, struct json *result)
     if (total == PARAM_WRONG)
         return call_wrong(call, "total_sheets", "a whole number");
     start.has_total = total == PARAM_FOUND;
-    if (call_pid(call, &start.pid) == PARAM_WRONG)
+    if (call_pid(call, "pid", &start.pid) == PARAM_WRONG)
         return call_wrong(call, "pid", "the number of a process");
+    if (call_pid(call, "runner", &start.runner) == PARAM_WRONG)
+        return call_wrong(call, "runner", "the number of a process");
     if (call_boolean(call, "own_cgroup", &start.own_cgroup) == PARAM_WRONG)
         return call_wrong(call, "own_cgroup", "true or false");
     /* Of a user's daemon it is that user's, whoever announces it. */

@@ -1,0 +1,85 @@
+"""A run that was killed reports no end: its job is lost once nothing is left of it, and no sooner."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from support import processes
+from support.processes import wait_until
+
+# In place of the minute: two snapshots are enough to see the difference.
+SOON = {"METRON_TEST_LOST_AFTER": "0.3"}
+
+
+class Run:
+    """`metron run` of a command that stays."""
+
+    def __init__(self, daemon, *options):
+        runner = daemon.runner
+        self.process = subprocess.Popen(
+            [*runner.wrapper, runner.binary, "run", "--socket", daemon.socket, "--job", "night", *options, "-p",
+             str(runner.cwd / "run_"), "--", "sleep", "600"], cwd=runner.cwd, env=runner.environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.daemon = daemon
+        wait_until(lambda: self.command() and self.job().get("usage", {}).get("unique_processes"),
+                   what="the command, and the job")
+        self.pids = [self.process.pid, self.command()]
+
+    def command(self):
+        named = processes.named_descendants(self.process.pid)
+        return next((pid for pid, name in named.items() if name == "sleep"), None)
+
+    def job(self):
+        return next((job for job in self.daemon.call("job.list")["jobs"] if job["job_id"] == "night"), {})
+
+    def kill(self, pid):
+        os.kill(pid, signal.SIGKILL)
+        if pid == self.process.pid:
+            self.process.wait()
+        wait_until(lambda: not processes.alive(pid), what="its end")
+
+
+@pytest.mark.parametrize("options", [(), ("--sheet", "3")], ids=["job", "sheet"])
+def test_a_run_that_was_killed_leaves_a_lost_job_once_its_command_has_exited(start_either, options):
+    daemon = start_either(env=SOON, interval=0.1)
+    run = Run(daemon, *options)
+    assert run.job()["runner"] == run.process.pid
+    assert not options or run.job()["sheets"][0]["runner"] == run.process.pid
+    daemon.tops(6)
+    assert run.job()["status"] == "running"
+    run.kill(run.pids[0])
+    daemon.tops(6)
+    assert run.job()["status"] == "running", "its command runs"
+    run.kill(run.pids[1])
+    wait_until(lambda: run.job()["status"] == "lost", what="a lost job")
+    assert all(sheet["status"] == "lost" for sheet in run.job()["sheets"])
+    assert "'night' is lost" in daemon.said()
+    assert daemon.call("daemon.status")["running_jobs"] == 0
+    wait_until(lambda: daemon.rows("SELECT status FROM jobs")[0]["status"] == "lost", what="its end in the history")
+
+
+def test_a_run_that_was_killed_while_no_daemon_ran_leaves_a_lost_job(start_either):
+    daemon = start_either()
+    run = Run(daemon, "--sheet", "3")
+    daemon.process.kill()
+    daemon.process.wait()
+    for pid in run.pids:
+        run.kill(pid)
+    daemon.start()
+    assert run.job()["status"] == "lost"
+    assert run.job()["sheets"][0]["status"] == "lost"
+
+
+def test_a_run_that_outlives_its_command_is_not_lost(start_either):
+    """Stopped before it sees the end of its command, it still has to report it."""
+    daemon = start_either(env=SOON, interval=0.1)
+    run = Run(daemon)
+    os.kill(run.pids[0], signal.SIGSTOP)
+    os.kill(run.pids[1], signal.SIGKILL)
+    daemon.tops(10)
+    assert run.job()["status"] == "running"
+    os.kill(run.pids[0], signal.SIGCONT)
+    run.process.wait()
+    assert run.job()["status"] == "failed"

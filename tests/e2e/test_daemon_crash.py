@@ -5,6 +5,7 @@ METRON_KILLS  how often it is killed (20; `make soak`: 1,000)
 """
 
 import contextlib
+import itertools
 import os
 import pathlib
 import random
@@ -13,12 +14,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from support import daemon_client as dc
 from support import processes
+from support.burner import cpu_seconds
 from support.daemon_client import Daemon, process_in
 from support.hostile_clients import REAL_METHODS
 from support.processes import wait_until
@@ -29,6 +32,7 @@ JOB = f"bad-times-{os.getpid()}"
 KILLS = int(os.environ.get("METRON_KILLS", "20"))
 HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_clients.py"
 FAST = {"METRON_TEST_INTERVAL": "0.02", "METRON_EVENTS": "off"}
+CPU_NEAR = 0.05  # seconds: the kernel counts children in ticks of 10 ms, and those that were not waited for yet nowhere
 CHURN = "while :; do sleep 0.05 & sleep 0.02; wait; done"
 
 
@@ -65,6 +69,63 @@ def stored_times(daemon):
         return {round(row[0], 3) for row in database.execute("SELECT timestamp FROM ticks")}
 
 
+# What the announcer of jobs does with each, and how far the database shows that it came.
+STEPS = ("SELECT 1 FROM jobs WHERE name = ?",
+         "SELECT 1 FROM jobs JOIN sheets ON job = id WHERE name = ?",
+         "SELECT 1 FROM jobs JOIN sheets ON job = id WHERE name = ? AND sheets.status = 'completed'",
+         "SELECT 1 FROM jobs WHERE name = ? AND status = 'completed'")
+
+
+class Announcer(threading.Thread):
+    """Begins and ends jobs until the daemon is gone; acknowledged[job]: so many steps were, as durable ones."""
+
+    def __init__(self, daemon, life):
+        super().__init__()
+        self.daemon, self.life, self.acknowledged, self.not_durable = daemon, life, {}, 0
+
+    def announce(self, client, name):
+        for step, answer in enumerate((lambda: client.call("job.start", job_id=name),
+                                       lambda: dc.publish(client, "sheet.started", name, 1),
+                                       lambda: dc.publish(client, "sheet.completed", name, 1),
+                                       lambda: client.call("job.finish", job_id=name, outcome="completed"))):
+            if answer().get("durable", True):
+                self.acknowledged[name] = step + 1
+            else:
+                self.not_durable += 1
+
+    def run(self):
+        # Killed within an answer, the daemon hangs up: an error of the socket, or no answer.
+        with contextlib.suppress(OSError, AssertionError), self.daemon.client() as client:
+            for number in itertools.count():
+                self.announce(client, f"job {self.life} {number}")
+
+    def check(self):
+        with self.daemon.read_database() as database:
+            for name, steps in self.acknowledged.items():
+                for sql in STEPS[:steps]:
+                    assert database.execute(sql, (name,)).fetchone(), f"{name!r}, acknowledged {steps} times: {sql}"
+
+
+class Watched:
+    """A process that is a job, and what the kernel says that it and its waited-for children have used since."""
+
+    def __init__(self, daemon, job, pid):
+        self.daemon, self.job, self.pid = daemon, job, pid
+        before = cpu_seconds(pid)
+        daemon.call("job.start", job_id=job, pid=pid)
+        self.least, self.most = before, cpu_seconds(pid)  # before it began
+
+    def check(self, is_alone):
+        """One that nobody exits of is right; of another one the number is a lower bound if that is said."""
+        least = cpu_seconds(self.pid) - self.most - CPU_NEAR
+        self.daemon.top_when(what="a snapshot of now")
+        usage = self.daemon.call("job.status", job_id=self.job)["usage"]
+        most = cpu_seconds(self.pid) - self.least + CPU_NEAR
+        assert usage["cpu_seconds"] <= most, f"{self.job}: more than it used, {usage}"
+        assert not is_alone or "cpu_is_exact" not in usage
+        assert usage.get("cpu_is_exact") is False or least <= usage["cpu_seconds"], f"{self.job}: {least} s, {usage}"
+
+
 def live_once(daemon, job, pid, seconds):
     """The snapshots that were shown within this time and then were found in the database."""
     shown = set()
@@ -81,28 +142,48 @@ def live_once(daemon, job, pid, seconds):
     return shown & stored_times(daemon)
 
 
-def test_killed_again_and_again_it_keeps_what_was_stored_and_the_job(daemon):
+def check_database(daemon, committed, life):
+    with daemon.read_database() as database:
+        assert [row[0] for row in database.execute("PRAGMA integrity_check")] == ["ok"], f"life {life}"
+    lost = committed - stored_times(daemon)
+    assert not lost, f"life {life}: {len(lost)} of {len(committed)} stored snapshots are gone"
+
+
+def kill_while_it_begins(daemon, seconds):
+    daemon.launch(watch="jobs", env=FAST)
+    time.sleep(seconds)  # any moment will do
+    kill_all(daemon)
+
+
+def test_killed_again_and_again_it_keeps_what_was_stored_and_acknowledged(daemon):
     shell = subprocess.Popen(["sh", "-c", CHURN], start_new_session=True)
-    chance, committed, lives_with_snapshots = random.Random(6), set(), 0
+    spinner = subprocess.Popen(["nice", "sh", "-c", "while :; do :; done"])
+    chance, committed, acknowledged, not_durable = random.Random(6), set(), 0, 0
     daemon.start(watch="jobs", env=FAST)
-    daemon.call("job.start", job_id="survivor", pid=shell.pid)
-    first = daemon.top_when(lambda snapshot: process_in(snapshot, shell.pid), what="the job's process")
-    daemon.wait_for_stored(first["timestamp"])
+    survivor, spinning = Watched(daemon, "survivor", shell.pid), Watched(daemon, "spinning", spinner.pid)
     for life in range(KILLS):
-        kept = live_once(daemon, "survivor", shell.pid, chance.uniform(0, 0.1))
-        committed |= kept
-        lives_with_snapshots += bool(kept)
+        announcer = Announcer(daemon, life)
+        announcer.start()
+        committed |= live_once(daemon, "survivor", shell.pid, chance.uniform(0, 0.1))
+        spinning.check(is_alone=True)
+        survivor.check(is_alone=False)
         time.sleep(chance.uniform(0, 0.03))
         kill_all(daemon)
-        with daemon.read_database() as database:
-            assert [row[0] for row in database.execute("PRAGMA integrity_check")] == ["ok"], f"life {life}"
-        lost = committed - stored_times(daemon)
-        assert not lost, f"life {life}: {len(lost)} of {len(committed)} stored snapshots are gone"
+        announcer.join()
+        acknowledged += len(announcer.acknowledged)
+        not_durable += announcer.not_durable
+        check_database(daemon, committed, life)
+        announcer.check()
+        if life % 4 == 3:
+            kill_while_it_begins(daemon, chance.uniform(0, 0.2))
+            announcer.check()
         daemon.start(watch="jobs", env=FAST)
-    print(f"\n{KILLS} kills, {len(committed)} snapshots seen stored")
-    assert lives_with_snapshots > 0
+    print(f"\n{KILLS} kills, {len(committed)} snapshots seen stored, {acknowledged} jobs acknowledged, "
+          f"{not_durable} answers not durable")
+    assert committed and acknowledged
     assert "damaged" not in daemon.said()
-    assert daemon.call("job.status", job_id="survivor")["status"] == "running"
+    for job in ("survivor", "spinning"):
+        assert daemon.call("job.status", job_id=job)["status"] == "running"
     assert daemon.stop() == 0
 
 

@@ -161,6 +161,7 @@ def test_killed_again_and_again_it_keeps_what_was_stored_and_acknowledged(daemon
     chance, committed, acknowledged, not_durable = random.Random(6), set(), 0, 0
     daemon.start(watch="jobs", env=FAST)
     survivor, spinning = Watched(daemon, "survivor", shell.pid), Watched(daemon, "spinning", spinner.pid)
+    daemon.top_when(lambda snapshot: process_in(snapshot, shell.pid), what="the job's process")
     for life in range(KILLS):
         announcer = Announcer(daemon, life)
         announcer.start()

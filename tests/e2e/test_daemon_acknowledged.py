@@ -9,6 +9,8 @@ import pytest
 from support import daemon_client as dc
 from support.processes import wait_until
 
+pytestmark = pytest.mark.threads
+
 # No tick comes between an answer and the kill.
 SELDOM = 3600
 

@@ -240,6 +240,26 @@ static void a_runner_that_lives_keeps_its_job(void **state)
     assert_int_equal(found("runner")->status, JOB_LOST);
 }
 
+static void the_runner_of_a_sheet_keeps_the_job(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting(), runner = start_waiting();
+    const struct sheet_start of_runner = {.runner = runner};
+    assert_int_equal(start_job("a", pid), 0);
+    assert_int_equal(jobs_sheet(jobs, "a", 1, SHEET_EVENT_STARTED, &of_runner, NULL), 0);
+    assert_int_equal(found("a")->sheets[0].runner, runner);
+    end(pid);
+    pass_at(0);
+    pass_at(1000);
+    assert_int_equal(lost_count, 0);
+    assert_int_equal(found("a")->sheets[0].status, SHEET_RUNNING);
+    end(runner);
+    pass_at(2000);
+    pass_at(2060);
+    assert_int_equal(lost_count, 1);
+    assert_int_equal(found("a")->sheets[0].status, SHEET_LOST);
+}
+
 static void a_process_keeps_its_job_though_the_runner_has_exited(void **state)
 {
     begin(state);
@@ -343,6 +363,7 @@ int main(void)
         JOB_WAYS(whoever_announced_a_lost_job_may_tell_how_it_ended),
         JOB_WAYS(a_job_is_lost_a_minute_after_its_last_process_exited),
         JOB_WAYS(a_runner_that_lives_keeps_its_job),
+        JOB_WAYS(the_runner_of_a_sheet_keeps_the_job),
         JOB_WAYS(a_process_keeps_its_job_though_the_runner_has_exited),
         JOB_WAYS(a_job_with_neither_pid_nor_runner_stays),
         JOB_WAYS(a_minute_begins_anew_if_somebody_came_meanwhile),

@@ -321,25 +321,28 @@ int daemon_new(const struct daemon_options *options, struct daemon **out, struct
     }
     daemon->loop_open = true;
     daemon->options = *options;
+    *out = daemon;
+    return 0;
+}
+
+int daemon_open(struct daemon *daemon, struct metron_error *error)
+{
     const struct server_options server = {.loop = &daemon->loop,
-                                          .path = options->socket,
-                                          .group = options->socket_group,
+                                          .path = daemon->options.socket,
+                                          .group = daemon->options.socket_group,
                                           .methods = daemon_methods,
                                           .method_count = daemon_method_count,
                                           .context = daemon};
-    code = open_watch(daemon, error);
+    int code = open_watch(daemon, error);
+
     /* The socket first: whoever has it has the files as well. */
     if (code == 0)
         code = server_new(&server, &daemon->server, error);
     if (code == 0)
         code = open_store(daemon, error);
-    if (code < 0) {
-        daemon_free(daemon);
-        return code;
-    }
-    restore_jobs(daemon);
-    *out = daemon;
-    return 0;
+    if (code == 0)
+        restore_jobs(daemon);
+    return code;
 }
 
 int daemon_run(struct daemon *daemon, struct metron_error *error)

@@ -49,8 +49,11 @@ struct daemon_options {
 
 struct daemon;
 
-/* Everything that can go wrong at the start goes wrong here: nothing runs yet. */
+/* Only its loop, in which the caller installs its handlers of signals. */
 int daemon_new(const struct daemon_options *options, struct daemon **out, struct metron_error *error);
+/* Everything that can go wrong at the start goes wrong here: nothing runs yet. From here on clients can
+ * connect. */
+int daemon_open(struct daemon *daemon, struct metron_error *error);
 /* Runs until it was stopped. */
 int daemon_run(struct daemon *daemon, struct metron_error *error);
 /* From a callback of its loop: drains what is queued, and ends. */

@@ -42,6 +42,7 @@ struct keeper {
     struct keeper_paths paths;
     char socket[SOCKET_PATH_SIZE];
     struct daemon *daemon;
+    bool opened;           /* the daemon: before that, a signal waits in the loop */
     struct detach *detach; /* who started us waits to be told; NULL: nobody */
     uv_signal_t signals[3];
 };
@@ -108,6 +109,8 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct keeper *keeper = handle->data;
 
+    if (!keeper->opened)
+        return; /* it could not be opened, and ends anyway */
     if (number == SIGHUP) {
         reload(keeper);
         return;
@@ -149,7 +152,7 @@ static int look_at_machine(struct keeper *keeper, struct metron_error *error)
     return code < 0 ? code : availability_select(&keeper->availability, snapshot_measurements, error);
 }
 
-static int open_daemon(struct keeper *keeper, struct metron_error *error)
+static int new_daemon(struct keeper *keeper, struct metron_error *error)
 {
     static const double mebibyte = 1024.0 * 1024;
     const struct settings *settings = &keeper->settings;
@@ -193,11 +196,15 @@ static int keep(struct keeper *keeper, struct metron_error *error)
     if (code == 0)
         code = look_at_machine(keeper, error);
     if (code == 0)
-        code = open_daemon(keeper, error);
+        code = new_daemon(keeper, error);
+    /* First the handlers: who can connect may send a signal. */
     if (code == 0 && (code = listen_to_signals(keeper)) < 0)
         (void)error_set(error, code, "cannot take signals: %s", uv_strerror(code));
+    if (code == 0)
+        code = daemon_open(keeper->daemon, error);
     if (code < 0)
         return code;
+    keeper->opened = true;
     log_info("listening on %s", keeper->socket);
     notify_ready();
     detach_tell(keeper->detach, 0, NULL);

@@ -294,6 +294,14 @@ bool file_is_same(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
+bool file_is_at(int fd, const char *path)
+{
+    struct stat opened, named;
+
+    return fstat(fd, &opened) == 0 && lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
 static bool is_folder(const char *path)
 {
     struct stat status;

@@ -42,6 +42,8 @@ int file_reserve(const char *path, size_t bytes, mode_t mode);
 int file_replace_reserved(int fd, const char *path, const void *bytes, size_t length);
 /* Whether both paths (NULL: none) are there and lead to one file, be it by links. */
 bool file_is_same(const char *a, const char *b);
+/* Whether `path` is a name of the file that is open: not of another one, nor of a link to it. */
+bool file_is_at(int fd, const char *path);
 /* Makes every missing folder on the way to `path`'s last '/', mode 0700. What follows the last '/' is not
  * made. -EACCES: one of them is a link that another user has put into a folder that everybody can write. */
 int file_make_folders(const char *path, struct metron_error *error);

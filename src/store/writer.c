@@ -48,9 +48,8 @@ struct sink_state {
     bool lost_jobs;                /* changed jobs were lost, and the loop does not know yet */
     uint64_t lost;                 /* snapshots since it began to fail, those in the backlog not among them */
     uint64_t failed_ns, mended_ns; /* when it began to fail, and the first success after the last failure */
-    struct metron_error remark;    /* to be told */
-    bool has_remark;
-    unsigned upkeep_failed; /* so many times in a row; of the writer's thread alone */
+    bool has_remark;               /* to be told */
+    unsigned upkeep_failed;        /* so many times in a row; of the writer's thread alone */
 };
 
 struct writer {
@@ -125,7 +124,7 @@ static void note_failure(struct sink_state *state, uint64_t now_ns, const struct
 
 static void note_remark(struct sink_state *state, const struct metron_error *error)
 {
-    state->remark = *error;
+    state->figures.remark = *error;
     state->has_remark = true;
 }
 
@@ -467,7 +466,7 @@ static bool news_of(struct sink_state *state, struct writer_news *out)
     if (state->has_remark) {
         state->has_remark = false;
         out->remark = true;
-        out->error = state->remark;
+        out->error = state->figures.remark;
         return true;
     }
     if (state->untold) {

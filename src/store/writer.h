@@ -60,9 +60,10 @@ struct writer_figures {
 struct writer_sink_figures {
     const char *name;
     uint64_t written, failures;
-    bool failing;             /* the last write failed */
-    struct timespec since;    /* failing: since when, wall clock */
-    struct metron_error last; /* code 0: it never failed */
+    bool failing;               /* the last write failed */
+    struct timespec since;      /* failing: since when, wall clock */
+    struct metron_error last;   /* code 0: it never failed */
+    struct metron_error remark; /* the last one; code 0: it had none */
 };
 
 /* A sink failed, or is well again, or has something to tell of. */

@@ -59,6 +59,21 @@ struct status {
     struct strbuf trouble; /* of the store: lines */
 };
 
+/* A sink of the store fails, or has something to report. */
+static void take_trouble(struct status *status, struct json_reader *reader, const struct json_text *key)
+{
+    static const char suffix[] = "_remark";
+    size_t length = sizeof(suffix) - 1;
+    bool is_remark = key->length > length && memcmp(key->bytes + key->length - length, suffix, length) == 0;
+    struct json_text text;
+
+    strbuf_addf(&status->trouble, "  %s   %.*s: ", is_remark ? "remark " : "trouble",
+                (int)(key->length - (is_remark ? length : 0)), key->bytes);
+    if (json_read_text(reader, &text))
+        text_printable(&status->trouble, text.bytes, text.length);
+    strbuf_addc(&status->trouble, '\n');
+}
+
 static void take(struct status *status, struct json_reader *reader, const struct json_text *key,
                  bool of_store)
 {
@@ -77,12 +92,9 @@ static void take(struct status *status, struct json_reader *reader, const struct
         text_printable(&status->seen_by, text.bytes, text.length);
     else if (json_text_is(key, "why_no_kernel_events") && json_read_text(reader, &text))
         text_printable(&status->why_not, text.bytes, text.length);
-    else if (of_store && json_peek(reader) == JSON_STRING) {
-        strbuf_addf(&status->trouble, "  trouble   %.*s: ", (int)key->length, key->bytes);
-        if (json_read_text(reader, &text))
-            text_printable(&status->trouble, text.bytes, text.length);
-        strbuf_addc(&status->trouble, '\n');
-    } else
+    else if (of_store && json_peek(reader) == JSON_STRING)
+        take_trouble(status, reader, key);
+    else
         (void)json_skip(reader);
 }
 

@@ -239,15 +239,33 @@ def test_opening_a_locked_file_fails_with_a_clear_line(tmp_path):
 
 
 def test_what_another_program_wrote_meanwhile_is_noticed(tmp_path):
+    """Another program adds snapshots like the last one; the ids go on from there."""
     path = tmp_path / "monitor.db"
     process = start(path, processes=20, ticks=60, pause_ms=10, busy_ms=2000)
     process.stdout.readline()
-    other, errors = write(path, processes=10, ticks=20, pause_ms=10, start=1800000000)
+    other = sqlite3.connect(path, timeout=60, isolation_level=None)
+    columns = [row[1] for row in other.execute("PRAGMA table_info(ticks)") if row[1] != "id"]
+    for _ in range(20):
+        other.execute(f"INSERT INTO ticks(id, {', '.join(columns)}) SELECT id + 1, {', '.join(columns)} FROM ticks"
+                      " ORDER BY id DESC LIMIT 1")
+        time.sleep(0.01)  # any moment will do
     lines = rest_of(process).splitlines()
-    assert not errors and not [line for line in lines if not line[0].isdigit()]
-    told = [(1, 20)] + [tuple(map(int, line.split())) for line in lines] + [(n, int(count)) for n, count in other]
-    assert len({number for number, _ in told}) == 80
+    assert not [line for line in lines if not line[0].isdigit()], lines
+    told = [(1, 20)] + [tuple(map(int, line.split())) for line in lines]
+    assert len({number for number, _ in told}) == 60
+    assert other.execute("SELECT count(*) FROM ticks").fetchone()[0] == 80
+    other.close()
     check_whole(path, told)
+
+
+def test_a_second_writer_is_refused(tmp_path):
+    path = tmp_path / "monitor.db"
+    process = start(path, processes=20, ticks=1000000, pause_ms=10)
+    process.stdout.readline()
+    _, errors = write(path, status=1, ticks=1, busy_ms=50)
+    assert len(errors) == 1 and errors[0].startswith("error -16 ") and "another metron" in errors[0]
+    process.kill()
+    process.communicate()
 
 
 @pytest.mark.parametrize("damage", ["text", "middle", "start", "truncated"])

@@ -215,7 +215,7 @@ static void the_status_tells_figures_with_units(void **state)
         "\"events_lost\":3,\"processes_seen_by\":\"bpf\",\"processes\":1200,\"clients\":1,\"store\":{"
         "\"snapshots_written\":1474,"
         "\"snapshots_dropped\":1,\"events_dropped\":7,\"queue_length\":1,\"longest_delay_seconds\":0.0019,"
-        "\"history\":\"disk full\\u001b\"}}";
+        "\"history\":\"disk full\\u001b\",\"history_remark\":\"it was removed; a new one is begun\"}}";
 
     (void)state;
     daemon_status_write(&text, status, sizeof(status) - 1);

@@ -3,6 +3,7 @@
  */
 #include "daemon/methods/methods.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "daemon/daemon_state.h"
@@ -33,6 +34,17 @@ static int answer_ready(struct call *call, struct json *result)
     return 0;
 }
 
+static void sink_json(const struct writer_sink_figures *sink, struct json *json)
+{
+    char key[64];
+
+    if (sink->failing)
+        json_key_string(json, sink->name, sink->last.message);
+    (void)snprintf(key, sizeof(key), "%s_remark", sink->name);
+    if (sink->remark.code)
+        json_key_string(json, key, sink->remark.message);
+}
+
 static void store_json(struct daemon *daemon, struct json *json)
 {
     struct writer_figures figures;
@@ -50,8 +62,7 @@ static void store_json(struct daemon *daemon, struct json *json)
     json_key_integer(json, "queue_length", (int64_t)figures.queue_length);
     json_key_decimal(json, "longest_delay_seconds", figures.longest_delay_seconds, 6);
     for (size_t i = 0; writer_sink_figures(daemon->writer, i, &sink); i++)
-        if (sink.failing)
-            json_key_string(json, sink.name, sink.last.message);
+        sink_json(&sink, json);
     json_object_end(json);
 }
 

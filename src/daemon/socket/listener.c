@@ -72,15 +72,6 @@ static pid_t read_lock_pid(int fd)
     return pid > 0 && pid <= 1 << 22 ? (pid_t)pid : 0;
 }
 
-/* Whether the path still leads to the file that is open. */
-static bool leads_to(const char *path, int fd)
-{
-    struct stat named, open_file;
-
-    return lstat(path, &named) == 0 && fstat(fd, &open_file) == 0 && named.st_dev == open_file.st_dev &&
-           named.st_ino == open_file.st_ino;
-}
-
 static bool lock_file(int fd)
 {
     const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -102,7 +93,7 @@ static int try_lock(struct listener *listener, struct metron_error *error)
                          listener->lock_path);
     else if (!lock_file(fd))
         code = refuse(listener->path, read_lock_pid(fd), error);
-    else if (!leads_to(listener->lock_path, fd))
+    else if (!file_is_at(fd, listener->lock_path))
         code = 1;
     if (code != 0)
         (void)close(fd);
@@ -259,7 +250,7 @@ void listener_close(struct listener *listener)
 {
     listener_shut(listener);
     if (listener->lock_path && listener->lock_fd >= 0) {
-        if (leads_to(listener->lock_path, listener->lock_fd))
+        if (file_is_at(listener->lock_fd, listener->lock_path))
             (void)unlink(listener->lock_path);
         (void)close(listener->lock_fd);
     }

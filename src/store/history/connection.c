@@ -1,15 +1,25 @@
 /*
- * The file of the history: making it, opening it, and setting it aside when it is damaged.
+ * The file of the history: making it, opening it, noticing that it was removed, and setting it aside when it
+ * is damaged.
+ *
+ * SQLite opens a file by its name, whatever that is. The file is therefore opened here first: it and its
+ * companions must be plain files of our user's, who would otherwise read every command line, or have written
+ * what we read. A lock on it keeps a second daemon away. It is an flock, which has nothing to do with the
+ * locks of SQLite; they are the process's, and closing any descriptor of the file would give them up: this
+ * one is closed after SQLite's.
  *
  * Whether it is sound is looked at when it is opened, for at most a second: damage in a large file that was
  * not found by then is found when the damaged page is used, and dealt with in the same way.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,28 +31,103 @@
 #define CHECK_INSTRUCTIONS 10000 /* of SQLite's machine, between two looks at the clock */
 #define ASIDE_TRIES        100
 
-/* SQLite would make it with the mode that the umask leaves, readable to others. */
-static int make_private(const char *path, struct metron_error *error)
+#define LOCK_PAUSE_NS 10000000
+
+/* What SQLite puts beside the file: the log and its index, in the order of history->companions, and what
+ * another mode of its journal leaves. */
+static const char *const companions[] = {"-wal", "-shm", "-journal"};
+
+static int check_owner(const char *path, const struct stat *status, struct metron_error *error)
 {
-    int code = file_make_folders(path, error);
-    if (code < 0)
-        return code;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (!S_ISREG(status->st_mode))
+        return error_set(error, -EINVAL, "history '%s' is not a plain file; choose another path", path);
+    if (status->st_uid != geteuid())
+        return error_set(error, -EPERM,
+                         "history '%s' belongs to user %u, who would read everything; move it away, or "
+                         "choose another path",
+                         path, (unsigned)status->st_uid);
+    return 0;
+}
+
+/* The inode of a companion; 0: there is none, or its name is too long for SQLite too. */
+static int companion_find(const char *path, size_t which, ino_t *inode, struct metron_error *error)
+{
+    char name[PATH_MAX];
     struct stat status;
 
-    if (fd < 0 || fstat(fd, &status) < 0) {
+    *inode = 0;
+    if (snprintf(name, sizeof(name), "%s%s", path, companions[which]) >= (int)sizeof(name) ||
+        lstat(name, &status) < 0)
+        return 0;
+    *inode = status.st_ino;
+    return check_owner(name, &status, error);
+}
+
+static int check_companions(const char *path, struct metron_error *error)
+{
+    int code = 0;
+    ino_t inode;
+
+    for (size_t i = 0; i < sizeof(companions) / sizeof(*companions) && code == 0; i++)
+        code = companion_find(path, i, &inode, error);
+    return code;
+}
+
+/* A child of a daemon that was killed may hold it for a moment, until it calls exec. */
+static bool lock_file(int fd, unsigned timeout_ms)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+    uint64_t deadline = clock_monotonic_ns() + timeout_ms * (NS_PER_SECOND / 1000);
+
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return true; /* some network file systems have no locks: it works without */
+        if (clock_monotonic_ns() >= deadline)
+            return false;
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* SQLite would make it with the mode that the umask leaves, readable to others. */
+static int open_private(struct history *history, struct metron_error *error)
+{
+    const char *path = history->path;
+    struct stat status;
+    int code = file_make_folders(path, error);
+
+    if (code < 0)
+        return code;
+    history->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    if (history->fd < 0 && errno == ELOOP)
+        return error_set(error, -ELOOP, "history '%s' is a symbolic link; name the file it leads to", path);
+    if (history->fd < 0 || fstat(history->fd, &status) < 0) {
         code = -errno;
-        if (fd >= 0)
-            (void)close(fd);
         return error_set(error, code, "history '%s': cannot be opened: %s; choose another path", path,
                          strerror(-code));
     }
-    if (!S_ISREG(status.st_mode))
-        code = error_set(error, -EINVAL, "history '%s' is not a plain file; choose another path", path);
-    else if ((status.st_mode & 077) != 0)
-        (void)fchmod(fd, 0600); /* another's file that we may write stays as it is */
-    (void)close(fd);
+    code = check_owner(path, &status, error);
+    if (code == 0)
+        code = check_companions(path, error);
+    if (code == 0 && !lock_file(history->fd, history->options.busy_timeout_ms))
+        code = error_set(error, -EBUSY,
+                         "history '%s' is in use by another metron daemon; stop that, or choose another path",
+                         path);
+    if (code == 0 && (status.st_mode & 077) != 0)
+        (void)fchmod(history->fd, 0600);
     return code;
+}
+
+/* Whether SQLite has opened the file that was checked. */
+static int check_opened(const struct history *history, struct metron_error *error)
+{
+    int moved = 0;
+
+    (void)sqlite3_file_control(history->database, NULL, SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (moved || !file_is_at(history->fd, history->path))
+        return error_set(error, -EAGAIN, "history '%s' was replaced while it was opened; try again",
+                         history->path);
+    return 0;
 }
 
 static int out_of_time(void *deadline)
@@ -90,13 +175,16 @@ static int configure(struct history *history, struct metron_error *error)
 
 static int open_once(struct history *history, struct metron_error *error)
 {
-    int code = make_private(history->path, error);
+    int code = open_private(history, error);
 
     if (code < 0)
         return code;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(history->path, &history->database, flags, NULL) != SQLITE_OK)
         return database_failed(history->database, history->path, "cannot be opened", 0, error);
+    code = check_opened(history, error);
+    if (code < 0)
+        return code;
     /* First of all whether it is ours: another's file is not to be changed. */
     (void)sqlite3_busy_timeout(history->database, (int)history->options.busy_timeout_ms);
     code = schema_check(history->database, history->path, SCHEMA_VERSION, error);
@@ -106,6 +194,9 @@ static int open_once(struct history *history, struct metron_error *error)
         code = error_set(error, -EBADMSG, "history '%s': the file is damaged", history->path);
     if (code == 0)
         code = schema_migrate(history->database, history->path, schema_steps, SCHEMA_VERSION, error);
+    /* By now SQLite has opened them. */
+    for (size_t i = 0; i < 2 && code == 0; i++)
+        code = companion_find(history->path, i, &history->companions[i], error);
     return code;
 }
 
@@ -115,9 +206,44 @@ void history_disconnect(struct history *history)
         statement_fini(&history->statements[i]);
     (void)sqlite3_close(history->database);
     history->database = NULL;
+    if (history->fd >= 0)
+        (void)close(history->fd);
+    history->fd = -1;
     history->loaded = false;
     jobs_forget(history);
     minutes_forget(history);
+}
+
+static bool companions_are_in_place(const struct history *history)
+{
+    for (size_t i = 0; i < 2; i++) {
+        ino_t inode;
+
+        if (companion_find(history->path, i, &inode, NULL) < 0 || inode != history->companions[i])
+            return false;
+    }
+    return true;
+}
+
+bool history_is_in_place(const struct history *history)
+{
+    return file_is_at(history->fd, history->path) && companions_are_in_place(history);
+}
+
+void history_leave(struct history *history)
+{
+    bool in_place = file_is_at(history->fd, history->path);
+
+    /* The log has what the file lacks still. Whose it is now is not known if both are gone. */
+    if (in_place || companions_are_in_place(history))
+        (void)sqlite3_wal_checkpoint_v2(history->database, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL);
+    /* SQLite would remove the log of this name, which may be that of another file by now. */
+    if (!in_place)
+        (void)sqlite3_db_config(history->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    history_disconnect(history);
+    (void)error_set(&history->remark, -ENOENT, "%s",
+                    in_place ? "its log (-wal or -shm) was removed; it is opened anew"
+                             : "it was removed or replaced while in use; a new one is begun");
 }
 
 /* A name beside the file that is not taken, for it and its companions. */
@@ -144,21 +270,22 @@ static int free_name(const char *path, char **out)
  */
 static int rename_all(const char *path, const char *aside)
 {
-    static const char *const suffixes[] = {"-wal", "-shm", "-journal", ""};
+    size_t count = sizeof(companions) / sizeof(*companions);
 
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+    for (size_t i = 0; i <= count; i++) {
+        const char *suffix = i < count ? companions[i] : "";
         char *from = NULL, *to = NULL;
         int code = 0;
 
-        if (asprintf(&from, "%s%s", path, suffixes[i]) < 0) {
+        if (asprintf(&from, "%s%s", path, suffix) < 0) {
             from = NULL;
             code = -ENOMEM;
         }
-        if (code == 0 && asprintf(&to, "%s%s", aside, suffixes[i]) < 0) {
+        if (code == 0 && asprintf(&to, "%s%s", aside, suffix) < 0) {
             to = NULL;
             code = -ENOMEM;
         }
-        if (code == 0 && rename(from, to) < 0 && (errno != ENOENT || suffixes[i][0] == '\0'))
+        if (code == 0 && rename(from, to) < 0 && (errno != ENOENT || i == count))
             code = -errno;
         free(from);
         free(to);
@@ -183,7 +310,8 @@ int history_put_aside(struct history *history, struct metron_error *error)
     }
     free(history->set_aside);
     history->set_aside = aside;
-    history->set_aside_untold = true;
+    (void)error_set(&history->remark, -EBADMSG, "it was damaged; it is kept as '%s', a new one is begun",
+                    aside);
     return 0;
 }
 

@@ -38,6 +38,7 @@ int history_open(const struct history_options *options, struct history **out, st
         free(history);
         return error_set(error, -ENOMEM, "no memory for the history");
     }
+    history->fd = -1;
     history->options = *options;
     history->options.path = history->path;
     fill_in(&history->options);
@@ -58,7 +59,7 @@ int history_open(const struct history_options *options, struct history **out, st
         history_close(history);
         return code;
     }
-    history->set_aside_untold = false; /* the caller asks for it */
+    history->remark = (struct metron_error){0}; /* the caller asks for it */
     *out = history;
     return 0;
 }

@@ -31,15 +31,17 @@ struct history;
 
 /* Opens the file, makes it (0600, its folders 0700) or brings it up to this version. A file that is no
  * database or is damaged is set aside by renaming it, with what belongs to it, and a new one is begun.
- * -EBUSY: locked by another program; -ENOTSUP: a newer metron wrote it; -EINVAL: another program's database.
- */
+ * -EBUSY: another daemon has it, or another program has locked it; -ENOTSUP: a newer metron wrote it;
+ * -EINVAL: another program's database, or no plain file; -ELOOP: a symbolic link; -EPERM: the file, or one of
+ * SQLite's beside it, is another user's. */
 int history_open(const struct history_options *options, struct history **out, struct metron_error *error);
 /* The new name of a damaged file, the last one that was set aside; NULL: none was. Borrowed. */
 const char *history_set_aside(const struct history *history);
 
 /* Writes a snapshot, its events and its changed jobs in one transaction. On failure (-ENOSPC, -EBUSY, -EIO,
- * …) nothing of it is written; the next call tries anew, with this or another snapshot. A file found damaged
- * is set aside, and the snapshot is the first one of a new file. */
+ * …) nothing of it is written; the next call tries anew, with this or another snapshot. If the file was
+ * removed or is damaged (then it is set aside), the snapshot is the first one of a new file: 1, and `error`
+ * has why. */
 int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
 /* Writes the changed jobs of a snapshot, and nothing else of it, in one transaction: between two snapshots.
  * On failure nothing of it is written. */

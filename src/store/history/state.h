@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "base/error.h"
 #include "base/strbuf.h"
 #include "store/history/database.h"
 #include "store/history/history.h"
@@ -97,7 +99,9 @@ struct prune;
 struct history {
     char *path;                     /* owned */
     char *set_aside;                /* owned */
-    bool set_aside_untold;          /* it was, while it was written */
+    struct metron_error remark;     /* to be reported with the next snapshot that is written; code 0: none */
+    int fd;                         /* of the file, locked; -1: not connected */
+    ino_t companions[2];            /* its log and the index of that, which SQLite has open; 0: none */
     struct history_options options; /* with the defaults filled in */
     sqlite3 *database;
     struct statement statements[SQL_COUNT];
@@ -130,6 +134,10 @@ extern const char *const history_sql[SQL_COUNT];
 /* connection.c: the file. history_connect leaves a connection of which nothing is loaded. */
 int history_connect(struct history *history, struct metron_error *error);
 void history_disconnect(struct history *history);
+/* Whether the files that are open still have their names. If not, nobody will find what is written to them:
+ * history_leave disconnects, with everything in the file, wherever that is now. */
+bool history_is_in_place(const struct history *history);
+void history_leave(struct history *history);
 /* Renames the file and what belongs to it; disconnected. */
 int history_put_aside(struct history *history, struct metron_error *error);
 

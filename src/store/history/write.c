@@ -275,20 +275,21 @@ static void keep_next(struct history *history)
     history->next = before;
 }
 
-/* 1 and what to tell of, if a damaged file was put aside since it was opened. */
+/* 1 and a remark, if another file was begun. */
 static int written(struct history *history, struct metron_error *error)
 {
     keep_next(history);
-    if (!history->set_aside_untold)
+    if (history->remark.code == 0)
         return 0;
-    history->set_aside_untold = false;
-    (void)error_set(error, -EBADMSG, "it was damaged; it is kept as '%s', a new one is begun",
-                    history->set_aside);
+    (void)error_set(error, history->remark.code, "%s", history->remark.message);
+    history->remark = (struct metron_error){0};
     return 1;
 }
 
 int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error)
 {
+    if (history->database && !history_is_in_place(history))
+        history_leave(history);
     int code = history->database ? 0 : history_connect(history, error);
 
     if (code < 0)

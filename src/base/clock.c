@@ -58,6 +58,11 @@ double clock_wall_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / (double)NS_PER_SECOND;
 }
 
+double clock_boot_seconds(void)
+{
+    return (double)read_clock_ns(CLOCK_BOOTTIME) / (double)NS_PER_SECOND;
+}
+
 int64_t clock_suspended_ns(void)
 {
     /* Monotonic first and last: the time between the two reads must not look like a suspension. */

@@ -21,6 +21,8 @@ uint64_t clock_thread_cpu_ns(void);
 struct timespec clock_wall(void);
 /* The same as unix seconds. */
 double clock_wall_seconds(void);
+/* Since the machine was booted, the time that it slept included; nobody can set it. */
+double clock_boot_seconds(void);
 /* The wall clock at an earlier monotonic time, if it was not set since. */
 struct timespec clock_wall_at(uint64_t monotonic_ns);
 /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC: the time this machine was suspended. */

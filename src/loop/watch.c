@@ -189,6 +189,7 @@ static void tick(struct watch *watch)
         sort_events(watch->next);
         watch->next->tick = ++figures->ticks;
         watch->next->uptime_seconds = watch->record.elapsed_seconds; /* at the time it is stamped with */
+        watch->next->boot_seconds = clock_boot_seconds();
         watch->options.on_tick(watch->options.owner, watch->next);
     }
     finish_current(watch);

@@ -100,6 +100,7 @@ struct snapshot {
     unsigned has;  /* enum snapshot_has */
     pid_t daemon_pid;
     double uptime_seconds; /* of the daemon */
+    double boot_seconds; /* since the machine was booted: how long it is kept goes by this. Not in the JSON */
     uint64_t memory_total_bytes, memory_available_bytes, memory_used_bytes;
     uint64_t own_rss_bytes;
     double load[3];

@@ -1,4 +1,5 @@
-"""A step of the wall clock in the middle of a run changes its labels and no number; the daemon follows it.
+"""A step of the wall clock in the middle of a run changes its labels and no number; the daemon follows it, and
+forgets nothing because of it.
 
 The machine's clock is everybody's and stays as it is: a small library before libc's own (tests/preload) lets metron
 alone see a step by an hour.
@@ -77,6 +78,39 @@ def test_the_daemon_tells_of_what_happens_after_a_step_by_the_new_time(run_metro
         for event in dc.of_pid(events, pid):
             assert dc.unix_seconds(event["timestamp"]) - time.time() == pytest.approx(by, abs=HOUR / 2)
         shell.end()
+        assert daemon.stop() == 0
+    finally:
+        daemon.end()
+
+
+def stored_ids(daemon):
+    return {table: {row["id"] for row in daemon.rows(f"SELECT id FROM {table}")}
+            for table in ("snapshots", "snapshots_1m", "process_events")}
+
+
+def test_a_step_by_forty_days_and_back_takes_nothing_from_the_history(run_metron, clockstep):
+    dc.need_daemon(run_metron)
+    daemon, when = dc.Daemon(run_metron, run_metron.cwd), run_metron.cwd / "step"
+    days = 40 * 24 * HOUR
+
+    def count_stepped():
+        # The upkeep follows each snapshot: after some of them it has seen the step.
+        return daemon.rows("SELECT count(*) AS n FROM snapshots WHERE timestamp > ?", time.time() + days / 2)[0]["n"]
+
+    try:
+        daemon.start(watch="jobs", interval=0.1, env={"LD_PRELOAD": str(clockstep), "CLOCKSTEP_WHEN": str(when),
+                                                      "CLOCKSTEP_BY": str(days)})
+        shell = dc.job_shell(daemon, "before")
+        dc.seen_and_gone(daemon, shell, 3)
+        daemon.wait_for_stored(daemon.tops(3)[-1]["timestamp"])
+        before = stored_ids(daemon)
+        assert len(before["snapshots"]) > 3 and len(before["process_events"]) >= 3
+        when.touch()
+        wait_until(lambda: count_stepped() >= 10, 60, "snapshots after the step")
+        when.unlink()
+        daemon.wait_for_stored(daemon.tops(3)[-1]["timestamp"])
+        after = stored_ids(daemon)
+        assert all(before[table] <= after[table] for table in before)
         assert daemon.stop() == 0
     finally:
         daemon.end()

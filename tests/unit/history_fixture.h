@@ -71,6 +71,7 @@ static inline struct snapshot *make(size_t count, unsigned tick)
     assert_non_null(snapshot);
     snapshot->wall.tv_sec += (time_t)tick * 5;
     snapshot->uptime_seconds = tick * 5;
+    snapshot->boot_seconds = 1000 + tick * 5;
     snapshot->has = SNAPSHOT_HAS_LOAD;
     snapshot->load[0] = 0.5;
     for (size_t i = 0; i < count; i++)

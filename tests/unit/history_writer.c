@@ -234,6 +234,7 @@ static struct snapshot *make_snapshot(struct snapshot_pool *pool, uint64_t tick,
 
     if (!snapshot)
         return NULL;
+    snapshot->boot_seconds = wall;
     snapshot->wall = (struct timespec){(time_t)wall, (long)((wall - (double)(time_t)wall) * 1e9)};
     snapshot->tick = tick;
     snapshot->has = SNAPSHOT_HAS_MEMORY | SNAPSHOT_HAS_LOAD | SNAPSHOT_HAS_OWN_RSS;

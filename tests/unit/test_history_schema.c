@@ -61,12 +61,14 @@ static void every_version_there_was_is_brought_up_to_this_one(void **state)
         assert_int_equal(
             database_run(database,
                          "INSERT INTO jobs(name, status, peak_processes) VALUES('a', 'completed', 5);"
-                         "INSERT INTO sheets(job, number, status) VALUES(1, 2, 'failed')"),
+                         "INSERT INTO sheets(job, number, status) VALUES(1, 2, 'failed');"
+                         "INSERT INTO events(timestamp, type) VALUES(1.7e9, 'exit')"),
             0);
         assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, NULL), 0);
         assert_int_equal(number(database, "PRAGMA user_version"), SCHEMA_VERSION);
         assert_int_equal(number(database, "SELECT peak_processes FROM jobs WHERE oom_kills IS NULL"), 5);
         assert_int_equal(number(database, "SELECT number FROM sheets WHERE hotspots IS NULL"), 2);
+        assert_int_equal(number(database, "SELECT clock FROM events"), 0);
         assert_int_equal(sqlite3_close(database), SQLITE_OK);
     }
 }

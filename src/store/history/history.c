@@ -85,7 +85,7 @@ int history_maintain(struct history *history, double now, double budget_seconds,
         int code = minutes_step(history, now);
 
         if (code == 0)
-            code = retention_step(history, now);
+            code = retention_step(history);
         if (code < 0) {
             (void)database_failed(history->database, history->path, "cannot be cleaned up", code, error);
             history_rollback(history);

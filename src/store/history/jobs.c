@@ -229,6 +229,7 @@ static int job_write(struct history *history, const struct job *job)
     bind_integer(set, ++place, true, job->owner);
     bind_integer(set, ++place, job->runner > 0, job->runner);
     bind_integer(set, ++place, job->runner > 0, (int64_t)job->runner_start_ticks);
+    bind_integer(set, ++place, true, retention_clock(history));
     bind_integer(set, ++place, true, row);
     code = history_run(history, set);
     return code < 0 ? code : sheets_write(history, row, job);

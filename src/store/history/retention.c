@@ -2,9 +2,10 @@
  * Forgetting: what is older than the settings allow, and the oldest first when the file is larger than it may
  * be. A step deletes a handful of rows of one kind in a transaction of its own.
  *
- * Snapshots, minutes and events go by their age. What they pointed to goes when nothing that is left can
- * point to it: samples by their ids, which only grow; processes, commands and system calls by when they were
- * last seen, against the oldest snapshot, minute or event that is left. The newest of each kind stays
+ * Snapshots, minutes and events go by their age, which is a difference of the retention clock (clock.c). What
+ * they pointed to goes when nothing that is left can point to it: samples by their ids, which only grow;
+ * processes, commands and system calls by when they were last seen, against the oldest snapshot, minute or
+ * event that is left. The newest of each kind stays
  * whatever its age, so that ids go on from it and what is written next can refer to it. A snapshot stays
  * until its minute is made.
  *
@@ -27,32 +28,33 @@
 
 enum kind { TICKS, MINUTES, EVENTS, KINDS };
 
-/* ?1: older than this; ?2: so many. */
+/* Clocks rise with ids. `none`: what it is where there are no rows. */
+#define OLDEST(table, none) "coalesce((SELECT clock FROM " table " ORDER BY id LIMIT 1), " none ")"
+/* ?1: older than this; ?2: so many at most. */
+#define REMOVE(table, also)                                                                                  \
+    "DELETE FROM " table " WHERE id IN (SELECT id FROM (SELECT id, clock FROM " table                        \
+    " ORDER BY id LIMIT ?2) WHERE clock < ?1 AND id < (SELECT max(id) FROM " table ")" also ")"
+
 static const struct {
     const char *oldest, *remove;
     int step; /* rows in one step */
 } kinds[KINDS] = {
-    [TICKS] = {"SELECT min(timestamp) FROM ticks",
-               "DELETE FROM ticks WHERE id IN (SELECT id FROM ticks WHERE timestamp < ?1 AND"
-               " id < (SELECT max(id) FROM ticks) AND"
-               " id <= (SELECT last_tick FROM minutes ORDER BY id DESC LIMIT 1) ORDER BY timestamp LIMIT ?2)",
-               64},
-    [MINUTES] = {"SELECT min(minute) * 60 FROM minutes",
-                 "DELETE FROM minutes WHERE id IN (SELECT id FROM minutes WHERE minute < ?1 / 60 AND"
-                 " id < (SELECT max(id) FROM minutes) ORDER BY minute LIMIT ?2)",
-                 16},
-    [EVENTS] = {"SELECT min(timestamp) FROM events",
-                "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE timestamp < ?1 AND"
-                " id < (SELECT max(id) FROM events) ORDER BY timestamp LIMIT ?2)",
-                STEP_ROWS},
+    [TICKS] = {"SELECT " OLDEST("ticks", "-1"),
+               REMOVE("ticks", " AND id <= (SELECT last_tick FROM minutes ORDER BY id DESC LIMIT 1)"), 64},
+    [MINUTES] = {"SELECT " OLDEST("minutes", "-1"), REMOVE("minutes", ""), 16},
+    [EVENTS] = {"SELECT " OLDEST("events", "-1"), REMOVE("events", ""), STEP_ROWS},
 };
 
+/* By the wall clock, as is what is compared with it: however that was set, a row that is needed was seen no
+ * earlier than what needs it was written, and that is deleted in the order of ids. */
 #define OLDEST_LEFT                                                                                          \
     "min(coalesce((SELECT min(timestamp) FROM ticks), 9e99),"                                                \
     " coalesce((SELECT min(minute) * 60.0 FROM minutes), 9e99))"
 #define OLDEST_WITH_EVENTS "min(" OLDEST_LEFT ", coalesce((SELECT min(timestamp) FROM events), 9e99))"
 /* Jobs outlive the rest: what a job needed is asked for long after. */
-#define OLD_JOB "j.id <= (SELECT max(id) FROM jobs) - 10000 AND j.ended_ns / 1e9 < " OLDEST_WITH_EVENTS
+#define OLD_JOB                                                                                              \
+    "j.id <= (SELECT max(id) FROM jobs) - 10000 AND j.ended_ns IS NOT NULL AND j.clock < min(" OLDEST(       \
+        "ticks", "9e99") ", " OLDEST("minutes", "9e99") ", " OLDEST("events", "9e99") ")"
 
 /* What nothing points to any more, each after what could point to it; ?2: so many. A command that is in use
  * is marked with its hour every ten minutes: with two hours' grace no row that is left can need it. */
@@ -126,9 +128,10 @@ static double kept_seconds(const struct history *history, enum kind kind)
     }
 }
 
-static int look_for_old(struct history *history, double now)
+static int look_for_old(struct history *history)
 {
     struct prune *prune = history->prune;
+    double now = history->committed.clock;
 
     prune->looked = now;
     prune->looking = true;
@@ -139,16 +142,17 @@ static int look_for_old(struct history *history, double now)
 
         if (code < 0)
             return code;
-        if (oldest != 0 && (double)oldest < now - kept - fmin(SLACK_SECONDS, kept / 24))
+        if (oldest >= 0 && (double)oldest < now - kept - fmin(SLACK_SECONDS, kept / 24))
             prune->running[kind] = true;
     }
     return 0;
 }
 
 /* 1: deleted something that was too old. */
-static int delete_old(struct history *history, double now)
+static int delete_old(struct history *history)
 {
     struct prune *prune = history->prune;
+    double now = history->committed.clock;
 
     for (int kind = 0; kind < KINDS; kind++) {
         if (!prune->running[kind])
@@ -176,12 +180,12 @@ static int delete_oldest(struct history *history)
         int64_t lowest = INT64_MAX;
 
         for (int kind = 0; kind < KINDS; kind++) {
-            int64_t oldest = 0;
+            int64_t oldest = -1;
             int code = tried[kind] ? 0 : database_number(history->database, kinds[kind].oldest, &oldest);
 
             if (code < 0)
                 return code;
-            if (oldest != 0 && oldest < lowest) {
+            if (oldest >= 0 && oldest < lowest) {
                 lowest = oldest;
                 chosen = kind;
             }
@@ -238,9 +242,10 @@ static int keep_to_cap(struct history *history)
     return 0;
 }
 
-int retention_step(struct history *history, double now)
+int retention_step(struct history *history)
 {
     struct prune *prune = history->prune;
+    double now = history->committed.clock;
 
     if (!prune) {
         prune = history->prune = calloc(1, sizeof(*prune));
@@ -257,8 +262,8 @@ int retention_step(struct history *history, double now)
             prune->sweep++;
         return count < 0 ? count : 1;
     }
-    int code = fabs(now - prune->looked) >= LOOK_SECONDS ? look_for_old(history, now) : 0;
+    int code = now - prune->looked >= LOOK_SECONDS ? look_for_old(history) : 0;
     if (code == 0)
-        code = delete_old(history, now);
+        code = delete_old(history);
     return code == 0 ? keep_to_cap(history) : code;
 }

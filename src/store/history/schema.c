@@ -17,6 +17,10 @@
  *   0 refused, 1 held; owner: the uid of who began it; runner: the process that reports the end.
  * - job_members: the processes of a job that runs (members.c), a text that is written only when it changes.
  * - progress: the jobs' progress as JSON, a row whenever it changes.
+ * - clock, in several tables: the retention clock (clock.c) when the row was written, in seconds; of a
+ * minute, when its last snapshot was; of a job, when it was last changed. Rows of a file from before there
+ * was one have 0: their age is counted from the upgrade. The table has its offset in a boot of the machine:
+ * one row.
  */
 #include "store/history/schema.h"
 
@@ -179,11 +183,20 @@
     "ALTER TABLE sheets ADD COLUMN runner_start INTEGER;"                                                    \
     "CREATE TABLE job_members(job INTEGER PRIMARY KEY, members TEXT NOT NULL);"
 
+/* A default needs no row to be written anew. */
+#define RETENTION_CLOCK                                                                                      \
+    "CREATE TABLE clock(boot TEXT NOT NULL, offset REAL NOT NULL);"                                          \
+    "ALTER TABLE ticks ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;"                                         \
+    "ALTER TABLE minutes ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;"                                       \
+    "ALTER TABLE events ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;"                                        \
+    "ALTER TABLE jobs ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;"
+
 const char *const schema_steps[SCHEMA_VERSION] = {
     TABLES MINUTE_TABLES VIEWS PROCESS_VIEW EVENT_VIEW MINUTE_VIEWS,
     WHOLE_JOBS,
     OWNED_JOBS,
     KNOWN_MEMBERS,
+    RETENTION_CLOCK,
 };
 
 int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error)

@@ -8,7 +8,7 @@
 
 /* "mtrn": what a file of ours has as its application_id. */
 #define SCHEMA_APPLICATION 0x6D74726E
-#define SCHEMA_VERSION     4
+#define SCHEMA_VERSION     5
 
 /* What a job or a sheet used: columns of both tables, SCHEMA_USAGE_COUNT of them. */
 #define SCHEMA_USAGE                                                                                         \

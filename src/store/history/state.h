@@ -57,6 +57,9 @@ struct history_counters {
     double keyframe_wall; /* when that was */
     uint64_t range_bytes; /* of all range texts since then */
     double wall, uptime;  /* of the last snapshot; uptime < 0: none in this session */
+    double clock;         /* of the last snapshot: the retention clock, seconds */
+    bool has_clock_offset;
+    double clock_offset; /* its distance to CLOCK_BOOTTIME */
     uint64_t progress_hash;
 };
 
@@ -146,6 +149,15 @@ int history_begin(struct history *history);
 int history_commit(struct history *history);
 void history_rollback(struct history *history);
 
+/* clock.c: the retention clock (in history->counters) for a snapshot that was taken at this CLOCK_BOOTTIME.
+ */
+int retention_clock_advance(struct history *history, double boot_seconds);
+/* As rows have it. */
+static inline int64_t retention_clock(const struct history *history)
+{
+    return (int64_t)history->counters.clock;
+}
+
 /* processes.c: `wall` of the snapshot in unix seconds. Fills `next` and the ranges' text. */
 int processes_write(struct history *history, const struct snapshot *snapshot, double wall);
 int command_row(struct history *history, const char *text, int64_t hour, int64_t *out);
@@ -170,7 +182,7 @@ void minutes_forget(struct history *history); /* what is under way, and what hol
 void minutes_free(struct history *history);
 
 /* retention.c, the same. */
-int retention_step(struct history *history, double now);
+int retention_step(struct history *history);
 void retention_free(struct history *history);
 
 #endif

@@ -25,7 +25,7 @@
     "  " GPU_FIELD("memory_used_mb") ", " GPU_FIELD("temperature_c") ") AS gpu"                              \
     "  FROM ticks AS t, json_each(t.gpus) AS g WHERE t.id BETWEEN ?1 AND ?2 GROUP BY g.key ORDER BY g.key)),"\
     " CASE WHEN count(gpus) > 0 THEN '[]' END),"                                                             \
-    " " MEAN_MAX("running_jobs") ", " MEAN_MAX("active_sheets") ", ?5, ?6, ?7"                               \
+    " " MEAN_MAX("running_jobs") ", " MEAN_MAX("active_sheets") ", ?5, ?6, ?7, max(clock)"                   \
     " FROM ticks WHERE id BETWEEN ?1 AND ?2"
 /* clang-format on */
 
@@ -45,21 +45,24 @@ const char *const history_sql[SQL_COUNT] = {
     [SQL_CALLS_LATEST] = "INSERT OR REPLACE INTO process_calls VALUES(?, ?)",
     [SQL_PROGRESS_ADD] = "INSERT INTO progress VALUES(?, ?)",
     [SQL_TICK_ADD] =
-        "INSERT INTO ticks VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    /* ?1 time, ?2 the event as JSON, ?3 job, ?4 command: whatever else the JSON says are details. */
+        "INSERT INTO ticks VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    /* ?1 time, ?2 the event as JSON, ?3 job, ?4 command, ?5 retention clock: whatever else the JSON says are
+       details. */
     [SQL_EVENT_ADD] =
-        "INSERT INTO events(timestamp, pid, type, exit_code, signal_num, job, sheet, command, details)"
+        "INSERT INTO events(timestamp, pid, type, exit_code, signal_num, job, sheet, command, details, clock)"
         " VALUES(?1, json_extract(?2, '$.pid'), json_extract(?2, '$.event_type'), json_extract(?2, "
         "'$.exit_code'),"
         " json_extract(?2, '$.signal_num'), ?3, json_extract(?2, '$.sheet_num'), ?4, json_remove(?2, "
         "'$.timestamp',"
-        " '$.pid', '$.event_type', '$.exit_code', '$.signal_num', '$.job_id', '$.sheet_num', '$.command'))",
+        " '$.pid', '$.event_type', '$.exit_code', '$.signal_num', '$.job_id', '$.sheet_num', '$.command'),"
+        " ?5)",
     [SQL_JOB_FIND] = "SELECT id, started_ns FROM jobs WHERE name = ? ORDER BY id DESC LIMIT 1",
     [SQL_JOB_AT] = "SELECT id FROM jobs WHERE name = ? AND started_ns = ? ORDER BY id DESC LIMIT 1",
     [SQL_JOB_ADD] = "INSERT INTO jobs(name) VALUES(?)",
     [SQL_JOB_SET] =
         "UPDATE jobs SET (" SCHEMA_USAGE ", workspace, config_hash, total_sheets, status, pid, started_ns,"
-        " ended_ns, pid_start, own_cgroup, owner, runner, runner_start) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ended_ns, pid_start, own_cgroup, owner, runner, runner_start, clock) = (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?,"
         " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
     /* A process that was followed under several rows tells its counts since the sheet began in each: the
        last. */

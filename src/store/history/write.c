@@ -34,6 +34,11 @@ static int read_counters(struct history *history)
         code = database_number(database, "SELECT max(id) FROM processes", &counters->process);
     if (code == 0)
         code = database_number(database, "SELECT max(id) FROM progress", &counters->progress);
+    int64_t clock = 0;
+    if (code == 0)
+        code = database_number(
+            database, "SELECT coalesce((SELECT clock FROM ticks ORDER BY id DESC LIMIT 1), 0)", &clock);
+    counters->clock = (double)clock;
     /* They may be alive still, but nobody watched them: what comes has rows of its own. */
     if (code == 0)
         code = database_run(database, "UPDATE processes SET last_seen = coalesce((SELECT timestamp FROM ticks"
@@ -128,6 +133,7 @@ static int events_write(struct history *history, const struct snapshot *snapshot
         bind_text(add, 2, strbuf_text(&history->text));
         bind_integer(add, 3, job != 0, job);
         bind_integer(add, 4, command != 0, command);
+        bind_integer(add, 5, true, retention_clock(history));
         code = history_run(history, add);
     }
     return code;
@@ -239,6 +245,7 @@ static int tick_write(struct history *history, const struct snapshot *snapshot, 
     bind_integer(add, 21, true, counters->sample);
     (void)sqlite3_bind_text(add, 22, strbuf_text(&history->ranges), (int)history->ranges.length,
                             SQLITE_STATIC);
+    bind_integer(add, 23, true, retention_clock(history));
     counters->wall = wall;
     counters->uptime = snapshot->uptime_seconds;
     return history_run(history, add);
@@ -249,6 +256,8 @@ static int write_once(struct history *history, const struct snapshot *snapshot)
     double wall = seconds_of(snapshot->wall);
     int code = history_begin(history);
 
+    if (code == 0)
+        code = retention_clock_advance(history, snapshot->boot_seconds);
     if (code == 0)
         code = jobs_write(history, snapshot);
     if (code == 0)

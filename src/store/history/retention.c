@@ -9,7 +9,8 @@
  * whatever its age, so that ids go on from it and what is written next can refer to it. A snapshot stays
  * until its minute is made.
  *
- * Deleting begins when something is an hour (or a twenty-fourth of the time it is kept) too old, so that not
+ * The cap holds after each write; a write that made the file too large deletes until it is not. Of age,
+ * deleting begins when something is an hour (or a twenty-fourth of the time it is kept) too old, so that not
  * every tick writes to the front of the file, too; and at once when the history is opened.
  */
 #include <errno.h>
@@ -84,8 +85,9 @@ struct prune {
     bool running[KINDS]; /* deleting until nothing is too old */
     bool shrinking;      /* deleting until the file is small enough */
     bool looking;        /* at the size, after what was deleted */
-    double looked;
-    int sweep; /* the next one; SWEEPS: none */
+    double looked;       /* retention clock */
+    int sweep;           /* the next one; SWEEPS: none */
+    int64_t bytes;       /* of the file after the last write; 0: not known */
 };
 
 void retention_free(struct history *history)
@@ -170,34 +172,46 @@ static int delete_old(struct history *history)
     return 0;
 }
 
-/* 1: deleted some of whatever is the oldest. */
+/* The kind with the oldest rows, of those that were not tried; -1: none. */
+static int oldest_kind(struct history *history, const bool tried[KINDS], int *out)
+{
+    int64_t lowest = INT64_MAX;
+
+    *out = -1;
+    for (int kind = 0; kind < KINDS; kind++) {
+        int64_t oldest = -1;
+        int code = tried[kind] ? 0 : database_number(history->database, kinds[kind].oldest, &oldest);
+
+        if (code < 0)
+            return code;
+        if (oldest >= 0 && oldest < lowest) {
+            lowest = oldest;
+            *out = kind;
+        }
+    }
+    return 0;
+}
+
+/* 1: deleted some of what is oldest. */
 static int delete_oldest(struct history *history)
 {
     bool tried[KINDS] = {false};
+    int kind, code = oldest_kind(history, tried, &kind);
 
-    for (int round = 0; round < KINDS; round++) {
-        int chosen = -1;
-        int64_t lowest = INT64_MAX;
+    for (; code == 0 && kind >= 0; code = oldest_kind(history, tried, &kind)) {
+        int count = delete_some(history, kinds[kind].remove, FOREVER, kinds[kind].step);
 
-        for (int kind = 0; kind < KINDS; kind++) {
-            int64_t oldest = -1;
-            int code = tried[kind] ? 0 : database_number(history->database, kinds[kind].oldest, &oldest);
-
-            if (code < 0)
-                return code;
-            if (oldest >= 0 && oldest < lowest) {
-                lowest = oldest;
-                chosen = kind;
-            }
-        }
-        if (chosen < 0)
-            return 0;
-        int count = delete_some(history, kinds[chosen].remove, FOREVER, kinds[chosen].step);
         if (count != 0)
             return count < 0 ? count : 1;
-        tried[chosen] = true;
+        tried[kind] = true;
     }
-    return 0;
+    if (code < 0)
+        return code;
+    /* Nothing but the snapshots of a minute that is not made yet: it will be one of fewer snapshots. */
+    int count = delete_some(history, REMOVE("ticks", ""), FOREVER, kinds[TICKS].step);
+    if (count > 0)
+        minutes_forget(history);
+    return count < 0 ? count : count > 0;
 }
 
 static int give_back_pages(struct history *history)
@@ -209,26 +223,39 @@ static int give_back_pages(struct history *history)
     return code < 0 ? code : 1;
 }
 
-/* 1: made the file smaller; 0: it is small enough, or nothing more can go. */
-static int keep_to_cap(struct history *history)
-{
-    struct prune *prune = history->prune;
-    int64_t cap = (int64_t)history->options.size_cap_bytes;
-    int64_t pages = 0, unused = 0, page = 0;
+struct size {
+    int64_t bytes; /* of the file, once its log is in it */
+    int64_t used;  /* of these; the rest is free for what comes */
+};
 
-    if (cap <= 0 || !prune->looking)
-        return 0;
+static int measure(struct history *history, struct size *out)
+{
+    int64_t pages = 0, unused = 0, page = 0;
     int code = database_number(history->database, "PRAGMA page_count", &pages);
+
     if (code == 0)
         code = database_number(history->database, "PRAGMA freelist_count", &unused);
     if (code == 0)
         code = database_number(history->database, "PRAGMA page_size", &page);
+    *out = (struct size){.bytes = pages * page, .used = (pages - unused) * page};
+    return code;
+}
+
+/* 1: made the file smaller; 0: it is small enough, or nothing more can go. */
+static int shrink(struct history *history)
+{
+    struct prune *prune = history->prune;
+    int64_t cap = (int64_t)history->options.size_cap_bytes;
+    struct size size;
+
+    if (cap <= 0 || !prune->looking)
+        return 0;
+    int code = measure(history, &size);
     if (code < 0)
         return code;
-    int64_t used = (pages - unused) * page;
-    if (used > cap)
+    if (size.used > cap)
         prune->shrinking = true;
-    if (prune->shrinking && used > cap - cap / CAP_HYSTERESIS) {
+    if (prune->shrinking && size.used > cap - cap / CAP_HYSTERESIS) {
         code = delete_oldest(history);
         if (code > 0)
             prune->sweep = 0;
@@ -236,34 +263,72 @@ static int keep_to_cap(struct history *history)
             return code;
     }
     prune->shrinking = false;
-    if (pages * page > cap && unused > 0)
+    if (size.bytes > cap && size.used < size.bytes)
         return give_back_pages(history);
     prune->looking = false;
     return 0;
 }
 
-int retention_step(struct history *history)
+static int begin_prune(struct history *history)
+{
+    struct prune *prune = history->prune = calloc(1, sizeof(*prune));
+
+    if (!prune)
+        return -ENOMEM;
+    for (int kind = 0; kind < KINDS; kind++)
+        prune->running[kind] = true;
+    prune->looking = true;
+    prune->looked = history->committed.clock;
+    return 0;
+}
+
+/* 1: there may be more that nothing points to. */
+static int sweep(struct history *history)
 {
     struct prune *prune = history->prune;
-    double now = history->committed.clock;
 
-    if (!prune) {
-        prune = history->prune = calloc(1, sizeof(*prune));
-        if (!prune)
-            return -ENOMEM;
-        for (int kind = 0; kind < KINDS; kind++)
-            prune->running[kind] = true;
-        prune->looking = true;
-        prune->looked = now;
+    if (prune->sweep == SWEEPS)
+        return 0;
+    int count = delete_some(history, sweeps[prune->sweep], 0, STEP_ROWS);
+    if (count == 0)
+        prune->sweep++;
+    return count < 0 ? count : 1;
+}
+
+void retention_keep_to_cap(struct history *history)
+{
+    int64_t cap = (int64_t)history->options.size_cap_bytes;
+    struct size size;
+    int code = cap <= 0 ? 0 : history->prune ? 1 : begin_prune(history) + 1;
+
+    if (code <= 0 || measure(history, &size) < 0)
+        return;
+    /* One that is too large from the start gets smaller with the upkeep: a write does not wait for that. */
+    if (history->prune->bytes == 0)
+        history->prune->bytes = size.bytes;
+    int64_t limit = history->prune->bytes > cap ? history->prune->bytes : cap;
+    history->prune->looking |= size.bytes > limit;
+    while (code > 0 && size.bytes > limit) {
+        code = sweep(history);
+        if (code == 0)
+            code = shrink(history);
+        if (code > 0 && measure(history, &size) < 0)
+            code = -EIO;
     }
-    if (prune->sweep < SWEEPS) {
-        int count = delete_some(history, sweeps[prune->sweep], 0, STEP_ROWS);
-        if (count == 0)
-            prune->sweep++;
-        return count < 0 ? count : 1;
-    }
-    int code = now - prune->looked >= LOOK_SECONDS ? look_for_old(history) : 0;
+    if (code < 0)
+        history_rollback(history); /* the next write or the upkeep reports it, if it does not pass */
+    history->prune->bytes = size.bytes;
+}
+
+int retention_step(struct history *history)
+{
+    int code = history->prune ? 0 : begin_prune(history);
+
+    if (code == 0)
+        code = sweep(history);
+    if (code == 0 && history->committed.clock - history->prune->looked >= LOOK_SECONDS)
+        code = look_for_old(history);
     if (code == 0)
         code = delete_old(history);
-    return code == 0 ? keep_to_cap(history) : code;
+    return code == 0 ? shrink(history) : code;
 }

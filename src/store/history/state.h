@@ -183,6 +183,8 @@ void minutes_free(struct history *history);
 
 /* retention.c, the same. */
 int retention_step(struct history *history);
+/* After a write: the file is not left larger than its cap or, if it was larger, than it was. */
+void retention_keep_to_cap(struct history *history);
 void retention_free(struct history *history);
 
 #endif

@@ -288,6 +288,7 @@ static void keep_next(struct history *history)
 static int written(struct history *history, struct metron_error *error)
 {
     keep_next(history);
+    retention_keep_to_cap(history);
     if (history->remark.code == 0)
         return 0;
     (void)error_set(error, history->remark.code, "%s", history->remark.message);

@@ -194,6 +194,19 @@ static void store(struct daemon *daemon, struct snapshot *snapshot)
     jobs_told(daemon->jobs);
 }
 
+/* Somebody may have removed it: without it nobody can connect, or stop the daemon with metron. */
+static void keep_socket(struct daemon *daemon)
+{
+    struct metron_error error = {0};
+    int code = daemon->stopping ? 0 : server_mend_socket(daemon->server, &error);
+
+    if (code > 0)
+        log_warning("socket '%s' or its lock was removed; they are made anew", daemon->options.socket);
+    else if (code < 0 && !daemon->unreachable)
+        log_warning("the socket was removed, clients cannot connect: %s", error.message);
+    daemon->unreachable = code < 0;
+}
+
 static void on_tick(void *owner, struct snapshot *snapshot)
 {
     struct daemon *daemon = owner;
@@ -213,6 +226,7 @@ static void on_tick(void *owner, struct snapshot *snapshot)
     daemon->latest = snapshot_hold(snapshot);
     store(daemon, snapshot);
     tell_news(daemon);
+    keep_socket(daemon);
 }
 
 static void on_sampled(void *owner)

@@ -38,6 +38,7 @@ struct daemon {
     struct recent_events events;
     struct timespec last_heard; /* of the daemon before this one */
     bool stopping;
+    bool unreachable;   /* its socket is gone and cannot be made anew: logged */
     struct strbuf text; /* scratch */
 };
 

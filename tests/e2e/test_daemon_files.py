@@ -2,6 +2,9 @@
 
 import contextlib
 import os
+import shutil
+import socket
+import stat
 
 import pytest
 
@@ -54,6 +57,58 @@ def test_a_removed_database_is_reported_once_and_the_new_one_knows_the_jobs(daem
     assert "history" not in daemon.call("daemon.status")["store"], "it works"
     assert daemon.stop() == 0
     assert stored_jobs(daemon) == {"runs": "running", "ended": "completed"}
+
+
+def reachable(daemon):
+    try:
+        return daemon.call("daemon.health")
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("suffixes", [("",), (".lock",), ("", ".lock")], ids=["socket", "lock", "both"])
+def test_a_removed_socket_is_made_anew(daemon, run_metron, suffixes):
+    daemon.start(interval=0.1)
+    with daemon.client() as connected:
+        for suffix in suffixes:
+            os.unlink(f"{daemon.socket}{suffix}")
+        wait_until(lambda: connected.call("daemon.status").get("socket_remade") == 1, what="a new socket")
+        assert daemon.call("daemon.health") == {"status": "ok"}
+    mode = daemon.socket.stat().st_mode
+    assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600
+    assert daemon.said().count("they are made anew") == 1, daemon.said()
+    second = Daemon(run_metron, daemon.folder)
+    second.messages = daemon.folder / "second"
+    assert second.launch().wait() == 1 and f"pid {daemon.pid} " in second.said()
+    assert daemon.stop() == 0
+    assert not daemon.socket.exists() and not os.path.exists(f"{daemon.socket}.lock")
+
+
+def test_a_removed_folder_of_the_socket_is_made_anew(daemon):
+    daemon.socket = daemon.folder / "run" / "d.sock"
+    daemon.socket.parent.mkdir()
+    daemon.start(interval=0.1)
+    shutil.rmtree(daemon.socket.parent)
+    wait_until(lambda: reachable(daemon), what="a new socket")
+    assert stat.S_IMODE(daemon.socket.parent.stat().st_mode) == 0o700
+
+
+def test_a_socket_that_another_process_put_in_its_place_is_left_alone(daemon):
+    daemon.start(interval=0.1)
+    with daemon.client() as connected, socket.socket(socket.AF_UNIX) as other:
+        daemon.socket.unlink()
+        while True:  # the daemon may be faster
+            with contextlib.suppress(OSError):
+                other.bind(str(daemon.socket))
+                break
+            daemon.socket.unlink()
+        other.listen()
+        wait_until(lambda: "clients cannot connect" in daemon.said(), what="a message")
+        before = connected.call("daemon.status")
+        wait_until(lambda: connected.call("daemon.status")["ticks"] >= before["ticks"] + 3, what="more ticks")
+        assert daemon.said().count("clients cannot connect") == 1, daemon.said()
+    daemon.socket.unlink()
+    wait_until(lambda: reachable(daemon), what="its own socket")
 
 
 # ---- somebody else's ----

@@ -151,17 +151,17 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, pid
     return 0;
 }
 
-static int give_to_group(const struct listener *listener, const char *group, struct metron_error *error)
+static int give_to_group(const struct listener *listener, struct metron_error *error)
 {
     if (!listener->has_group)
         return 0;
     if (lchown(listener->path, (uid_t)-1, listener->group) < 0 || chmod(listener->path, 0660) < 0)
-        return error_set(error, -errno, "socket '%s' cannot be given to group '%s': %s", listener->path,
-                         group, strerror(errno));
+        return error_set(error, -errno, "socket '%s' cannot be given to group %u: %s", listener->path,
+                         (unsigned)listener->group, strerror(errno));
     return 0;
 }
 
-static int bind_and_listen(struct listener *listener, const struct sockaddr_un *address, const char *group,
+static int bind_and_listen(struct listener *listener, const struct sockaddr_un *address,
                            struct metron_error *error)
 {
     struct stat file;
@@ -177,7 +177,7 @@ static int bind_and_listen(struct listener *listener, const struct sockaddr_un *
     listener->device = file.st_dev;
     listener->inode = file.st_ino;
 
-    int code = give_to_group(listener, group, error);
+    int code = give_to_group(listener, error);
 
     if (code < 0)
         return code;
@@ -227,18 +227,76 @@ int listener_open(struct listener *listener, const char *path, const char *group
     if (code == 0)
         code = remove_stale(path, &address, dead, error);
     if (code == 0)
-        code = bind_and_listen(listener, &address, group, error);
+        code = bind_and_listen(listener, &address, error);
     if (code < 0)
         listener_close(listener);
     return code;
 }
 
-void listener_shut(struct listener *listener)
+static bool socket_is_in_place(const struct listener *listener)
 {
     struct stat file;
 
-    if (listener->path && listener->inode != 0 && lstat(listener->path, &file) == 0 &&
-        file.st_dev == listener->device && file.st_ino == listener->inode)
+    return listener->path && listener->inode != 0 && lstat(listener->path, &file) == 0 &&
+           file.st_dev == listener->device && file.st_ino == listener->inode;
+}
+
+bool listener_is_in_place(const struct listener *listener)
+{
+    return socket_is_in_place(listener) && file_is_at(listener->lock_fd, listener->lock_path);
+}
+
+/* The lock of a file that has no name any more keeps nobody away. */
+static int mend_lock(struct listener *listener, struct metron_error *error)
+{
+    int old = listener->lock_fd;
+    pid_t dead;
+
+    if (file_is_at(old, listener->lock_path))
+        return 0;
+    int code = take_lock(listener, &dead, error);
+    if (code == 0)
+        (void)close(old);
+    return code;
+}
+
+static int mend_socket(struct listener *listener, struct metron_error *error)
+{
+    struct listener fresh = *listener;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    if (socket_is_in_place(listener))
+        return 0;
+    memcpy(address.sun_path, listener->path, strlen(listener->path) + 1);
+    fresh.fd = -1;
+    fresh.inode = 0;
+    int code = remove_stale(listener->path, &address, 0, error);
+    if (code == 0)
+        code = bind_and_listen(&fresh, &address, error);
+    if (code == 0 && dup3(fresh.fd, listener->fd, O_CLOEXEC) < 0)
+        code = error_set(error, -errno, "socket '%s': %s", listener->path, strerror(errno));
+    if (code < 0) {
+        listener_shut(&fresh);
+        return code;
+    }
+    (void)close(fresh.fd);
+    listener->device = fresh.device;
+    listener->inode = fresh.inode;
+    return 0;
+}
+
+int listener_mend(struct listener *listener, struct metron_error *error)
+{
+    int code = file_make_folders(listener->path, error);
+
+    if (code == 0)
+        code = mend_lock(listener, error);
+    return code < 0 ? code : mend_socket(listener, error);
+}
+
+void listener_shut(struct listener *listener)
+{
+    if (socket_is_in_place(listener))
         (void)unlink(listener->path);
     listener->inode = 0;
     if (listener->fd >= 0)

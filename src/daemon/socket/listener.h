@@ -31,6 +31,10 @@ struct listener {
  * message where it could be told; -ENOENT: there is no such group, or no such folder; -EEXIST: something that
  * is no socket is in the way; and others. */
 int listener_open(struct listener *listener, const char *path, const char *group, struct metron_error *error);
+/* Whether both files still have their names. If not, nobody can connect, or a second daemon could start:
+ * listener_mend makes them anew, with the same descriptor. -EADDRINUSE: another daemon has them by now. */
+bool listener_is_in_place(const struct listener *listener);
+int listener_mend(struct listener *listener, struct metron_error *error);
 /* Nobody can connect any more, and the path is free of it; no other daemon may take it yet. */
 void listener_shut(struct listener *listener);
 /* Both, and the lock is given up. Safe twice, and on one that could not be opened. */

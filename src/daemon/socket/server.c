@@ -200,6 +200,20 @@ void server_close(struct server *server, unsigned linger_ms, void (*on_closed)(v
     (void)uv_timer_start(&server->clock, on_clock, 0, CLOSING_MS);
 }
 
+/* The descriptor becomes that of another socket, which the poll must not notice. */
+int server_mend_socket(struct server *server, struct metron_error *error)
+{
+    if (server->closing || listener_is_in_place(&server->listener))
+        return 0;
+    (void)uv_poll_stop(&server->listen_poll);
+    int code = listener_mend(&server->listener, error);
+    accept_on_resume(&server->resume);
+    if (code < 0)
+        return code;
+    server->counts.remade++;
+    return 1;
+}
+
 static void init_handles(struct server *server)
 {
     /* None of these can fail: they only fill in their struct. */

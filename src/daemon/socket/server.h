@@ -47,11 +47,15 @@ struct server_counts {
     size_t held_bytes; /* of requests and answers that wait */
     uint64_t accepted, refused, requests;
     uint64_t closed; /* by us: stood still, or held too much */
+    uint64_t remade; /* the socket: somebody had removed it */
 };
 
 /* Listens from when it returns. -EADDRINUSE: another daemon has the path, with its pid in the message. To be
  * called after a daemon went to the background: the lock belongs to the process that made it. */
 int server_new(const struct server_options *options, struct server **out, struct metron_error *error);
+/* To be called now and then: 1 if somebody has removed the socket or its lock, and they were made anew; 0:
+ * they are in place; negative: they cannot be made. Clients that are connected stay so. */
+int server_mend_socket(struct server *server, struct metron_error *error);
 void server_count(const struct server *server, struct server_counts *out);
 /* Ends it: at once the socket is gone, and requests that still come are answered with -32003. Answers on
  * their way, deferred ones too, have `linger_ms` to be read; the lock is held so long. Then everything is

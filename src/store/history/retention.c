@@ -5,9 +5,8 @@
  * Snapshots, minutes and events go by their age, which is a difference of the retention clock (clock.c). What
  * they pointed to goes when nothing that is left can point to it: samples by their ids, which only grow;
  * processes, commands and system calls by when they were last seen, against the oldest snapshot, minute or
- * event that is left. The newest of each kind stays
- * whatever its age, so that ids go on from it and what is written next can refer to it. A snapshot stays
- * until its minute is made.
+ * event that is left. The newest of each kind stays whatever its age, so that ids go on from it and what is
+ * written next can refer to it. A snapshot stays until its minute is made.
  *
  * The cap holds after each write; a write that made the file too large deletes until it is not. Of age,
  * deleting begins when something is an hour (or a twenty-fourth of the time it is kept) too old, so that not

@@ -1,6 +1,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
         int code = history_open(&history, &daemon->history, error);
         if (code < 0)
             return code;
+        daemon->restores_later = code > 0; /* and why: the first write will report it */
         if (history_set_aside(daemon->history))
             log_warning("the history was damaged; it is kept as '%s', a new one is begun",
                         history_set_aside(daemon->history));
@@ -71,6 +73,8 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
     return daemon->commits ? 0 : error_set(error, -ENOMEM, "no memory for the daemon");
 }
 
+static void restore_jobs(struct daemon *daemon, double before);
+
 static void tell_news(struct daemon *daemon)
 {
     struct writer_news news;
@@ -88,6 +92,8 @@ static void tell_news(struct daemon *daemon)
             log_warning("%s: %s; sampling goes on", news.sink, news.error.message);
         if (strcmp(news.sink, HISTORY) == 0 && (news.remark || news.lost_jobs))
             jobs_tell_all(daemon->jobs);
+        if (strcmp(news.sink, HISTORY) == 0 && news.recovered && daemon->restores_later)
+            restore_jobs(daemon, clock_wall_seconds() - watch_uptime(daemon->watch));
     }
 }
 
@@ -211,8 +217,9 @@ static void on_tick(void *owner, struct snapshot *snapshot)
 {
     struct daemon *daemon = owner;
 
-    if (!daemon->latest)
+    if (daemon->unsettled)
         jobs_settle_restored(daemon->jobs, daemon->last_heard, tell_lost, daemon);
+    daemon->unsettled = false;
     jobs_lose_abandoned(daemon->jobs, clock_monotonic_ns(),
                         (uint64_t)(daemon->options.lost_after * (double)NS_PER_SECOND), tell_lost, daemon);
     counting_tick(daemon->counting, snapshot);
@@ -263,16 +270,19 @@ static int restore_job(void *context, const struct job *job)
     return 0;
 }
 
-static void restore_jobs(struct daemon *daemon)
+/* `before`: unix seconds; what was stored since is ours. */
+static void restore_jobs(struct daemon *daemon, double before)
 {
     struct history_reader *reader;
     struct metron_error error;
 
     if (!daemon->history)
         return;
+    daemon->restores_later = false;
+    daemon->unsettled = true;
     int code = history_reader_open(daemon->options.database, &reader, &error);
     if (code == 0) {
-        if (history_read_last_time(reader, &daemon->last_heard, NULL) < 0)
+        if (history_read_last_time(reader, before, &daemon->last_heard, NULL) < 0)
             daemon->last_heard = clock_wall(); /* it has no snapshot, and therefore no job */
         code = history_read_running_jobs(reader, restore_job, daemon, &error);
         history_reader_close(reader);
@@ -354,8 +364,8 @@ int daemon_open(struct daemon *daemon, struct metron_error *error)
         code = server_new(&server, &daemon->server, error);
     if (code == 0)
         code = open_store(daemon, error);
-    if (code == 0)
-        restore_jobs(daemon);
+    if (code == 0 && !daemon->restores_later)
+        restore_jobs(daemon, INFINITY);
     return code;
 }
 

@@ -37,6 +37,8 @@ struct daemon {
     struct snapshot *latest; /* NULL: none yet */
     struct recent_events events;
     struct timespec last_heard; /* of the daemon before this one */
+    bool restores_later;        /* its jobs: the history cannot be opened yet */
+    bool unsettled;             /* they were restored, and no pass was made since */
     bool stopping;
     bool unreachable;   /* its socket is gone and cannot be made anew: logged */
     struct strbuf text; /* scratch */

@@ -55,13 +55,14 @@ int history_open(const struct history_options *options, struct history **out, st
             history_rollback(history);
         }
     }
-    if (code < 0) {
+    bool is_full = code == -ENOSPC || code == -EDQUOT;
+    if (code < 0 && !is_full) {
         history_close(history);
         return code;
     }
     history->remark = (struct metron_error){0}; /* the caller asks for it */
     *out = history;
-    return 0;
+    return is_full ? 1 : 0;
 }
 
 const char *history_set_aside(const struct history *history)

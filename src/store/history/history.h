@@ -31,7 +31,8 @@ struct history_options {
 struct history;
 
 /* Opens the file, makes it (0600, its folders 0700) or brings it up to this version. A file that is no
- * database or is damaged is set aside by renaming it, with what belongs to it, and a new one is begun.
+ * database or is damaged is set aside by renaming it, with what belongs to it, and a new one is begun. 1: the
+ * disk is full, as `error` says; it will be opened by the first write that finds space.
  * -EBUSY: another daemon has it, or another program has locked it; -ENOTSUP: a newer metron wrote it;
  * -EINVAL: another program's database, or no plain file; -ELOOP: a symbolic link; -EPERM: the file, or one of
  * SQLite's beside it, is another user's. */

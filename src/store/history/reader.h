@@ -21,8 +21,9 @@ struct history_reader;
 int history_reader_open(const char *path, struct history_reader **out, struct metron_error *error);
 void history_reader_close(struct history_reader *reader); /* NULL is nothing */
 
-/* When the last snapshot was taken. -ENOENT: there is none. */
-int history_read_last_time(struct history_reader *reader, struct timespec *out, struct metron_error *error);
+/* When the last snapshot before this time (unix seconds) was taken. -ENOENT: there is none. */
+int history_read_last_time(struct history_reader *reader, double before, struct timespec *out,
+                           struct metron_error *error);
 
 /* The last `limit` snapshots since a time, oldest first, with their processes, GPUs and jobs (not their
  * events and changed jobs). `tick` is the snapshot's id; a process has the same `serial` in all of them. One

@@ -278,13 +278,16 @@ int history_read_snapshots(struct history_reader *reader, double since, size_t l
     return reader_end(reader, code, visited, error);
 }
 
-int history_read_last_time(struct history_reader *reader, struct timespec *out, struct metron_error *error)
+int history_read_last_time(struct history_reader *reader, double before, struct timespec *out,
+                           struct metron_error *error)
 {
     int code = reader_begin(reader, error);
 
     if (code < 0)
         return code;
-    sqlite3_stmt *row = reader_prepare(reader, "SELECT timestamp FROM ticks ORDER BY id DESC LIMIT 1", &code);
+    sqlite3_stmt *row = reader_prepare(
+        reader, "SELECT timestamp FROM ticks WHERE timestamp < ? ORDER BY id DESC LIMIT 1", &code);
+    bind_real(row, 1, true, before);
     if (code == 0)
         code = reader_step(reader, row);
     if (code == 0)

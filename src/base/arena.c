@@ -14,6 +14,7 @@ struct arena_chunk {
 };
 
 #define CHUNK_BYTES ((size_t)64 * 1024)
+#define SPARE_BYTES ((size_t)256 * 1024) /* that it may hold besides twice what it handed out */
 
 static struct arena_chunk *chunk_new(size_t size)
 {
@@ -75,6 +76,14 @@ void arena_reset(struct arena *arena)
     for (struct arena_chunk *chunk = arena->first; chunk; chunk = chunk->next)
         chunk->used = 0;
     arena->current = arena->first;
+}
+
+void arena_recycle(struct arena *arena)
+{
+    if (arena_held(arena) > 2 * arena_used(arena) + SPARE_BYTES)
+        arena_fini(arena);
+    else
+        arena_reset(arena);
 }
 
 size_t arena_used(const struct arena *arena)

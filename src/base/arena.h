@@ -19,6 +19,8 @@ void *arena_alloc(struct arena *arena,
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void arena_reset(struct arena *arena);
+/* The same, but one that holds far more than it handed out is given back: the next report is as small. */
+void arena_recycle(struct arena *arena);
 /* Bytes handed out since the last reset, and bytes of memory that it holds for them. */
 size_t arena_used(const struct arena *arena);
 size_t arena_held(const struct arena *arena);

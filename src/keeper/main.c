@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@
 #include "settings/settings_json.h"
 
 #define LOST_AFTER_SECONDS 60
+#define LARGE_BYTES (128 * 1024) /* given back to the kernel as soon as it is free */
 
 struct keeper {
     int argc;
@@ -217,6 +219,10 @@ int main(int argc, char **argv)
     struct metron_error error = {0};
     int first = argc, exit_code = EXIT_OK, left;
 
+    /* Or the allocator raises them with each large block that is freed, and after a crowd of processes keeps
+     * tens of MiB. */
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and no more */
     if (!command_begin(&daemon_description, argc, argv, &keeper.settings, &first, &exit_code))

@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/capacity.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "loop/descriptors.h"
@@ -25,6 +26,9 @@
 /* More is counted and not kept. */
 #define EVENTS_BYTES_MAX (4 * EVENTS_BYTES)
 
+/* Tables shrink with the next ticks, and the store a little later. */
+#define TRIMS 4
+
 struct watch {
     struct watch_options options;
     struct tree *tree;
@@ -36,6 +40,8 @@ struct watch {
     bool carries;          /* the snapshot of this tick is not stored: its events are to be carried over */
     bool hastened;         /* the next tick is before its time */
     bool stormy;           /* some were, since the last one in time */
+    size_t crowd;          /* the most processes there were since memory was last given back */
+    unsigned trims;        /* so many ticks give memory back yet */
     struct listening listening;
     struct ticker ticker;
     int tick_fd;
@@ -213,13 +219,26 @@ static void arm(struct watch *watch)
     watch->hastened = false;
 }
 
-/* What a storm took is given back once it is over: the allocator would keep what lies between two blocks that
- * are in use. */
+/* What a storm or a crowd took is given back once it is over: the allocator would keep what lies between two
+ * blocks that are in use. */
 static void settle_memory(struct watch *watch, bool is_due)
 {
-    if (watch->stormy && is_due && !watch->hastened)
-        (void)malloc_trim(0);
+    size_t count = tree_count(watch->tree);
+    bool storm_is_over = watch->stormy && is_due && !watch->hastened;
+
+    if (count > watch->crowd)
+        watch->crowd = count;
     watch->stormy = !is_due || watch->hastened;
+    if (!is_due)
+        return;
+    if (storm_is_over || capacity_is_spare(watch->crowd, count)) {
+        watch->crowd = count;
+        watch->trims = TRIMS;
+    }
+    if (watch->trims > 0) {
+        watch->trims--;
+        (void)malloc_trim(0);
+    }
 }
 
 static void on_tick(uv_poll_t *poll, int status, int events)

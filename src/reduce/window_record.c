@@ -98,7 +98,7 @@ static int record_subjects(const struct window *window, struct record *record, c
 
 static int record_begin(const struct window *window, struct record *record)
 {
-    arena_reset(&record->arena);
+    arena_recycle(&record->arena);
     record->count = 0;
     /* At most two entries a measurement: its value and its mean. */
     record->entries = arena_alloc(&record->arena, (window->plan_count + 1) * 2 * sizeof(*record->entries));

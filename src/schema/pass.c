@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/capacity.h"
+
 static int pass_grow(struct pass *pass, size_t capacity)
 {
     union value *values = calloc((capacity + 1) * pass->field_count, sizeof(*values));
@@ -43,9 +45,13 @@ void pass_fini(struct pass *pass)
 
 void pass_begin(struct pass *pass, enum pass_kind kind, uint64_t stamp_ns)
 {
+    size_t before = pass->count;
+
     pass->kind = kind;
     pass->stamp_ns = stamp_ns;
     pass->count = 0;
+    if (capacity_is_spare(pass->capacity, before))
+        (void)pass_grow(pass, before); /* if it fails, the room stays */
     pass->single.present = 0;
     pass->single.stamp_ns = stamp_ns;
 }

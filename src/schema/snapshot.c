@@ -18,7 +18,7 @@
 
 #define FREE_MAX    4                         /* snapshots kept for the next use, */
 #define FREE_BYTES  ((size_t)4 * 1024 * 1024) /* with no more memory than that, unless it is one */
-#define SPARE_BYTES ((size_t)256 * 1024)      /* memory that a snapshot may hold besides twice what it uses */
+#define SPARE_BYTES ((size_t)256 * 1024)      /* of events that an unused snapshot may hold */
 #define MIB         1048576.0
 
 struct snapshot_pool {
@@ -48,13 +48,18 @@ static void snapshot_free(struct snapshot *snapshot)
     free(snapshot);
 }
 
-/* Nobody is left who could know of it. */
-static void pool_destroy(struct snapshot_pool *pool)
+static void list_free(struct snapshot *first)
 {
-    for (struct snapshot *snapshot = pool->free, *next; snapshot; snapshot = next) {
+    for (struct snapshot *snapshot = first, *next; snapshot; snapshot = next) {
         next = snapshot->next_free;
         snapshot_free(snapshot);
     }
+}
+
+/* Nobody is left who could know of it. */
+static void pool_destroy(struct snapshot_pool *pool)
+{
+    list_free(pool->free);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
@@ -106,10 +111,7 @@ struct snapshot *snapshot_hold(struct snapshot *snapshot)
 /* Ready for its next use, with no more memory than that is likely to need. */
 static void empty(struct snapshot *snapshot)
 {
-    if (arena_held(&snapshot->arena) > 2 * arena_used(&snapshot->arena) + SPARE_BYTES)
-        arena_fini(&snapshot->arena);
-    else
-        arena_reset(&snapshot->arena);
+    arena_recycle(&snapshot->arena);
     if (snapshot->event_capacity * sizeof(*snapshot->event_list) > SPARE_BYTES) {
         free(snapshot->event_list);
         snapshot->event_list = NULL;
@@ -127,6 +129,14 @@ void snapshot_release(struct snapshot *snapshot)
     empty(snapshot);
     size_t bytes = snapshot_bytes(snapshot);
     pthread_mutex_lock(&pool->lock);
+    /* The last one in is the first one out: those below it may be of a crowd that has gone long ago. */
+    struct snapshot *large = NULL;
+    if (pool->free_bytes > 2 * bytes * FREE_MAX + SPARE_BYTES) {
+        large = pool->free;
+        pool->free = NULL;
+        pool->free_count = 0;
+        pool->free_bytes = 0;
+    }
     bool fits =
         pool->free_count == 0 || (pool->free_count < FREE_MAX && pool->free_bytes + bytes <= FREE_BYTES);
     bool kept = !pool->closed && fits;
@@ -139,6 +149,7 @@ void snapshot_release(struct snapshot *snapshot)
     pool->held--;
     bool last = pool->closed && pool->held == 0;
     pthread_mutex_unlock(&pool->lock);
+    list_free(large);
     if (!kept)
         snapshot_free(snapshot);
     if (last)

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/capacity.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -232,5 +233,9 @@ int snapshot_log_write(void *log_given, const struct snapshot *snapshot, struct 
 
     if (code == 0 && size > 0 && (uint64_t)size + log->line.length > log->limit_bytes)
         code = rotate(log, &size, error);
-    return code < 0 ? code : write_line(log, size, error);
+    if (code == 0)
+        code = write_line(log, size, error);
+    if (capacity_is_spare(log->line.capacity, log->line.length))
+        strbuf_fini(&log->line); /* a line that was far longer took it */
+    return code;
 }

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "base/capacity.h"
 #include "tree/groups.h"
 #include "tree/members.h"
 
@@ -212,6 +213,11 @@ const struct ended *tree_ended(const struct tree *tree, size_t index)
 
 void tree_forget_ended(struct tree *tree)
 {
+    if (capacity_is_spare(tree->ended_capacity, tree->ended_count)) {
+        free(tree->ended);
+        tree->ended = NULL;
+        tree->ended_capacity = 0;
+    }
     tree->ended_count = 0;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "base/capacity.h"
 #include "probe/bpf/programs.h"
 #include "probe/process_clock.h"
 #include "tree/members.h"
@@ -131,9 +132,9 @@ static void take_task(struct tree *tree, struct process *process, const struct w
 
 static int index_grow(struct tree *tree, size_t count)
 {
-    if (count <= tree->task_index_capacity)
+    if (count <= tree->task_index_capacity && !capacity_is_spare(tree->task_index_capacity, count))
         return 0;
-    struct task_index *index = realloc(tree->task_index, count * sizeof(*index));
+    struct task_index *index = realloc(tree->task_index, (count + 1) * sizeof(*index));
     if (!index)
         return -ENOMEM;
     tree->task_index = index;

@@ -14,6 +14,7 @@ from support import kernel_events
 from support.daemon_client import Daemon
 from support.processes import wait_until
 from support.traced import calls_about, traces_of
+from support.users import ANOTHER_USER
 from test_scale import room_for_processes
 
 JOBS, PROCESSES_EACH = 50, 80
@@ -156,3 +157,40 @@ def smallest_rss_mb(pid):
         readings.append(dc.rss_mb(pid))
         time.sleep(0.01)
     return min(readings)
+
+
+# ---- after a crowd ----
+
+CROWD = 3000
+KEPT_MB = 8  # pages that SQLite caches, and what an allocator keeps
+
+
+def anonymous_mb(pid):
+    return int(dc.status_of(pid)["RssAnon"].split()[0]) / 1024
+
+
+def test_memory_is_given_back_after_a_crowd_has_gone(run_as_user):
+    """Of an ordinary user, who has no other processes: what the machine does besides is not followed."""
+    room_for_processes(CROWD)
+    dc.need_daemon(run_as_user)
+    daemon = Daemon(run_as_user, run_as_user.cwd, ANOTHER_USER if os.getuid() == 0 else None)
+
+    def shown():
+        return len(ask(daemon, "daemon.top")["processes"])
+
+    try:
+        daemon.start(interval=0.2)
+        begin = anonymous_mb(daemon.pid)
+        for _ in range(2):
+            crowd = subprocess.Popen([*run_as_user.wrapper, run_as_user.workload("manyprocs"), str(CROWD), "-"],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            assert crowd.stdout.readline() == b"ready\n"
+            wait_until(lambda: shown() >= CROWD, 120, "the crowd")
+            largest = anonymous_mb(daemon.pid)
+            crowd.communicate(b"\n")
+            wait_until(lambda: shown() < CROWD / 10, 120, "its end")
+        print(f"\n{begin:.1f} MB without a crowd, {largest:.1f} with one of {CROWD}")
+        wait_until(lambda: anonymous_mb(daemon.pid) < begin + KEPT_MB, 120, "memory that is given back")
+        assert daemon.stop() == 0
+    finally:
+        daemon.end()

@@ -139,6 +139,24 @@ static void it_knows_its_size(void **state)
     assert_int_equal(arena_held(&arena), 0);
 }
 
+static void memory_of_a_far_larger_report_is_given_back(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+
+    (void)arena_alloc(&arena, 3000000);
+    const size_t held = arena_held(&arena);
+    arena_recycle(&arena);
+    assert_int_equal(arena_held(&arena), held);
+    (void)arena_alloc(&arena, 2000000);
+    arena_recycle(&arena); /* another of that size may come */
+    assert_int_equal(arena_held(&arena), held);
+    (void)arena_alloc(&arena, 1000);
+    arena_recycle(&arena);
+    assert_int_equal(arena_held(&arena), 0);
+    arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +168,7 @@ int main(void)
         cmocka_unit_test(sizes_beyond_memory_are_refused),
         cmocka_unit_test(an_empty_arena_may_be_reset_and_ended),
         cmocka_unit_test(it_knows_its_size),
+        cmocka_unit_test(memory_of_a_far_larger_report_is_given_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

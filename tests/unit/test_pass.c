@@ -114,6 +114,23 @@ static void memory_is_kept_for_the_next_pass(void **state)
     assert_ptr_equal(pass.values, values);
 }
 
+static void memory_of_a_crowd_is_given_back(void **state)
+{
+    (void)state;
+    const struct subject subject = {.serial = 1, .id = 7, .incarnation = 1};
+
+    for (int i = 0; i < 20000; i++)
+        assert_non_null(pass_row(&pass, &subject));
+    assert_true(pass.capacity >= 20000);
+    for (int i = 0; i < 2; i++) {
+        pass_begin(&pass, PASS_SAMPLE, 1);
+        for (int j = 0; j < 50; j++)
+            assert_non_null(pass_row(&pass, &subject));
+    }
+    pass_begin(&pass, PASS_SAMPLE, 2);
+    assert_true(pass.capacity < 2000);
+}
+
 static void a_subject_is_named_by_its_pid_and_incarnation(void **state)
 {
     (void)state;
@@ -136,6 +153,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_pass_begins_with_nothing_and_its_own_stamp, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_stay_whole_while_the_pass_grows, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_is_kept_for_the_next_pass, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_of_a_crowd_is_given_back, setup, teardown),
         cmocka_unit_test(a_subject_is_named_by_its_pid_and_incarnation),
     };
 

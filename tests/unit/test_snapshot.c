@@ -153,6 +153,22 @@ static void a_burst_of_snapshots_is_given_back(void **state)
     assert_true(heap_bytes() - before < during / 8);
 }
 
+static void snapshots_of_a_crowd_do_not_stay_below_small_ones(void **state)
+{
+    (void)state;
+    struct snapshot *crowd[3];
+    const size_t before = heap_bytes();
+
+    for (size_t i = 0; i < 3; i++)
+        assert_non_null(crowd[i] = snapshot_of(pool, 4000));
+    for (size_t i = 0; i < 3; i++)
+        snapshot_release(crowd[i]);
+    const size_t kept = heap_bytes() - before;
+    for (int i = 0; i < 5; i++)
+        snapshot_release(snapshot_of(pool, 10));
+    assert_true(heap_bytes() - before <= kept / 2);
+}
+
 static void snapshots_outlive_their_pool(void **state)
 {
     (void)state;
@@ -420,6 +436,7 @@ int main(void)
         TEST(one_that_was_once_huge_becomes_small_again),
         TEST(a_slowly_growing_machine_does_not_pile_up_memory),
         TEST(a_burst_of_snapshots_is_given_back),
+        TEST(snapshots_of_a_crowd_do_not_stay_below_small_ones),
         TEST(snapshots_outlive_their_pool),
         TEST(threads_may_share_a_pool_and_a_snapshot),
         TEST(a_process_is_found_by_its_pid),

@@ -12,6 +12,7 @@
 
 #include <linux/bpf.h>
 
+#include "base/capacity.h"
 #include "probe/bpf/events.h"
 #include "probe/bpf/state.h"
 
@@ -234,6 +235,12 @@ ssize_t bpf_programs_read_tasks(struct bpf_programs *programs, bool everybody, c
     int fd = iterator_open(programs, HANDOVER_TASKS);
     if (fd < 0)
         return fd;
+    if (capacity_is_spare(programs->task_capacity / sizeof(**tasks),
+                          (programs->task_bytes + TASKS_READ_BYTES) / sizeof(**tasks))) {
+        free(programs->tasks);
+        programs->tasks = NULL;
+        programs->task_capacity = 0;
+    }
     programs->task_bytes = 0;
     /* Records are cut wherever a read happens to end: they are whole again at the end. */
     do {

@@ -77,6 +77,20 @@ struct rollup {
     struct minute_list known, next;
 };
 
+/* Between two minutes: a storm of processes makes this many MiB. */
+static void give_back(struct rollup *rollup)
+{
+    free(rollup->held);
+    free(rollup->sums);
+    free(rollup->table);
+    rollup->held = NULL;
+    rollup->sums = NULL;
+    rollup->table = NULL;
+    rollup->held_capacity = rollup->sum_capacity = rollup->sum_count = rollup->table_size = 0;
+    free(rollup->next.entries);
+    rollup->next = (struct minute_list){0};
+}
+
 void minutes_forget(struct history *history)
 {
     if (!history->rollup)
@@ -92,11 +106,8 @@ void minutes_free(struct history *history)
 
     if (!rollup)
         return;
-    free(rollup->held);
-    free(rollup->sums);
-    free(rollup->table);
+    give_back(rollup);
     free(rollup->known.entries);
-    free(rollup->next.entries);
     free(rollup);
     history->rollup = NULL;
 }
@@ -197,12 +208,12 @@ static int reserve_held(struct rollup *rollup)
     size_t count = (size_t)(rollup->last - rollup->base) + 2;
 
     if (count > rollup->held_capacity) {
-        struct held *held = reallocarray(rollup->held, count * 2, sizeof(*held));
+        struct held *held = reallocarray(rollup->held, count, sizeof(*held));
 
         if (!held)
             return -ENOMEM;
         rollup->held = held;
-        rollup->held_capacity = count * 2;
+        rollup->held_capacity = count;
     }
     memset(rollup->held, 0, count * sizeof(*rollup->held));
     return 0;
@@ -404,12 +415,12 @@ static int reserve_list(struct minute_list *list, size_t count)
 {
     if (count <= list->capacity)
         return 0;
-    struct minute_values *entries = reallocarray(list->entries, count * 2, sizeof(*entries));
+    struct minute_values *entries = reallocarray(list->entries, count, sizeof(*entries));
 
     if (!entries)
         return -ENOMEM;
     list->entries = entries;
-    list->capacity = count * 2;
+    list->capacity = count;
     return 0;
 }
 
@@ -484,6 +495,7 @@ static int write_minute(struct history *history)
     struct minute_list before = rollup->known;
     rollup->known = rollup->next;
     rollup->next = before;
+    give_back(rollup);
     rollup->last_id++;
     rollup->done_tick = rollup->last_tick;
     if (keyframe) {

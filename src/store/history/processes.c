@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/capacity.h"
 #include "base/json.h"
 #include "store/history/schema.h"
 #include "store/history/state.h"
@@ -23,9 +24,9 @@
 
 static int reserve(struct known_processes *processes, size_t count)
 {
-    if (count <= processes->capacity)
+    if (count <= processes->capacity && !capacity_is_spare(processes->capacity, count))
         return 0;
-    size_t capacity = count + count / 4;
+    size_t capacity = count + count / 4 + 1;
     struct known_process *entries = reallocarray(processes->entries, capacity, sizeof(*entries));
 
     if (!entries)

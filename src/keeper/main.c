@@ -34,7 +34,7 @@
 #include "settings/settings_json.h"
 
 #define LOST_AFTER_SECONDS 60
-#define LARGE_BYTES (128 * 1024) /* given back to the kernel as soon as it is free */
+#define LARGE_BYTES        (128 * 1024) /* given back to the kernel as soon as it is free */
 
 struct keeper {
     int argc;

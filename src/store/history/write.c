@@ -296,11 +296,16 @@ static int written(struct history *history, struct metron_error *error)
     return 1;
 }
 
-int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error)
+static int connect_in_place(struct history *history, struct metron_error *error)
 {
     if (history->database && !history_is_in_place(history))
         history_leave(history);
-    int code = history->database ? 0 : history_connect(history, error);
+    return history->database ? 0 : history_connect(history, error);
+}
+
+int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error)
+{
+    int code = connect_in_place(history, error);
 
     if (code < 0)
         return code;
@@ -337,7 +342,7 @@ static int write_jobs_once(struct history *history, const struct snapshot *snaps
 
 int history_write_jobs(struct history *history, const struct snapshot *snapshot, struct metron_error *error)
 {
-    int code = history->database ? 0 : history_connect(history, error);
+    int code = connect_in_place(history, error);
 
     if (code < 0)
         return code;

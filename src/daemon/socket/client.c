@@ -5,6 +5,7 @@
 #include "daemon/socket/client.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -52,42 +53,38 @@ static int check_daemon(struct client *client, struct metron_error *error)
     return 0;
 }
 
-static int explain_connect(const struct client *client, int code, struct metron_error *error)
+static int explain_connect(const char *path, int code, struct metron_error *error)
 {
     if (client_is_absent(code))
-        return error_set(error, code, "no daemon listens on '%s'; start one with: metron daemon",
-                         client->path);
+        return error_set(error, code, "no daemon listens on '%s'; start one with: metron daemon", path);
     if (code == -EAGAIN)
         return error_set(error, -ETIMEDOUT, "the daemon on '%s' does not take connections; is it stopped?",
-                         client->path);
+                         path);
     if (code == -EACCES || code == -EPERM)
         return error_set(error, -EACCES,
-                         "the daemon on '%s' is another user's; ask its owner to set socket_group",
-                         client->path);
-    return error_set(error, code, "socket '%s': %s", client->path, strerror(-code));
+                         "the daemon on '%s' is another user's; ask its owner to set socket_group", path);
+    return error_set(error, code, "socket '%s': %s", path, strerror(-code));
 }
 
-static int connect_to(struct client *client, struct metron_error *error)
+/* The descriptor of a connected socket. */
+static int connect_to(const char path[SOCKET_PATH_SIZE], int timeout_ms, struct metron_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval limit = {.tv_sec = client->timeout_ms / 1000,
-                            .tv_usec = client->timeout_ms % 1000 * 1000L};
+    struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    memcpy(address.sun_path, client->path, sizeof(client->path));
-    client->pipe.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (client->pipe.fd < 0)
+    if (fd < 0)
         return error_set(error, -errno, "no socket to be had: %s", strerror(errno));
+    memcpy(address.sun_path, path, SOCKET_PATH_SIZE);
     /* Where many wait to be accepted, connect waits too: as long as sending would. */
-    (void)setsockopt(client->pipe.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+        int code = explain_connect(path, -errno, error);
 
-    int code = connect(client->pipe.fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
-
-    code = code < 0 ? explain_connect(client, code, error) : check_daemon(client, error);
-    if (code < 0) {
-        (void)close(client->pipe.fd);
-        client->pipe.fd = -1;
+        (void)close(fd);
+        return code;
     }
-    return code;
+    return fd;
 }
 
 bool client_is_absent(int code)
@@ -95,34 +92,44 @@ bool client_is_absent(int code)
     return code == -ENOENT || code == -ECONNREFUSED || code == -ENOTDIR;
 }
 
+int client_over(int fd, const char *path, int timeout_ms, struct client **out, struct metron_error *error)
+{
+    struct client *client = calloc(1, sizeof(*client));
+
+    if (!client) {
+        (void)close(fd);
+        return error_set(error, -ENOMEM, "no memory for a client of the daemon");
+    }
+    client->pipe.fd = fd;
+    client->timeout_ms = timeout_ms;
+    (void)snprintf(client->path, sizeof(client->path), "%s", path);
+    int code = check_daemon(client, error);
+    if (code < 0)
+        client_free(client);
+    else
+        *out = client;
+    return code;
+}
+
 int client_connect(const char *path, int timeout_ms, struct client **out, struct metron_error *error)
 {
     const struct socket_place place = socket_place_own();
     char paths[SOCKET_PATHS_MAX][SOCKET_PATH_SIZE];
     int count = socket_path_list(&place, path, paths, error);
-    int code = -ENOENT;
+    int fd = -ENOENT, tried = 0;
 
     if (count < 0)
         return count;
-
-    struct client *client = calloc(1, sizeof(*client));
-
-    if (!client)
-        return error_set(error, -ENOMEM, "no memory for a client of the daemon");
-    client->timeout_ms = timeout_ms > 0 ? timeout_ms : CLIENT_TIMEOUT_MS;
-    for (int i = 0; i < count && client_is_absent(code); i++) {
-        memcpy(client->path, paths[i], sizeof(client->path));
-        code = connect_to(client, error);
-    }
-    if (client_is_absent(code) && count > 1)
-        (void)error_set(error, code, "no daemon listens on '%s' or '%s'; start one with: metron daemon",
+    if (timeout_ms <= 0)
+        timeout_ms = CLIENT_TIMEOUT_MS;
+    while (tried < count && client_is_absent(fd))
+        fd = connect_to(paths[tried++], timeout_ms, error);
+    if (fd >= 0)
+        return client_over(fd, paths[tried - 1], timeout_ms, out, error);
+    if (client_is_absent(fd) && count > 1)
+        (void)error_set(error, fd, "no daemon listens on '%s' or '%s'; start one with: metron daemon",
                         paths[0], paths[1]);
-    if (code < 0) {
-        free(client);
-        return code;
-    }
-    *out = client;
-    return 0;
+    return fd;
 }
 
 void client_free(struct client *client)

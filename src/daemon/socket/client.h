@@ -32,6 +32,9 @@ struct client;
  * connecting and for each call; 0: CLIENT_TIMEOUT_MS. -ENOENT, -ECONNREFUSED: there is no daemon (then
  * client_is_absent); -EACCES: it is another user's; -ETIMEDOUT. */
 int client_connect(const char *path, int timeout_ms, struct client **out, struct metron_error *error);
+/* The same over a connected socket, which is the client's from now on, also on failure. `path` names it in
+ * messages. */
+int client_over(int fd, const char *path, int timeout_ms, struct client **out, struct metron_error *error);
 void client_free(struct client *client);                        /* NULL is nothing */
 void client_set_timeout(struct client *client, int timeout_ms); /* of the calls from now on; not 0 */
 /* Whether this code of client_connect says that no daemon runs, which need not be an error. */

@@ -27,33 +27,42 @@ static int check_version(struct history_reader *reader, struct metron_error *err
     return code;
 }
 
-int history_reader_open(const char *path, struct history_reader **out, struct metron_error *error)
+int reader_over(sqlite3 *database, const char *path, struct history_reader **out, struct metron_error *error)
 {
     struct history_reader *reader = calloc(1, sizeof(*reader));
-    int code = 0;
 
     *out = NULL;
     if (!reader || !(reader->path = strdup(path))) {
         free(reader);
+        (void)sqlite3_close(database);
         return error_set(error, -ENOMEM, "no memory for reading the history");
     }
-    if (access(path, F_OK) < 0)
-        code =
-            error_set(error, -errno, "history '%s': %s; `metron daemon` writes one", path, strerror(errno));
-    if (code == 0 && sqlite3_open_v2(path, &reader->database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-                                     NULL) != SQLITE_OK)
-        code = database_failed(reader->database, path, "cannot be opened", 0, error);
-    if (code == 0) {
-        (void)sqlite3_extended_result_codes(reader->database, 1);
-        (void)sqlite3_busy_timeout(reader->database, BUSY_MS);
-        code = check_version(reader, error);
-    }
-    if (code < 0) {
+    reader->database = database;
+    (void)sqlite3_extended_result_codes(database, 1);
+    (void)sqlite3_busy_timeout(database, BUSY_MS);
+    int code = check_version(reader, error);
+    if (code < 0)
         history_reader_close(reader);
+    else
+        *out = reader;
+    return code;
+}
+
+int history_reader_open(const char *path, struct history_reader **out, struct metron_error *error)
+{
+    sqlite3 *database = NULL;
+
+    *out = NULL;
+    if (access(path, F_OK) < 0)
+        return error_set(error, -errno, "history '%s': %s; `metron daemon` writes one", path,
+                         strerror(errno));
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        int code = database_failed(database, path, "cannot be opened", 0, error);
+
+        (void)sqlite3_close(database);
         return code;
     }
-    *out = reader;
-    return 0;
+    return reader_over(database, path, out, error);
 }
 
 void history_reader_close(struct history_reader *reader)

@@ -10,6 +10,10 @@ struct history_reader {
     sqlite3 *database;
 };
 
+/* history_reader_open over a connection, which is the reader's from now on, also on failure. `path` names the
+ * file in messages. */
+int reader_over(sqlite3 *database, const char *path, struct history_reader **out, struct metron_error *error);
+
 /* Everything between the two is read from the file as it was at the beginning. The end fills in `error` for a
  * `code` of this folder's and gives it back; what a visitor returned is given back as it is. */
 int reader_begin(struct history_reader *reader, struct metron_error *error);

@@ -241,6 +241,17 @@ static error_t take_key(int key, char *value, struct argp_state *state)
     }
 }
 
+/* The option that argp refused: the first that was not taken. Where options may follow operands, argp has
+ * passed over the operands before it. */
+static const char *stopped_at(const struct parsing *parsing, int argc, char **argv)
+{
+    int at = parsing->next;
+
+    while (at < argc && (argv[at][0] != '-' || argv[at][1] == '\0'))
+        at++;
+    return at < argc ? argv[at] : "-";
+}
+
 int options_parse(const struct command_description *command, int argc, char **argv, struct settings *settings,
                   int *first_operand, struct metron_error *error)
 {
@@ -266,7 +277,7 @@ int options_parse(const struct command_description *command, int argc, char **ar
     if (result == ENOMEM)
         return error_set(error, -ENOMEM, "%s: out of memory", command->name);
 
-    const char *word = parsing.next < argc ? argv[parsing.next] : argv[argc - 1];
+    const char *word = stopped_at(&parsing, argc, argv);
 
     /* As other argp programs have it. It cannot be an option of ours: getopt's sign of an error is '?' too.
      */

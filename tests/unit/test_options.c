@@ -141,6 +141,23 @@ static void unknown_options_are_named_with_the_nearest(void **state)
     assert_non_null(strstr(error.message, "unknown option '--json'"));
 }
 
+static void a_mistake_behind_operands_is_named(void **state)
+{
+    static const struct command_description ls = {
+        .name = "ls", .command = COMMAND_LS, .options_anywhere = true};
+
+    (void)state;
+    check_mistake(options_parse(&ls, 3, (char *[]){"ls", "foo", "--nosuch", NULL}, &settings, &first, &error),
+                  "ls: unknown option '--nosuch'; see 'metron ls --help'");
+    check_mistake(options_parse(&ls, 6, (char *[]){"ls", "foo", "--json", "-", "", "-Z", NULL}, &settings,
+                                &first, &error),
+                  "ls: unknown option '-Z'; see 'metron ls --help'");
+    check_mistake(options_parse(&ls, 3, (char *[]){"ls", "x", "--json=3", NULL}, &settings, &first, &error),
+                  "ls: option '--json' takes no value; see 'metron ls --help'");
+    check_mistake(options_parse(&ls, 3, (char *[]){"ls", "", "--filter", NULL}, &settings, &first, &error),
+                  "ls: option '--filter' needs a value; see 'metron ls --help'");
+}
+
 static void missing_and_needless_values_are_told(void **state)
 {
     (void)state;
@@ -309,6 +326,7 @@ int main(void)
         TEST(help_is_told_apart_even_before_mistakes),
         TEST(unique_abbreviations_are_taken),
         TEST(unknown_options_are_named_with_the_nearest),
+        TEST(a_mistake_behind_operands_is_named),
         TEST(missing_and_needless_values_are_told),
         TEST(ambiguous_options_name_what_they_could_be),
         TEST(bad_values_name_option_and_reason),

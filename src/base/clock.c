@@ -182,6 +182,16 @@ static char *put_date(char *at, time_t seconds, char in_date, char in_time, long
     return put_digits(at, date.second, 2);
 }
 
+bool clock_local(double seconds, struct tm *out)
+{
+    if (!(seconds >= 0 && seconds < 1e11)) /* a larger one may be more than time_t holds */
+        return false;
+
+    time_t whole = (time_t)seconds;
+
+    return localtime_r(&whole, out) != NULL;
+}
+
 char *clock_iso8601(struct timespec wall, int digits, char out[CLOCK_ISO_SIZE])
 {
     long offset;

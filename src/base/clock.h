@@ -5,6 +5,7 @@
 #ifndef METRON_BASE_CLOCK_H
 #define METRON_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/time.h>
@@ -31,6 +32,9 @@ int64_t clock_suspended_ns(void);
 double clock_timeval_seconds(struct timeval time);
 /* Kernel ticks (USER_HZ, what /proc counts in) per second; read once. */
 long clock_ticks_per_second(void);
+
+/* Unix seconds as local time. False: no calendar shows it (before 1970, or after the year 5000). */
+bool clock_local(double seconds, struct tm *out);
 
 /* Longest: 2026-11-15T07:42:53.123456+00:00 and NUL. */
 #define CLOCK_ISO_SIZE 40

@@ -67,8 +67,9 @@ static void take_trouble(struct status *status, struct json_reader *reader, cons
     bool is_remark = key->length > length && memcmp(key->bytes + key->length - length, suffix, length) == 0;
     struct json_text text;
 
-    strbuf_addf(&status->trouble, "  %s   %.*s: ", is_remark ? "remark " : "trouble",
-                (int)(key->length - (is_remark ? length : 0)), key->bytes);
+    strbuf_adds(&status->trouble, is_remark ? "  remark    " : "  trouble   ");
+    text_printable(&status->trouble, key->bytes, key->length - (is_remark ? length : 0));
+    strbuf_adds(&status->trouble, ": ");
     if (json_read_text(reader, &text))
         text_printable(&status->trouble, text.bytes, text.length);
     strbuf_addc(&status->trouble, '\n');

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json_reader.h"
 #include "base/text.h"
 #include "view/shown_text.h"
@@ -125,17 +126,15 @@ static void add_time(struct event_lines *lines, struct strbuf *out, double times
 {
     char text[64] = "-";
     struct tm broken;
-    double seconds = floor(timestamp);
-    time_t when = (time_t)seconds;
 
-    if (timestamp >= 0 && timestamp < 1e11 && localtime_r(&when, &broken)) {
+    if (clock_local(timestamp, &broken)) {
         if (lines->day != broken.tm_yday) {
             (void)strftime(text, sizeof(text), "%Y-%m-%d\n", &broken);
             strbuf_adds(out, text);
             lines->day = broken.tm_yday;
         }
         (void)snprintf(text, sizeof(text), "%02d:%02d:%02d.%03d", broken.tm_hour, broken.tm_min,
-                       broken.tm_sec, (int)((timestamp - seconds) * 1000 + DOUBLE_ERROR_MS));
+                       broken.tm_sec, (int)((timestamp - floor(timestamp)) * 1000 + DOUBLE_ERROR_MS));
     }
     add_cell(lines, out, text, TIME_WIDTH);
 }

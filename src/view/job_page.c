@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "view/job_part.h"
 #include "view/job_rows.h"
@@ -23,11 +24,10 @@ static void add_human(struct strbuf *out, enum unit unit, double value)
 
 static void add_time(struct strbuf *out, const char *what, double seconds)
 {
-    time_t when = (time_t)seconds;
     char text[64];
     struct tm broken;
 
-    if (seconds < 0 || seconds > 1e11 || !localtime_r(&when, &broken))
+    if (!clock_local(seconds, &broken))
         return;
     (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &broken);
     strbuf_addf(out, "%s %s", what, text);

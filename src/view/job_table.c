@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "view/job_part.h"
 #include "view/job_rows.h"
@@ -62,10 +63,9 @@ static struct row *add_row(struct table *table)
 /* Today's by the time, older ones by the day as well. */
 static const char *started_text(double started, double now, char out[32])
 {
-    time_t when = (time_t)started;
     struct tm broken;
 
-    if (started < 0 || started > 1e11 || !localtime_r(&when, &broken))
+    if (!clock_local(started, &broken))
         return "-";
     (void)strftime(out, 32, now - started < DAY_SECONDS ? "%H:%M:%S" : "%m-%d %H:%M", &broken);
     return out;

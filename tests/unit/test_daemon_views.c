@@ -204,7 +204,32 @@ static void what_is_no_json_does_no_harm(void **state)
     }
 }
 
+/* No calendar has it. */
+static void a_time_out_of_bounds_is_not_shown(void **state)
+{
+    static const char job[] = "{\"job_id\":\"x\",\"status\":\"running\",\"started\":1e300,\"ended\":1e300}";
+    static const char event[] = "{\"timestamp\":1e300,\"event_type\":\"exit\",\"pid\":7}";
+    struct event_lines lines = {.width = 80, .day = -1};
+
+    (void)state;
+    job_page_write(&text, job, sizeof(job) - 1, NOW, 80);
+    assert_null(strstr(strbuf_text(&text), "started"));
+    strbuf_reset(&text);
+    assert_true(event_lines_add(&lines, event, sizeof(event) - 1, &text));
+    assert_true(strncmp(strbuf_text(&text), "-  ", 3) == 0);
+}
+
 /* ---- status ---- */
+
+static void the_status_shows_no_control_characters(void **state)
+{
+    static const char status[] = "{\"version\":\"9\",\"store\":{\"a\\u001b[31mb\\n\":\"disk full\"}}";
+
+    (void)state;
+    daemon_status_write(&text, status, sizeof(status) - 1);
+    assert_null(strchr(strbuf_text(&text), '\x1b'));
+    assert_non_null(strstr(strbuf_text(&text), "  trouble   a\\x1b[31mb\\x0a: disk full\n"));
+}
 
 static void the_status_tells_figures_with_units(void **state)
 {
@@ -304,6 +329,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(cpu_that_is_a_lower_bound_is_shown_as_one, begin, end),
         cmocka_unit_test_setup_teardown(a_profile_without_times_has_its_wall_time, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_json_does_no_harm, begin, end),
+        cmocka_unit_test_setup_teardown(a_time_out_of_bounds_is_not_shown, begin, end),
+        cmocka_unit_test_setup_teardown(the_status_shows_no_control_characters, begin, end),
         cmocka_unit_test_setup_teardown(the_status_tells_figures_with_units, begin, end),
         cmocka_unit_test_setup_teardown(what_the_status_lacks_is_not_shown_as_zero, begin, end),
         cmocka_unit_test_setup_teardown(events_fit_80_columns, begin, end),

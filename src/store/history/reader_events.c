@@ -7,6 +7,35 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/text.h"
+
+#define DEPTH_MAX 16 /* of the details; an answer that holds them has a few more levels */
+
+/* Whether JSON can be part of an answer: SQLite takes any bytes for text, and more levels than a client
+ * reads.
+ */
+static bool can_be_sent(const char *json, size_t length)
+{
+    bool in_string = false;
+    int depth = 0;
+
+    for (size_t i = 0, step; i < length; i += step) {
+        step = text_utf8_length(json + i, length - i);
+        if (step == 0)
+            return false;
+        if (json[i] == '"')
+            in_string = !in_string;
+        else if (in_string && json[i] == '\\')
+            step = 2; /* what follows is ASCII */
+        else if (!in_string && (json[i] == '{' || json[i] == '['))
+            depth++;
+        else if (!in_string && (json[i] == '}' || json[i] == ']'))
+            depth--;
+        if (depth > DEPTH_MAX)
+            return false;
+    }
+    return true;
+}
 
 /* The named columns first, then what the details hold: the object as it was before the store took it apart.
  */
@@ -31,10 +60,10 @@ static void event_text(sqlite3_stmt *row, struct strbuf *out)
     }
     json_key_string(&json, "job_id", (const char *)sqlite3_column_text(row, 6));
     const char *details = (const char *)sqlite3_column_text(row, 8);
-    int length = sqlite3_column_bytes(row, 8);
-    if (details && length > 2) { /* its own braces left off */
+    size_t length = (size_t)sqlite3_column_bytes(row, 8);
+    if (details && length > 2 && can_be_sent(details, length)) { /* its own braces left off */
         strbuf_addc(out, ',');
-        strbuf_add(out, details + 1, (size_t)length - 2);
+        strbuf_add(out, details + 1, length - 2);
     }
     json_object_end(&json);
 }
@@ -44,9 +73,9 @@ int history_read_events(struct history_reader *reader, double since, const char 
 {
     static const char sql[] =
         "SELECT * FROM (SELECT id, timestamp, event_type, pid, exit_code, signal_num, job_id, sheet_num,"
-        " CASE WHEN json_valid(details) AND json_type(details) = 'object' THEN details END FROM "
-        "process_events"
-        " WHERE timestamp >= ?1 AND (?2 IS NULL OR job_id = ?2) ORDER BY id DESC LIMIT ?3) ORDER BY id";
+        " CASE WHEN json_valid(details) AND json_type(details) = 'object' THEN json(details) END FROM"
+        " process_events WHERE timestamp >= ?1 AND timestamp < 1e11 AND event_type IS NOT NULL"
+        " AND (?2 IS NULL OR job_id = ?2) ORDER BY id DESC LIMIT ?3) ORDER BY id";
     struct strbuf text = STRBUF_INIT;
     bool visited = false;
     int code = reader_begin(reader, error);

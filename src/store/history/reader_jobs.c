@@ -230,7 +230,9 @@ static int jobs_visit(struct history_reader *reader, const char *sql, size_t lim
 int history_read_running_jobs(struct history_reader *reader, history_visit_job *visit, void *context,
                               struct metron_error *error)
 {
-    return jobs_visit(reader, "SELECT " JOB_COLUMNS " FROM jobs WHERE status = 'running' ORDER BY id LIMIT ?",
+    return jobs_visit(reader,
+                      "SELECT " JOB_COLUMNS
+                      " FROM jobs WHERE status = 'running' AND name IS NOT NULL ORDER BY id LIMIT ?",
                       SIZE_MAX, visit, context, error);
 }
 
@@ -239,7 +241,7 @@ int history_read_jobs(struct history_reader *reader, size_t limit, history_visit
 {
     return jobs_visit(reader,
                       "SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs WHERE status IS NOT NULL"
-                      " ORDER BY id DESC LIMIT ?) ORDER BY id",
+                      " AND name IS NOT NULL ORDER BY id DESC LIMIT ?) ORDER BY id",
                       limit, visit, context, error);
 }
 

@@ -12,16 +12,24 @@
 #define PROCESSES_MAX (1 << 22) /* as many pids as the kernel has */
 #define ARRAY_MAX     65536     /* GPUs, jobs */
 
-static struct timespec timespec_of(double seconds)
+/* Whether a number can be converted: out of the bounds of the type C does not say what becomes of it. */
+static bool is_within(double number, double lowest, double bound)
+{
+    return number >= lowest && number < bound;
+}
+
+static int timespec_of(double seconds, struct timespec *out)
 {
     double whole = floor(seconds);
-    struct timespec time = {.tv_sec = (time_t)whole, .tv_nsec = (long)round((seconds - whole) * 1e9)};
 
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec = 0;
+    if (!is_within(seconds, -0x1p62, 0x1p62))
+        return -EBADMSG;
+    *out = (struct timespec){.tv_sec = (time_t)whole, .tv_nsec = (long)round((seconds - whole) * 1e9)};
+    if (out->tv_nsec >= 1000000000) {
+        out->tv_sec++;
+        out->tv_nsec = 0;
     }
-    return time;
+    return 0;
 }
 
 /* Items of an array of objects, at most: what it takes to hold them. */
@@ -34,35 +42,52 @@ static size_t count_objects(const char *text, size_t length)
     return count;
 }
 
-static void gpu_read(struct json_reader *reader, struct snapshot_gpu *gpu)
+static int read_mebibytes(double number, uint64_t *out)
+{
+    double bytes = round(number * 1048576);
+
+    if (!is_within(bytes, 0, 0x1p63))
+        return -EBADMSG;
+    *out = (uint64_t)bytes;
+    return 0;
+}
+
+static int gpu_number(const struct json_text *key, double number, struct snapshot_gpu *gpu)
+{
+    if (json_text_is(key, "index")) {
+        if (!is_within(number, 0, 0x1p31))
+            return -EBADMSG;
+        gpu->index = (unsigned)number;
+    } else if (json_text_is(key, "utilization_pct")) {
+        gpu->has_utilization = true;
+        gpu->utilization = number / 100;
+    } else if (json_text_is(key, "memory_used_mb")) {
+        gpu->has_memory = true;
+        return read_mebibytes(number, &gpu->memory_used_bytes);
+    } else if (json_text_is(key, "memory_total_mb")) {
+        return read_mebibytes(number, &gpu->memory_total_bytes);
+    } else if (json_text_is(key, "temperature_c")) {
+        gpu->has_temperature = true;
+        gpu->temperature_celsius = number;
+    }
+    return 0;
+}
+
+static int gpu_read(struct json_reader *reader, struct snapshot_gpu *gpu)
 {
     struct json_text key;
+    double number = 0;
+    int code = 0;
 
     if (!json_enter_object(reader))
-        return;
-    while (json_next_key(reader, &key)) {
-        double number = 0;
-        char name[32] = "";
-
-        if (key.length < sizeof(name))
-            memcpy(name, key.bytes, key.length);
-        if (!json_read_number(reader, &number)) {
+        return -EBADMSG;
+    while (code == 0 && json_next_key(reader, &key)) {
+        if (json_read_number(reader, &number))
+            code = gpu_number(&key, number, gpu);
+        else
             (void)json_skip(reader);
-        } else if (strcmp(name, "index") == 0) {
-            gpu->index = (unsigned)number;
-        } else if (strcmp(name, "utilization_pct") == 0) {
-            gpu->has_utilization = true;
-            gpu->utilization = number / 100;
-        } else if (strcmp(name, "memory_used_mb") == 0) {
-            gpu->has_memory = true;
-            gpu->memory_used_bytes = (uint64_t)llround(number * 1048576);
-        } else if (strcmp(name, "memory_total_mb") == 0) {
-            gpu->memory_total_bytes = (uint64_t)llround(number * 1048576);
-        } else if (strcmp(name, "temperature_c") == 0) {
-            gpu->has_temperature = true;
-            gpu->temperature_celsius = number;
-        }
     }
+    return code;
 }
 
 static const char *text_copy(struct arena *arena, const struct json_text *text)
@@ -74,8 +99,10 @@ static const char *text_copy(struct arena *arena, const struct json_text *text)
     return copy;
 }
 
-static void job_number(const struct json_text *key, double number, struct snapshot_job *job)
+static int job_number(const struct json_text *key, double number, struct snapshot_job *job)
 {
+    if (!is_within(number, -0x1p63, 0x1p63))
+        return -EBADMSG;
     if (json_text_is(key, "total_sheets")) {
         job->has_total = true;
         job->total_sheets = (int64_t)number;
@@ -86,18 +113,21 @@ static void job_number(const struct json_text *key, double number, struct snapsh
         job->has_current = true;
         job->current_sheet = (int64_t)number;
     }
+    return 0;
 }
 
 static int job_read(struct json_reader *reader, struct arena *arena, struct snapshot_job *job)
 {
     struct json_text key, text;
     double number = 0;
+    int code = 0;
 
     if (!json_enter_object(reader))
         return -EBADMSG;
     while (json_next_key(reader, &key)) {
         if (json_read_number(reader, &number)) {
-            job_number(&key, number, job);
+            if ((code = job_number(&key, number, job)) < 0)
+                return code;
             continue;
         }
         bool id = json_text_is(&key, "job_id"), status = json_text_is(&key, "status");
@@ -141,15 +171,17 @@ static int gpus_read(struct snapshot *snapshot, const char *text, size_t length)
 {
     size_t most = count_objects(text, length);
     struct json_reader reader;
+    int code = 0;
 
     snapshot->gpus = arena_alloc(&snapshot->arena, (most + 1) * sizeof(*snapshot->gpus));
     if (!snapshot->gpus)
         return -ENOMEM;
     json_reader_init(&reader, text, length);
     if (json_enter_array(&reader))
-        while (snapshot->gpu_count < most && json_next_item(&reader))
-            gpu_read(&reader, &snapshot->gpus[snapshot->gpu_count++]);
-    int code = reader.failed ? -EBADMSG : 0;
+        while (code == 0 && snapshot->gpu_count < most && json_next_item(&reader))
+            code = gpu_read(&reader, &snapshot->gpus[snapshot->gpu_count++]);
+    if (code == 0 && reader.failed)
+        code = -EBADMSG;
     json_reader_fini(&reader);
     return code;
 }
@@ -193,10 +225,9 @@ static uint64_t column_kib(sqlite3_stmt *row, int column)
 static int machine_read(sqlite3_stmt *tick, struct snapshot *snapshot)
 {
     int64_t number = 0;
-    int code = 0;
+    int code = timespec_of(sqlite3_column_double(tick, 1), &snapshot->wall);
 
     snapshot->tick = (uint64_t)sqlite3_column_int64(tick, 0);
-    snapshot->wall = timespec_of(sqlite3_column_double(tick, 1));
     snapshot->daemon_pid = (pid_t)sqlite3_column_int64(tick, 2);
     snapshot->uptime_seconds = sqlite3_column_double(tick, 3);
     if (column_integer(tick, 4, &number)) {
@@ -292,11 +323,8 @@ int history_read_last_time(struct history_reader *reader, double before, struct 
         code = reader_step(reader, row);
     if (code == 0)
         code = error_set(error, -ENOENT, "history '%s' has no snapshot", reader->path);
-    else if (code == 1) {
-        double time = sqlite3_column_double(row, 0);
-        *out = (struct timespec){.tv_sec = (time_t)time, .tv_nsec = (long)((time - floor(time)) * 1e9)};
-        code = 0;
-    }
+    else if (code == 1)
+        code = timespec_of(sqlite3_column_double(row, 0), out);
     (void)sqlite3_finalize(row);
     return reader_end(reader, code, false, error);
 }

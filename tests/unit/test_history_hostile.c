@@ -1,0 +1,161 @@
+/* A history whose rows no metron wrote: what is read of it can be sent and shown, or it is damaged. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "daemon/socket/request.h"
+#include "schema/job.h"
+#include "store/history/reader_state.h"
+#include "store/history/schema.h"
+
+static struct history_reader *reader;
+static struct snapshot_pool *pool;
+static struct strbuf seen;
+
+static int setup(void **state)
+{
+    sqlite3 *database = NULL;
+
+    (void)state;
+    pool = snapshot_pool_new();
+    seen = (struct strbuf)STRBUF_INIT;
+    assert_int_equal(sqlite3_open(":memory:", &database), SQLITE_OK);
+    assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, NULL), 0);
+    return reader_over(database, "x", &reader, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    history_reader_close(reader);
+    snapshot_pool_free(pool);
+    strbuf_fini(&seen);
+    return 0;
+}
+
+static void run(const char *sql)
+{
+    assert_int_equal(database_run(reader->database, sql), 0);
+}
+
+static int see_event(void *context, const struct history_event *event)
+{
+    (void)context;
+    assert_non_null(event->event_type);
+    assert_null(memchr(event->json, '\n', event->json_length));
+    assert_int_equal(request_check(event->json, event->json_length, NULL), 0);
+    strbuf_addf(&seen, "%s\n", event->json);
+    return 0;
+}
+
+static const char *events(void)
+{
+    strbuf_reset(&seen);
+    assert_int_equal(history_read_events(reader, 0, NULL, 100, see_event, NULL, NULL), 0);
+    return strbuf_text(&seen);
+}
+
+static void an_event_is_one_line_of_json_whatever_its_details(void **state)
+{
+    (void)state;
+    run("INSERT INTO events(timestamp, type, details) VALUES (1, 'a', char(10) || ' { \"x\" :' || char(10)"
+        " || ' 1 } ')");
+    assert_string_equal(events(), "{\"timestamp\":1,\"event_type\":\"a\",\"x\":1}\n");
+    run("UPDATE events SET details = '{ }'");
+    assert_string_equal(events(), "{\"timestamp\":1,\"event_type\":\"a\"}\n");
+    run("UPDATE events SET details = CAST(x'7B2278223A2222FF227D' AS TEXT)"); /* no UTF-8 */
+    assert_string_equal(events(), "{\"timestamp\":1,\"event_type\":\"a\"}\n");
+    run("UPDATE events SET details = '{\"x\":\"]}\\\"[\",\"y\":[{}]}'");
+    assert_string_equal(events(), "{\"timestamp\":1,\"event_type\":\"a\",\"x\":\"]}\\\"[\",\"y\":[{}]}\n");
+    run("UPDATE events SET details = '{\"x\":' || replace(hex(zeroblob(50)), '00', '[') ||"
+        " replace(hex(zeroblob(50)), '00', ']') || '}'");
+    assert_string_equal(events(), "{\"timestamp\":1,\"event_type\":\"a\"}\n");
+}
+
+static void an_event_without_a_time_or_a_type_is_left_out(void **state)
+{
+    (void)state;
+    run("INSERT INTO events(timestamp, type) VALUES (9e999, 'a'), ('then', 'b'), (5, 'c')");
+    assert_string_equal(events(), "{\"timestamp\":5,\"event_type\":\"c\"}\n");
+    run("DROP VIEW process_events; CREATE VIEW process_events AS SELECT 1 AS id, 1 AS timestamp, NULL AS pid,"
+        " NULL AS event_type, 0 AS exit_code, 0 AS signal_num, 'j' AS job_id, 1 AS sheet_num, '{}' AS "
+        "details");
+    assert_string_equal(events(), "");
+}
+
+static int see_job(void *context, const struct job *job)
+{
+    (void)context;
+    assert_non_null(job->id);
+    strbuf_addf(&seen, "%s\n", job->id);
+    return 0;
+}
+
+static void a_job_without_a_name_is_left_out(void **state)
+{
+    (void)state;
+    run("PRAGMA legacy_alter_table = ON; ALTER TABLE jobs RENAME TO named; CREATE TABLE jobs AS SELECT * FROM"
+        " named; INSERT INTO jobs(name, status) VALUES (NULL, 'running'), ('night', 'running')");
+    assert_int_equal(history_read_running_jobs(reader, see_job, NULL, NULL), 0);
+    assert_int_equal(history_read_jobs(reader, 10, see_job, NULL, NULL), 0);
+    assert_string_equal(strbuf_text(&seen), "night\nnight\n");
+}
+
+static int see_snapshot(void *context, struct snapshot *snapshot)
+{
+    (void)context;
+    (void)snapshot;
+    strbuf_adds(&seen, "one\n");
+    return 0;
+}
+
+static int read_snapshots(void)
+{
+    strbuf_reset(&seen);
+    return history_read_snapshots(reader, 0, 10, pool, see_snapshot, NULL, NULL);
+}
+
+static void numbers_that_nothing_can_be_are_damage(void **state)
+{
+    static const char *const wrong[] = {
+        "UPDATE ticks SET gpus = '[{\"index\":1e300}]'",
+        "UPDATE ticks SET gpus = '[{\"index\":-1}]'",
+        "UPDATE ticks SET gpus = '[{\"index\":0,\"memory_used_mb\":1e300}]'",
+        "UPDATE ticks SET gpus = '[{\"index\":0,\"memory_total_mb\":-1e300}]'",
+        "UPDATE progress SET jobs = '[{\"job_id\":\"a\",\"status\":\"b\",\"total_sheets\":1e300}]'",
+        "UPDATE ticks SET timestamp = 9e999",
+    };
+    struct timespec last;
+
+    (void)state;
+    run("INSERT INTO ticks(timestamp, process_count, first_sample, last_sample, progress, ranges)"
+        " VALUES (7.5, 0, 1, 1, 1, '{}'); INSERT INTO progress(jobs) VALUES ('[]')");
+    assert_int_equal(read_snapshots(), 0);
+    assert_string_equal(strbuf_text(&seen), "one\n");
+    assert_int_equal(history_read_last_time(reader, &last, NULL), 0);
+    assert_true(last.tv_sec == 7 && last.tv_nsec == 500000000);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        run("UPDATE ticks SET gpus = NULL; UPDATE progress SET jobs = '[]'");
+        run(wrong[i]);
+        assert_int_equal(read_snapshots(), -EBADMSG);
+    }
+    assert_int_equal(history_read_last_time(reader, &last, NULL), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_event_is_one_line_of_json_whatever_its_details, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_event_without_a_time_or_a_type_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_job_without_a_name_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(numbers_that_nothing_can_be_are_damage, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -3,6 +3,7 @@
  */
 #include "api/result.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,9 @@ static bool find_integer(const char *json, const char *key, int *out)
     const struct json_text object = {json, strlen(json)};
     double number;
 
-    if (!find_number(&object, key, &number))
+    /* Out of the bounds of the type C does not say what becomes of it. */
+    if (!find_number(&object, key, &number) || number < INT_MIN || number > INT_MAX ||
+        number != (double)(int)number)
         return false;
     *out = (int)number;
     return true;
@@ -89,7 +92,7 @@ struct metron_result *result_new(const struct json_text *end)
         result->summary = strndup(part.bytes, part.length);
     if (!result->info || !result->summary)
         goto fail;
-    if (find_number(end, "dropped", &dropped))
+    if (find_number(end, "dropped", &dropped) && dropped >= 0 && dropped < 0x1p63)
         result->dropped = (unsigned long long)dropped;
     if (find(&info, "output_paths", &part) && find(end, "discarded", &discarded) &&
         !json_text_is(&discarded, "true"))

@@ -3,6 +3,7 @@
  * it tells is handed on. Closing our side for writing asks it to end, and so does our own end.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static void take_started(struct metron_run *run, const struct json_text *value)
     struct told told;
 
     read_told(run, value, &told);
-    run->pid = (pid_t)told.number;
+    run->pid = told.number >= 1 && told.number <= INT_MAX ? (pid_t)told.number : 0;
 }
 
 static void take_error(struct metron_run *run, const struct json_text *value)
@@ -119,7 +120,8 @@ static void take_error(struct metron_run *run, const struct json_text *value)
     struct told told;
 
     read_told(run, value, &told);
-    (void)error_set(&run->error, told.number < 0 ? (int)told.number : -EPROTO, "%s", told.message);
+    (void)error_set(&run->error, told.number <= -1 && told.number >= INT_MIN ? (int)told.number : -EPROTO,
+                    "%s", told.message);
     run->ended = true;
 }
 

@@ -217,10 +217,10 @@ static error_t take_key(int key, char *value, struct argp_state *state)
     switch (key) {
     case KEY_HELP:
     case KEY_USAGE:
-        /* What follows is not looked at: somebody who asks for help need not have got the rest right. */
+        /* What follows is not parsed: it need not be right for someone who asks for help. An error is the
+         * only end of parsing inside a word (-hp). */
         parsing->result = key == KEY_USAGE ? OPTIONS_USAGE : OPTIONS_HELP;
-        state->next = state->argc;
-        return 0;
+        return EINVAL;
     case ARGP_KEY_ARG:
         *parsing->first_operand = state->next - 1;
         state->next = state->argc;

@@ -106,6 +106,10 @@ static void help_is_told_apart_even_before_mistakes(void **state)
     assert_int_equal(PARSE("--help"), OPTIONS_HELP);
     assert_int_equal(PARSE("-q", "-h", "--nonsense"), OPTIONS_HELP);
     assert_int_equal(PARSE("-?"), OPTIONS_HELP);
+    assert_int_equal(PARSE("-qhp"), OPTIONS_HELP);
+    assert_null(settings_text(&settings, SETTING_MESSAGE));
+    assert_int_equal(PARSE("-hm"), OPTIONS_HELP);
+    assert_null(settings_text(&settings, SETTING_MESSAGE));
     assert_int_equal(PARSE("--usage"), OPTIONS_USAGE);
     assert_int_equal(PARSE("--help", "ls"), OPTIONS_HELP);
 }

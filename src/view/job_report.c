@@ -164,6 +164,7 @@ static void add_sheets(struct strbuf *out, const struct job_report *report)
 
 static void add_calls(struct strbuf *out, const struct job_report *report)
 {
+    struct strbuf name = STRBUF_INIT;
     double whole = 0;
 
     if (!report->calls)
@@ -173,9 +174,12 @@ static void add_calls(struct strbuf *out, const struct job_report *report)
     strbuf_adds(out, "\nSystem calls\n");
     for (size_t i = 0; i < report->call_count && i < CALLS_SHOWN; i++) {
         const struct snapshot_call *call = &report->calls[i];
-        strbuf_addf(out, "  %-16s  %12llu calls  %5.1f %% of their time\n", call->name,
+        strbuf_reset(&name);
+        text_printable(&name, call->name, strlen(call->name));
+        strbuf_addf(out, "  %-16s  %12llu calls  %5.1f %% of their time\n", strbuf_text(&name),
                     (unsigned long long)call->count, whole > 0 ? 100 * call->seconds / whole : 0);
     }
+    strbuf_fini(&name);
 }
 
 void job_report_write(struct strbuf *out, const struct job_report *report)

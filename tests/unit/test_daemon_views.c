@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "view/daemon_status.h"
 #include "view/event_lines.h"
+#include "view/job_report.h"
 #include "view/job_table.h"
 #include "view/text_width.h"
 
@@ -219,6 +220,18 @@ static void a_time_out_of_bounds_is_not_shown(void **state)
     assert_true(strncmp(strbuf_text(&text), "-  ", 3) == 0);
 }
 
+static void a_report_shows_no_control_characters(void **state)
+{
+    static const struct snapshot_call call = {.name = "re\x1b[31mad", .count = 7, .seconds = 1};
+    const struct job job = {.id = "a\x1b[31mb", .status = JOB_RUNNING, .started.tv_sec = (time_t)NOW};
+    const struct job_report report = {&job, &call, 1, NULL, NOW};
+
+    (void)state;
+    job_report_write(&text, &report);
+    assert_null(strchr(strbuf_text(&text), '\x1b'));
+    assert_non_null(strstr(strbuf_text(&text), "re\\x1b[31mad"));
+}
+
 /* ---- status ---- */
 
 static void the_status_shows_no_control_characters(void **state)
@@ -330,6 +343,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_profile_without_times_has_its_wall_time, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_json_does_no_harm, begin, end),
         cmocka_unit_test_setup_teardown(a_time_out_of_bounds_is_not_shown, begin, end),
+        cmocka_unit_test_setup_teardown(a_report_shows_no_control_characters, begin, end),
         cmocka_unit_test_setup_teardown(the_status_shows_no_control_characters, begin, end),
         cmocka_unit_test_setup_teardown(the_status_tells_figures_with_units, begin, end),
         cmocka_unit_test_setup_teardown(what_the_status_lacks_is_not_shown_as_zero, begin, end),

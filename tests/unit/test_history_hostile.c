@@ -110,7 +110,7 @@ static void a_job_without_a_name_is_left_out(void **state)
 static int see_snapshot(void *context, struct snapshot *snapshot)
 {
     (void)context;
-    (void)snapshot;
+    assert_true(snapshot_bytes(snapshot) < 1 << 20);
     strbuf_adds(&seen, "one\n");
     return 0;
 }
@@ -148,12 +148,27 @@ static void numbers_that_nothing_can_be_are_damage(void **state)
     assert_int_equal(history_read_last_time(reader, &last, NULL), -EBADMSG);
 }
 
+static void a_snapshot_takes_the_memory_of_the_processes_it_has(void **state)
+{
+    (void)state;
+    run("INSERT INTO ticks(timestamp, process_count, first_sample, last_sample, ranges)"
+        " VALUES (7.5, 4000000, 1, 1000, '{\"1\":999}'); INSERT INTO processes(id, origin, pid) VALUES (1, "
+        "1, 7);"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
+        " INSERT INTO samples(id, process) SELECT i, 1 FROM n");
+    assert_int_equal(read_snapshots(), 0);
+    assert_string_equal(strbuf_text(&seen), "one\n");
+    run("UPDATE ticks SET process_count = 999");
+    assert_int_equal(read_snapshots(), -EBADMSG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_event_is_one_line_of_json_whatever_its_details, setup, teardown),
         cmocka_unit_test_setup_teardown(an_event_without_a_time_or_a_type_is_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(a_job_without_a_name_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_snapshot_takes_the_memory_of_the_processes_it_has, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_that_nothing_can_be_are_damage, setup, teardown),
     };
 

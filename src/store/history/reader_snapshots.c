@@ -9,8 +9,9 @@
 #include "base/json_reader.h"
 #include "store/history/reader_state.h"
 
-#define PROCESSES_MAX (1 << 22) /* as many pids as the kernel has */
-#define ARRAY_MAX     65536     /* GPUs, jobs */
+#define PROCESSES_MAX   (1 << 22) /* as many pids as the kernel has */
+#define PROCESSES_FIRST 256
+#define ARRAY_MAX       65536 /* GPUs, jobs */
 
 /* Whether a number can be converted: out of the bounds of the type C does not say what becomes of it. */
 static bool is_within(double number, double lowest, double bound)
@@ -193,24 +194,41 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Room for one more. The file says how many there are, but may say anything: memory is taken as rows come. */
+static int make_room(struct snapshot *snapshot, size_t *room)
+{
+    if (snapshot->process_count < *room)
+        return 0;
+
+    size_t larger = *room > 0 ? *room * 2 : PROCESSES_FIRST;
+    struct snapshot_process *processes = arena_alloc(&snapshot->arena, larger * sizeof(*processes));
+
+    if (!processes)
+        return -ENOMEM;
+    if (snapshot->process_count > 0)
+        memcpy(processes, snapshot->processes, snapshot->process_count * sizeof(*processes));
+    snapshot->processes = processes;
+    *room = larger;
+    return 0;
+}
+
 static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, const char *ranges, int length,
                           int64_t count, double timestamp, struct snapshot *snapshot)
 {
+    size_t room = 0;
     int code = 0;
 
     if (count < 0 || count > PROCESSES_MAX)
         return -EBADMSG;
     if (count == 0)
         return 0;
-    snapshot->processes = arena_alloc(&snapshot->arena, (size_t)count * sizeof(*snapshot->processes));
-    if (!snapshot->processes)
-        return -ENOMEM;
     (void)sqlite3_bind_text(rows, 1, ranges, length, SQLITE_STATIC);
-    while (code == 0 && (code = reader_step(reader, rows)) == 1)
-        code = (int64_t)snapshot->process_count < count
-                   ? process_read(rows, &snapshot->arena, timestamp,
-                                  &snapshot->processes[snapshot->process_count++])
-                   : -EBADMSG;
+    while (code == 0 && (code = reader_step(reader, rows)) == 1) {
+        code = (int64_t)snapshot->process_count < count ? make_room(snapshot, &room) : -EBADMSG;
+        if (code == 0)
+            code = process_read(rows, &snapshot->arena, timestamp,
+                                &snapshot->processes[snapshot->process_count++]);
+    }
     (void)sqlite3_reset(rows);
     if (code == 0 && snapshot->process_count > 0)
         qsort(snapshot->processes, snapshot->process_count, sizeof(*snapshot->processes), by_pid);

@@ -1,0 +1,42 @@
+/* What people see of any answer of a daemon: its status, jobs and events. A terminal can show all of it, on
+ * a screen of 80 columns and into a file. */
+#include "check.h"
+
+#include "base/strbuf.h"
+#include "view/daemon_status.h"
+#include "view/event_lines.h"
+#include "view/job_table.h"
+
+#define NOW 1794781444
+
+static void check_text(struct strbuf *text)
+{
+    check(!text->failed);
+    check_printable(strbuf_text(text), text->length);
+    strbuf_reset(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const size_t widths[] = {0, 80};
+    const char *json = (const char *)data;
+    struct strbuf text = STRBUF_INIT;
+
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+        struct event_lines lines;
+
+        job_table_write(&text, json, size, NOW, widths[i]);
+        check_text(&text);
+        job_page_write(&text, json, size, NOW, widths[i]);
+        check_text(&text);
+        event_lines_begin(&lines, widths[i], NOW, &text);
+        check_text(&text);
+        check(event_lines_add(&lines, json, size, &text) == (text.length > 0));
+        check_text(&text);
+    }
+    daemon_status_write(&text, json, size);
+    check_text(&text);
+    (void)event_is_of_job(json, size, "night");
+    strbuf_fini(&text);
+    return 0;
+}

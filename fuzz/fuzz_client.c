@@ -20,7 +20,7 @@ static void check_json(const struct strbuf *text)
 static void check_error(int code, const struct metron_error *error)
 {
     check(code == error->code && (code < 0) == (error->message[0] != '\0'));
-    check_printable(error->message, strlen(error->message));
+    check_shown(error->message, strlen(error->message));
 }
 
 static void call(struct client *client, struct strbuf *result)

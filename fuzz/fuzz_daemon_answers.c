@@ -12,7 +12,7 @@
 static void check_text(struct strbuf *text)
 {
     check(!text->failed);
-    check_printable(strbuf_text(text), text->length);
+    check_shown(strbuf_text(text), text->length);
     strbuf_reset(text);
 }
 

@@ -5,8 +5,6 @@
 #include "store/recording/event_reader.h"
 #include "store/recording/usage_reader.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void add_records(struct export *export)
 {
     const struct recording *recording = export->recording;

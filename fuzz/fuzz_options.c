@@ -22,7 +22,7 @@ static void check_error(int code, const struct metron_error *error)
 {
     check(code >= 0 || code == error->code);
     check((code < 0) == (error->message[0] != '\0'));
-    check_printable(error->message, strlen(error->message));
+    check_shown(error->message, strlen(error->message));
 }
 
 /* A value that was taken is taken again, and within its bounds. */

@@ -5,8 +5,6 @@
 #include "view/plot/terminal.h"
 #include "view/text_width.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void check_size(const struct strbuf *text, const struct plot_terminal *terminal)
 {
     const char *line = strbuf_text(text), *end = line + text->length;
@@ -30,7 +28,7 @@ static void check_plot(const struct recording *recording, const struct plot_wish
     if (plot_init(&plot, recording, wish, &error) == 0 && plot_read(&plot, &error) == 0) {
         check(plot_finish(&plot) == 0);
         if (plot_terminal_draw(&plot, terminal, &text, &error) == 0) {
-            check_shown(&text);
+            check_shown(strbuf_text(&text), text.length);
             check_size(&text, terminal);
         }
         (void)plot_advice(&plot, &error);

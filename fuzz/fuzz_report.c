@@ -7,8 +7,6 @@
 #include "view/report/report.h"
 #include "view/run_summary.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void check_report(const struct recording *recording, size_t width)
 {
     struct report_evidence evidence = {0};
@@ -19,10 +17,10 @@ static void check_report(const struct recording *recording, size_t width)
     if (report_evidence_read(&evidence, recording, &error) == 0) {
         check(run_report_page(&evidence, &page) == 0);
         report_page_text(&text, &page, width, false);
-        check_shown(&text);
+        check_shown(strbuf_text(&text), text.length);
         report_page_json(&json, &page);
         check_json(strbuf_text(&json), json.length);
-        check_shown(&json);
+        check_shown(strbuf_text(&json), json.length);
     } else {
         check(error.message[0] != '\0');
     }
@@ -39,7 +37,7 @@ static void check_summary(const struct recording *recording, size_t width)
 
     run_summary_of_recording(&summary, recording);
     run_summary_write(&text, &summary, width, false);
-    check_shown(&text);
+    check_shown(strbuf_text(&text), text.length);
     strbuf_fini(&text);
 }
 
@@ -54,13 +52,13 @@ static void check_listing(const struct recording *recording, bool table, size_t 
     check(run_listing_add(&listing, recording, NULL) == 0);
     if (table) {
         run_table_write(&text, &listing, width, false);
-        check_shown(&text);
+        check_shown(strbuf_text(&text), text.length);
     } else {
         run_list_json(&text, &listing);
         check_json(strbuf_text(&text), text.length);
         run_list_yaml(&text, &listing);
         run_list_jsonl(&text, &listing);
-        check_shown(&text);
+        check_shown(strbuf_text(&text), text.length);
         run_list_csv(&text, &listing);
     }
     strbuf_fini(&text);

@@ -8,17 +8,14 @@
 #ifndef METRON_FUZZ_MADE_RUN_H
 #define METRON_FUZZ_MADE_RUN_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/json_reader.h"
-#include "base/text.h"
+#include "check.h"
 #include "store/recording/reader.h"
 
 struct made_run {
@@ -26,12 +23,6 @@ struct made_run {
     int fds[2];
     char paths[2][32];
 };
-
-static inline void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static inline bool made_run_lives(void *context, const struct recorder *recorder)
 {
@@ -69,16 +60,6 @@ static inline void made_run_close(struct made_run *run)
         if (run->fds[i] >= 0)
             (void)close(run->fds[i]);
     recording_fini(&run->recording);
-}
-
-/* What people read: lines of UTF-8 that no terminal acts on. */
-static inline void check_shown(const struct strbuf *text)
-{
-    for (size_t at = 0, step; at < text->length; at += step) {
-        step = text_utf8_length(text->data + at, text->length - at);
-        check(step > 0);
-        check(text->data[at] == '\n' || !text_is_control(text_character(text->data + at, step)));
-    }
 }
 
 static inline void check_json(const char *bytes, size_t length)

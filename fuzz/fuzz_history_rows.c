@@ -7,16 +7,17 @@
 
 #include "store/history/schema.h"
 
-#define TABLE_COUNT 10
+#define TABLE_COUNT 11
 #define COLUMNS_MAX 40
 
-static const char *const tables[TABLE_COUNT] = {"commands", "jobs",  "sheets",        "processes",
-                                                "samples",  "calls", "process_calls", "progress",
-                                                "ticks",    "events"};
+static const char *const tables[TABLE_COUNT] = {"commands", "jobs",   "sheets",        "processes",
+                                                "samples",  "calls",  "process_calls", "progress",
+                                                "ticks",    "events", "job_members"};
 static const char clear[] =
     "DELETE FROM commands; DELETE FROM jobs; DELETE FROM sheets; DELETE FROM processes; DELETE FROM samples;"
     "DELETE FROM calls; DELETE FROM process_calls; DELETE FROM progress; DELETE FROM ticks; DELETE FROM "
-    "events";
+    "events;"
+    "DELETE FROM job_members";
 
 /* One history for all inputs: to make it takes longer than to read it. */
 static struct history_reader *reader;

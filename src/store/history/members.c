@@ -82,6 +82,8 @@ static bool member_read(struct json_reader *reader, struct job_member *out)
     bool has_sheet = json_next_item(reader);
     if (has_sheet && (!json_read_number(reader, &sheet) || json_next_item(reader)))
         return false;
+    if (!(fabs(sheet) < 0x1p63)) /* no integer holds it */
+        return false;
     *out = (struct job_member){.pid = (pid_t)(whole(numbers[0]) & INT32_MAX),
                                .start_ticks = whole(numbers[1]),
                                .cpu_seconds = numbers[2],

@@ -138,14 +138,15 @@ static void numbers_that_nothing_can_be_are_damage(void **state)
         " VALUES (7.5, 0, 1, 1, 1, '{}'); INSERT INTO progress(jobs) VALUES ('[]')");
     assert_int_equal(read_snapshots(), 0);
     assert_string_equal(strbuf_text(&seen), "one\n");
-    assert_int_equal(history_read_last_time(reader, &last, NULL), 0);
+    assert_int_equal(history_read_last_time(reader, 8, &last, NULL), 0);
     assert_true(last.tv_sec == 7 && last.tv_nsec == 500000000);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         run("UPDATE ticks SET gpus = NULL; UPDATE progress SET jobs = '[]'");
         run(wrong[i]);
         assert_int_equal(read_snapshots(), -EBADMSG);
     }
-    assert_int_equal(history_read_last_time(reader, &last, NULL), -EBADMSG);
+    run("UPDATE ticks SET timestamp = -9e999");
+    assert_int_equal(history_read_last_time(reader, 8, &last, NULL), -EBADMSG);
 }
 
 static void a_snapshot_takes_the_memory_of_the_processes_it_has(void **state)

@@ -114,7 +114,7 @@ static inline void use_history(struct history_reader *reader)
     struct timespec last;
 
     history_limit(reader->database);
-    (void)history_read_last_time(reader, &last, NULL);
+    (void)history_read_last_time(reader, 1e10, &last, NULL);
     (void)history_read_snapshots(reader, 0, HISTORY_LIMIT, pool, use_snapshot, NULL, NULL);
     (void)history_read_events(reader, 0, NULL, HISTORY_LIMIT, use_event, NULL, NULL);
     (void)history_read_events(reader, 0, "night", HISTORY_LIMIT, use_event, NULL, NULL);

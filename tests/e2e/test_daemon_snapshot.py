@@ -166,7 +166,8 @@ def test_cpu_percent_of_a_fresh_burner_is_there_from_the_second_snapshot_on(eith
 
     def logged():
         found = [process_in(snapshot, child.pid) for snapshot in either.logged()]
-        return [process for process in found if process]
+        # Before exec it may not have run at all.
+        return [process for process in found if process and "burn" in process["command"].split()[0]]
     wait_until(lambda: len(logged()) >= 4 and any(process.get("cpu_percent") for process in logged()),
                what="four snapshots of it, and a CPU for it")
     seen = logged()

@@ -1,6 +1,5 @@
 """Disks that are full or closed to us: told clearly, and never the command's problem."""
 
-import fcntl
 import itertools
 import json
 import os
@@ -8,7 +7,6 @@ import resource
 import signal
 import socket
 import subprocess
-import threading
 
 import pytest
 
@@ -225,30 +223,43 @@ def test_command_learns_that_its_screen_is_full(run_metron):
     assert stderr.count(b"o space left") == 1
 
 
-def test_disk_that_hangs_delays_no_sample(run_metron):
-    """A pipe in the place of usage.jsonl that nobody reads: a write to it hangs as one to a frozen disk does."""
-    os.mkfifo(run_metron.cwd / "run_usage.jsonl")
-    pipe = os.open(run_metron.cwd / "run_usage.jsonl", os.O_RDONLY | os.O_NONBLOCK)
-    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+@pytest.fixture
+def real_disk(run_metron):
+    """A file system that can be frozen, in the file `image`; its folder."""
+    image, folder = run_metron.cwd / "image", run_metron.cwd / "disk"
+    image.write_bytes(b"")
+    os.truncate(image, 8 << 20)
+    folder.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    mounted = subprocess.run(["mount", "-o", "loop", image, folder], capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["fsfreeze", "-u", folder], capture_output=True, check=False)
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_disk_that_hangs_delays_no_sample(run_metron, real_disk):
+    """Records go on while none can be written, and all of them are written in the end."""
     ours, theirs = socket.socketpair()
     ours.settimeout(60)
-    run = run_metron.start(f"--clobber --feed {theirs.fileno()} --sample-interval 0.02 --report-interval 0.02",
-                           ["sh", "-c", "until [ -e go ]; do sleep 0.05; done; exit 3"], pass_fds=[theirs.fileno()])
+    run = run_metron.start(f"--feed {theirs.fileno()} --sample-interval 0.02 --report-interval 0.02",
+                           ["sh", "-c", "until [ -e go ]; do sleep 0.05; done; exit 3"], prefix="disk/run_",
+                           pass_fds=[theirs.fileno()])
     theirs.close()
+    wait_until(lambda: file_lines(run.path("usage.jsonl")), what="a record on the disk")
+    subprocess.run(["fsfreeze", "-f", real_disk], check=True)
+    before = len(file_lines(run.path("usage.jsonl")))
     lines = (json.loads(line) for line in ours.makefile("rb"))
-    while_it_hung = list(itertools.islice((line for line in lines if "record" in line), 40))
-    assert len(while_it_hung) == 40, "a record is sampled and reported although the first still waits for the disk"
+    reported = [line["record"] for line in itertools.islice((line for line in lines if "record" in line), before + 40)]
+    assert len(file_lines(run.path("usage.jsonl"))) == before, "nothing was written meanwhile"
+    subprocess.run(["fsfreeze", "-u", real_disk], check=True)
 
-    written = []
-    os.set_blocking(pipe, True)
-    reader = threading.Thread(target=lambda: written.extend(iter(lambda: os.read(pipe, 65536), b"")))
-    reader.start()
     (run_metron.cwd / "go").touch()
-    reported = [line["record"] for line in (*while_it_hung, *lines) if "record" in line]
+    reported += [line["record"] for line in lines if "record" in line]
     done = run.finish(check=False)
-    reader.join()
     assert done.returncode == 3 and done.stderr == b""
-    assert records.strict_lines(b"".join(written)) == reported, "and in the end all of them are written"
+    assert records.strict_lines(done.path("usage.jsonl").read_bytes()) == reported, "all of them are written"
     assert done.info["status"] == "ended"
 
 

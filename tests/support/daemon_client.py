@@ -312,6 +312,8 @@ class Daemon:
 
     def logged(self):
         """The whole lines of the log so far, while it is written. Each is parsed once, however often it is asked for."""
+        if not os.path.exists(self.log_file):
+            return []  # before the first snapshot
         with open(self.log_file, "rb") as file:
             status = os.fstat(file.fileno())
             if status.st_ino != self.log_inode or status.st_size < self.log_bytes:

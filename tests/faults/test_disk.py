@@ -236,7 +236,7 @@ def real_disk(run_metron):
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
     yield folder
     subprocess.run(["fsfreeze", "-u", folder], capture_output=True, check=False)
-    subprocess.run(["umount", folder], check=True)
+    subprocess.run(["umount", "-l", folder], check=True)
 
 
 def test_disk_that_hangs_delays_no_sample(run_metron, real_disk):

@@ -373,3 +373,29 @@ int file_make_folders(const char *path, struct metron_error *error)
     free(folder);
     return result;
 }
+
+static bool is_of_another(const struct stat *status)
+{
+    return status->st_uid != geteuid() && status->st_uid != 0;
+}
+
+int file_make_own_folders(const char *path, struct metron_error *error)
+{
+    char *folder = strdup(path);
+    struct stat itself, behind;
+    int result = file_make_folders(path, error);
+
+    if (result == 0 && !folder)
+        result = error_set(error, -ENOMEM, "cannot make the folder of %s: out of memory", path);
+    for (char *end = folder; result == 0 && (end = strchr(end + 1, '/'));) {
+        *end = '\0';
+        if (lstat(folder, &itself) < 0 || stat(folder, &behind) < 0)
+            result = error_set(error, -errno, "cannot read %s: %s", folder, strerror(errno));
+        else if (is_of_another(&itself) || is_of_another(&behind))
+            result = error_set(error, -EACCES, "%s belongs to another user; choose another --output-prefix",
+                               folder);
+        *end = '/';
+    }
+    free(folder);
+    return result;
+}

@@ -47,5 +47,8 @@ bool file_is_at(int fd, const char *path);
 /* Makes every missing folder on the way to `path`'s last '/', mode 0700. What follows the last '/' is not
  * made. -EACCES: one of them is a link that another user has put into a folder that everybody can write. */
 int file_make_folders(const char *path, struct metron_error *error);
+/* The same for a name that metron chose, and not its user. -EACCES: a folder on the way, or a link to it,
+ * belongs to neither the caller nor root, who could exchange what is in it. */
+int file_make_own_folders(const char *path, struct metron_error *error);
 
 #endif

@@ -92,7 +92,7 @@ static int open_file(struct trace *trace, struct metron_error *error)
 {
     const char *path = trace->options->path;
     struct stat file;
-    int code = file_make_folders(path, error);
+    int code = (trace->options->path_is_ours ? file_make_own_folders : file_make_folders)(path, error);
 
     if (code < 0)
         return code;

@@ -345,3 +345,26 @@ def test_planted_link_in_a_shared_folder_is_not_followed(run_metron, marker):
     assert run.returncode == 0 and path.exists(), run  # the command is not made to suffer
     assert "cannot record: cannot write through .metron: it is a link of another user" in run.message, run
     assert not list(private.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o2770], ids=["everybody", "group"])
+@pytest.mark.parametrize("planted", ["link", "folder"])
+def test_default_folder_of_another_user_is_not_used(run_metron, marker, mode, planted):
+    """Its owner could lead what is written there anywhere, by a link inside it."""
+    if os.getuid() != 0:
+        pytest.skip("only root can make a folder of another user's")
+    command, path = marker
+    private, folder = run_metron.home / "private", run_metron.cwd / ".metron"
+    private.mkdir()
+    run_metron.cwd.chmod(mode)
+    if planted == "link":
+        folder.symlink_to(private)
+    else:
+        folder.mkdir()
+        (folder / "logs").symlink_to(private)
+        os.chown(folder / "logs", 12345, 12345, follow_symlinks=False)
+    os.chown(folder, 12345, 12345, follow_symlinks=False)
+    run = run_metron("", command, prefix=None, check=False)
+    assert run.returncode == 0 and path.exists(), run
+    assert "cannot record" in run.message and "another user" in run.message, run
+    assert not any(path.is_file() for path in private.rglob("*")), "no file was written there"

@@ -93,6 +93,7 @@ static bool tell(struct sheet_run *run, const char *event, const char *name, lon
     if (run->own_cgroup && strcmp(name, "pid") == 0)
         json_key_boolean(&json, "own_cgroup", true);
     json_object_end(&json);
+    json_key_boolean(&json, "wait", false); /* the command does not wait for the daemon's disk */
     json_object_end(&json);
     int code = client_call(run->client, "event.publish", strbuf_text(&params), NULL, &error);
     if (code < 0)

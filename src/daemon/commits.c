@@ -21,8 +21,9 @@ struct commits {
     struct writer *writer;
     struct wake_watch *done;
     struct snapshot_pool *pool;
-    bool is_under_way;
-    struct answer *waiting; /* the oldest first */
+    bool is_under_way, is_wanted; /* the second: by a caller that does not wait */
+    uint64_t begun_ns;            /* the one under way */
+    struct answer *waiting;       /* the oldest first */
 };
 
 static int finish(struct json *result, bool durable)
@@ -47,12 +48,12 @@ static void send_all_answers(struct commits *commits)
         send_answer(commits, commits->waiting, false);
 }
 
-/* The next one begins, if somebody waits for it. */
+/* Begins the next one, if a caller wants it. */
 static void begin(struct commits *commits)
 {
     struct answer *answer;
 
-    if (commits->is_under_way || !commits->waiting)
+    if (commits->is_under_way || (!commits->waiting && !commits->is_wanted))
         return;
     struct snapshot *snapshot = snapshot_new(commits->pool);
     bool taken = snapshot && jobs_copy_changed(commits->jobs, snapshot) == 0 &&
@@ -61,6 +62,8 @@ static void begin(struct commits *commits)
         jobs_tell_again(commits->jobs, snapshot);
     snapshot_release(snapshot);
     commits->is_under_way = taken;
+    commits->is_wanted = false; /* or the next tick stores it */
+    commits->begun_ns = clock_monotonic_ns();
     if (!taken)
         send_all_answers(commits);
     DL_FOREACH(commits->waiting, answer)
@@ -94,10 +97,26 @@ static void on_timer(uv_timer_t *timer)
     (void)uv_timer_start(timer, on_timer, left_ns / (NS_PER_SECOND / 1000) + 1, 0);
 }
 
+/* A history that is stuck keeps nobody waiting but the first. */
+static bool is_stuck(const struct commits *commits)
+{
+    return commits->is_under_way &&
+           clock_monotonic_ns() - commits->begun_ns >= PATIENCE_MS * (NS_PER_SECOND / 1000);
+}
+
 int commits_await(struct commits *commits, struct call *call)
 {
-    struct answer *answer = commits->writer ? calloc(1, sizeof(*answer)) : NULL;
+    bool wait = true;
 
+    (void)call_boolean(call, "wait", &wait);
+    wait = wait && !is_stuck(commits);
+
+    struct answer *answer = wait && commits->writer ? calloc(1, sizeof(*answer)) : NULL;
+
+    if (!wait && commits->writer) {
+        commits->is_wanted = true;
+        begin(commits);
+    }
     if (answer)
         answer->call = call_defer(call);
     if (!answer || !answer->call) {

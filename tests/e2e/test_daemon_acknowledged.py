@@ -97,6 +97,22 @@ def test_without_a_history_the_answer_says_that_nothing_is_durable(start_either)
     assert daemon.stop() == 0
 
 
+def test_a_locked_database_holds_up_no_command(daemon):
+    """A client that runs a command does not wait for the disk: it is answered before one that asked earlier."""
+    with contextlib.closing(sqlite3.connect(daemon.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with daemon.client() as client:
+            waits = client.request("job.start", job_id="waits")
+            asked = [client.request("job.start", job_id="night", wait=False),
+                     client.request("event.publish", event="sheet.started", job_id="night", sheet_num=1, data={}, wait=False),
+                     client.request("job.finish", job_id="night", outcome="completed", wait=False)]
+            answers = [client.receive() for _ in (*asked, waits)]
+        assert [answer["id"] for answer in answers] == [*asked, waits]
+        assert all(answer["result"]["durable"] is False for answer in answers)
+        other.execute("ROLLBACK")
+    wait_until(lambda: stored(daemon).get("night", [None])[0] == "completed", what="the job on disk")
+
+
 def test_while_the_database_is_locked_the_answer_comes_and_says_that_it_is_not_durable(daemon):
     with contextlib.closing(sqlite3.connect(daemon.database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

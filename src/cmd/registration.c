@@ -19,13 +19,13 @@ void registration_begin(struct registration *registration, const struct settings
     struct metron_error error;
 
     *registration = (struct registration){.job = settings_text(settings, SETTING_JOB),
+                                          .socket = settings_text(settings, SETTING_SOCKET),
                                           .own_cgroup = own_cgroup,
                                           .has_sheet = settings_has(settings, SETTING_SHEET),
                                           .sheet = settings_integer(settings, SETTING_SHEET)};
     if (!registration->job)
         return;
-    int code = client_connect(settings_text(settings, SETTING_SOCKET), BEGIN_TIMEOUT_MS,
-                              &registration->client, &error);
+    int code = client_connect(registration->socket, BEGIN_TIMEOUT_MS, &registration->client, &error);
     if (code < 0 && !client_is_absent(code))
         log_warning("the daemon is not told of this run: %s", error.message);
 }
@@ -51,6 +51,12 @@ static void key_runner(struct json *json)
     json_key_integer(json, "runner", getpid());
 }
 
+/* The command does not wait for the daemon's disk. */
+static void key_no_wait(struct json *json)
+{
+    json_key_boolean(json, "wait", false);
+}
+
 static void key_process(struct json *json, const struct registration *registration, pid_t pid)
 {
     json_key_integer(json, "pid", pid);
@@ -69,6 +75,7 @@ static int start_job(struct registration *registration, pid_t pid, struct metron
     key_runner(&json);
     if (!registration->has_sheet)
         key_process(&json, registration, pid);
+    key_no_wait(&json);
     json_object_end(&json);
     return call(registration, "job.start", &params, error);
 }
@@ -90,6 +97,7 @@ static void write_sheet(struct strbuf *params, const struct registration *regist
         key_runner(&json);
     }
     json_object_end(&json);
+    key_no_wait(&json);
     json_object_end(&json);
 }
 
@@ -160,24 +168,47 @@ static int finish_job(struct registration *registration, int exit_code, struct m
     json_object_begin(&json);
     json_key_string(&json, "job_id", registration->job);
     json_key_string(&json, "outcome", exit_code == 0 ? "completed" : "failed");
+    key_no_wait(&json);
     json_object_end(&json);
     return call(registration, "job.finish", &params, error);
+}
+
+static int report_end(struct registration *registration, int exit_code, struct metron_error *error)
+{
+    int code = 0;
+
+    client_set_timeout(registration->client, END_TIMEOUT_MS);
+    if (registration->start_is_unanswered)
+        code = take_start(registration, client_late_answer(registration->client, "job.start", NULL, error));
+    if (code == 0 && registration->told_sheet)
+        code = tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, error);
+    if (code == 0 && registration->began_job)
+        code = finish_job(registration, exit_code, error);
+    return code;
+}
+
+/* The daemon may have been restarted since the start: its successor knows the job. */
+static bool connect_again(struct registration *registration)
+{
+    struct client *client = NULL;
+
+    if (registration->start_is_unanswered ||
+        client_connect(registration->socket, END_TIMEOUT_MS, &client, NULL) < 0)
+        return false;
+    let_go(registration);
+    registration->client = client;
+    return true;
 }
 
 void registration_end(struct registration *registration, int exit_code)
 {
     struct metron_error error = {0};
-    int code = 0;
 
     if (!registration->client)
         return;
-    client_set_timeout(registration->client, END_TIMEOUT_MS);
-    if (registration->start_is_unanswered)
-        code = take_start(registration, client_late_answer(registration->client, "job.start", NULL, &error));
-    if (code == 0 && registration->told_sheet)
-        code = tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, &error);
-    if (code == 0 && registration->began_job)
-        code = finish_job(registration, exit_code, &error);
+    int code = report_end(registration, exit_code, &error);
+    if (code == -ECONNRESET && connect_again(registration))
+        code = report_end(registration, exit_code, &error);
     if (code < 0)
         log_warning("the daemon is not told that this run has ended: %s", error.message);
     let_go(registration);

@@ -14,6 +14,7 @@
 struct registration {
     struct client *client; /* NULL: there is no daemon, or no job */
     const char *job;
+    const char *socket; /* NULL: where it is by default */
     bool has_sheet;
     bool start_is_unanswered; /* job.start: the daemon may yet begin the job */
     bool began_job;           /* and so ends it */

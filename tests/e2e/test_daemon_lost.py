@@ -72,6 +72,19 @@ def test_a_run_that_was_killed_while_no_daemon_ran_leaves_a_lost_job(start_eithe
     assert run.job()["sheets"][0]["status"] == "lost"
 
 
+@pytest.mark.parametrize("options", [(), ("--sheet", "3")], ids=["job", "sheet"])
+def test_a_run_reports_its_end_to_the_daemon_that_came_after(start_either, options):
+    daemon = start_either(interval=0.1)
+    run = Run(daemon, *options)
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.start(interval=0.1)
+    os.kill(run.pids[1], signal.SIGTERM)
+    run.process.wait()
+    assert run.job()["status"] == "failed"
+    assert all(sheet["status"] == "failed" for sheet in run.job()["sheets"])
+
+
 def test_a_run_that_outlives_its_command_is_not_lost(start_either):
     """Stopped before it sees the end of its command, it still has to report it."""
     daemon = start_either(env=SOON, interval=0.1)

@@ -69,9 +69,22 @@ static void key_time(struct json *json, const char *key, struct timespec time)
         key_seconds(json, key, (double)time.tv_sec + (double)time.tv_nsec / 1e9);
 }
 
+/* The group was removed after its last reading, and the processes were seen to use more since. Within the
+ * kernel's ticks both say the same. */
+static bool group_count_is_old(const struct job_usage *usage)
+{
+    return (usage->has & USAGE_HAS_CGROUP_CPU) && (usage->has & USAGE_HAS_CPU) &&
+           usage->cpu_seconds > 1.01 * usage->cgroup_cpu_seconds + 0.05;
+}
+
+static bool cpu_is_low(const struct job_usage *usage)
+{
+    return group_count_is_old(usage) || (usage->cpu_is_low && !(usage->has & USAGE_HAS_CGROUP_CPU));
+}
+
 const char *job_usage_cpu(const struct job_usage *usage, double *seconds)
 {
-    bool of_group = usage->has & USAGE_HAS_CGROUP_CPU;
+    bool of_group = (usage->has & USAGE_HAS_CGROUP_CPU) && !group_count_is_old(usage);
 
     if (!of_group && !(usage->has & USAGE_HAS_CPU))
         return NULL;
@@ -87,7 +100,7 @@ void job_usage_members_json(struct json *json, const struct job_usage *usage)
     if (cpu_source && isfinite(cpu_seconds)) {
         key_seconds(json, "cpu_seconds", cpu_seconds);
         json_key_string(json, "cpu_source", cpu_source);
-        if (usage->cpu_is_low && !(usage->has & USAGE_HAS_CGROUP_CPU))
+        if (cpu_is_low(usage))
             json_key_boolean(json, "cpu_is_exact", false);
     }
     if (usage->has & USAGE_HAS_CPU)

@@ -108,7 +108,7 @@ struct job {
 };
 
 /* The CPU seconds to show first, and the JSON key of the method: its own group's count, which misses nothing,
- * else the ledger's. NULL: not measured. */
+ * else (or where the group was removed before its last reading) the ledger's. NULL: not measured. */
 const char *job_usage_cpu(const struct job_usage *usage, double *seconds);
 void job_usage_json(struct json *json, const struct job_usage *usage); /* an object */
 /* The members of that object, for one that is open already. */

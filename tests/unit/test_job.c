@@ -166,6 +166,21 @@ static void a_lower_bound_of_cpu_is_marked_unless_a_group_counted(void **state)
     assert_null(strstr(json_of(&job), "cpu_is_exact"));
 }
 
+static void a_group_that_was_removed_early_does_not_hide_what_the_processes_used(void **state)
+{
+    (void)state;
+    struct job job = {.id = "x",
+                      .usage = {.has = USAGE_HAS_CPU | USAGE_HAS_CGROUP_CPU,
+                                .cpu_seconds = 4.3,
+                                .cgroup_cpu_seconds = 3.6}};
+
+    assert_non_null(strstr(json_of(&job), "\"cpu_seconds\":4.3,\"cpu_source\":\"proc_cpu_seconds\","
+                                          "\"cpu_is_exact\":false,"));
+    job.usage.cpu_seconds = 3.62; /* within the kernel's ticks */
+    assert_non_null(strstr(json_of(&job), "\"cpu_seconds\":3.6,\"cpu_source\":\"cgroup_cpu_seconds\","));
+    assert_null(strstr(json_of(&job), "cpu_is_exact"));
+}
+
 static void no_number_is_no_measurement(void **state)
 {
     (void)state;
@@ -183,6 +198,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_of_a_job_is_left_out),
         cmocka_unit_test(a_job_tells_what_it_used_and_its_sheets_too),
         cmocka_unit_test(a_lower_bound_of_cpu_is_marked_unless_a_group_counted),
+        cmocka_unit_test(a_group_that_was_removed_early_does_not_hide_what_the_processes_used),
         cmocka_unit_test(no_number_is_no_measurement),
     };
 

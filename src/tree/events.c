@@ -394,11 +394,18 @@ int tree_listen(struct tree *tree, struct lifecycle *source)
     return 0;
 }
 
+/* A process that nobody waits for leaves the kernel's table before its last switch away from the CPU, with
+ * which its exit is reported. */
+static bool is_gone(const struct process *process)
+{
+    return process->was_reaped || process->missing_ns ||
+           (kill((pid_t)process->subject.id, 0) != 0 && errno == ESRCH);
+}
+
 static bool somebody_is_awaited(const struct tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++)
-        if ((tree->members[i]->was_reaped || tree->members[i]->missing_ns) && !tree->members[i]->ended &&
-            !tree->members[i]->announced_exit)
+        if (!tree->members[i]->ended && !tree->members[i]->announced_exit && is_gone(tree->members[i]))
             return true;
     return false;
 }

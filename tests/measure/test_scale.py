@@ -93,15 +93,17 @@ def test_a_crowd_that_ends_at_once_is_no_crowd_for_long(run_metron):
 
 def test_every_tick_is_a_sample_or_counted_as_missed(run_metron):
     """A tick that was due after the last sample is neither: at most a fifth of them, however late metron is then."""
+    start = time.monotonic()
     started = run_metron.start("--sample-interval 0.01 --report-interval 0.5", "cat", stdin=subprocess.PIPE)
     await_records(started, 2)
     with paused(started):  # so that some are missed on an idle machine too
         time.sleep(1)
     await_records(started, 2)
     run = started.finish()
+    most = (time.monotonic() - start) / 0.01  # metron may notice the end of the command late
     ticks = run.summary["wall_clock_time"] / 0.01
     assert run.summary["num_samples"] > 0 and run.summary["self_missed_ticks"] >= 90
-    assert 0.8 * ticks <= run.summary["num_samples"] + run.summary["self_missed_ticks"] <= ticks + 6
+    assert 0.8 * ticks <= run.summary["num_samples"] + run.summary["self_missed_ticks"] <= most
 
 
 @pytest.mark.parametrize("events", ["bpf", "off"])

@@ -21,7 +21,7 @@ struct part {
     struct job_cgroup *cgroup; /* its own; NULL: none */
     bool unannounced;      /* a sheet that began by itself, with a process that had inherited its number */
     bool has_gap;          /* nobody watched it for a while: who was born then is not in `spawned` */
-    bool changed;          /* to be told to the store */
+    bool changed;          /* to be stored */
     uint64_t rss_bytes;    /* of this tick: the sum over its members, */
     bool has_rss;          /* if any was read */
     uint64_t abandoned_ns; /* monotonic: since then nothing is left of it; 0: something is. lost.c */
@@ -34,7 +34,7 @@ struct entry {
     struct part part;
     struct part *sheets; /* beside job.sheets */
     size_t sheet_capacity;
-    uint64_t told_ns;           /* when it was last told to the store */
+    uint64_t told_ns;           /* when it was last stored */
     uint64_t finished;          /* in which order jobs were finished; 0: it runs */
     bool restored;              /* from before a restart, and not resumed yet: resume.c */
     struct job_member *members; /* owned; job.members */

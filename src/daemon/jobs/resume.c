@@ -181,7 +181,7 @@ static const struct job_member *find_member(const struct entry *entry, const str
     return NULL;
 }
 
-/* Members of before that are not in the job: their parents have exited. */
+/* Earlier members that are not in the job: their parents have exited. */
 static void take_in_orphans(struct jobs *jobs, struct entry *entry)
 {
     for (size_t i = 0; i < entry->job.member_count; i++) {

@@ -73,8 +73,11 @@ class Burner:
     """One of them, as the runner's user."""
 
     def __init__(self, runner):
-        self.process = subprocess.Popen([*runner.wrapper, sys.executable, __file__], env=runner.environment(),
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # As text: another user may not read the clone, in somebody's home.
+        program = pathlib.Path(__file__).read_text(encoding="utf-8")
+        self.process = subprocess.Popen([*runner.wrapper, sys.executable, "-c", program], cwd=runner.cwd,
+                                        env=runner.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
         self.pid = self.process.pid
         self.ask("burn 0")
 

@@ -383,10 +383,10 @@ int file_make_own_folders(const char *path, struct metron_error *error)
 {
     char *folder = strdup(path);
     struct stat itself, behind;
-    int result = file_make_folders(path, error);
 
-    if (result == 0 && !folder)
-        result = error_set(error, -ENOMEM, "cannot make the folder of %s: out of memory", path);
+    if (!folder)
+        return error_set(error, -ENOMEM, "cannot make the folder of %s: out of memory", path);
+    int result = file_make_folders(path, error);
     for (char *end = folder; result == 0 && (end = strchr(end + 1, '/'));) {
         *end = '\0';
         if (lstat(folder, &itself) < 0 || stat(folder, &behind) < 0)

@@ -1,5 +1,6 @@
 /*
- * Runs a fuzz target without a fuzzer: every seed of a corpus folder, then a few thousand mutations of them.
+ * Runs a fuzz target without a fuzzer: every seed of a corpus folder, then hundreds or thousands of mutations
+ * of them.
  *
  * Mutations come from a generator with a fixed start, so a failure seen once is seen by everybody, with any
  * compiler; the sanitised build of the test suite is where it pays. Each input lies in a heap block of
@@ -17,8 +18,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#ifndef MUTATIONS
+#define MUTATIONS 4000
+#endif
+
 enum {
-    MUTATIONS = 4000,
     EDITS_MAX = 8,
     SEED_BYTES_MAX = 1 << 20,
     MUTANT_BYTES_MAX = 1 << 16,

@@ -110,7 +110,8 @@ def test_a_locked_database_holds_up_no_command(daemon):
         assert [answer["id"] for answer in answers] == [*asked, waits]
         assert all(answer["result"]["durable"] is False for answer in answers)
         other.execute("ROLLBACK")
-    wait_until(lambda: stored(daemon).get("night", [None])[0] == "completed", what="the job on disk")
+    wait_until(lambda: daemon.rows("SELECT 1 FROM jobs WHERE name = 'night' AND status = 'completed'"),
+               what="the job on disk")
 
 
 def test_while_the_database_is_locked_the_answer_comes_and_says_that_it_is_not_durable(daemon):

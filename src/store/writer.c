@@ -48,7 +48,7 @@ struct sink_state {
     bool lost_jobs;                /* changed jobs were lost, and the loop does not know yet */
     uint64_t lost;                 /* snapshots since it began to fail, those in the backlog not among them */
     uint64_t failed_ns, mended_ns; /* when it began to fail, and the first success after the last failure */
-    bool has_remark;               /* to be told */
+    bool has_remark;               /* to be reported */
     unsigned upkeep_failed;        /* so many times in a row; of the writer's thread alone */
 };
 

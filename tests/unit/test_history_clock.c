@@ -114,7 +114,7 @@ static void write_that_failed_leaves_the_clock(void **state)
     assert_int_equal(ask("SELECT count(*) FROM clock"), 1);
 }
 
-/* What an ended job was told with has gone: it goes too, whatever its dates say. */
+/* The data reported with an ended job has gone: the job goes too, whatever its dates say. */
 static void jobs_go_by_the_same_clock(void **state)
 {
     (void)state;

@@ -7,6 +7,7 @@ tsan      Clang with ThreadSanitizer: the daemon and the unit tests of code that
 """
 
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -40,8 +41,13 @@ def build(tally, name, targets, niceness=0):
         _, known = run(["ninja", "-C", folder, "-t", "targets", "all"], 60)
         targets = [target for target in targets if f"\n{target}: " in known]
         status, output = run(["ninja", "-C", folder, *targets], 3600, f"{name}-build", None, niceness)
-    tally.check(f"{name}: build without a warning", (status == 0, tail(output)))
+    tally.check(f"{name}: build without a warning", (status == 0, f"{what_failed(output)}\nexit status {status}"))
     return folder if status == 0 else None
+
+
+def what_failed(output):
+    """Without ninja's lines of progress, which may be most of the last lines."""
+    return tail(re.sub(r"^\[\d+/\d+\] .*\n", "", output, flags=re.M))
 
 
 class Reports:

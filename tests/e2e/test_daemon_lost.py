@@ -68,6 +68,7 @@ def test_a_run_that_was_killed_while_no_daemon_ran_leaves_a_lost_job(start_eithe
     for pid in run.pids:
         run.kill(pid)
     daemon.start()
+    daemon.top_when(what="a snapshot")  # before that it has not seen who is left
     assert run.job()["status"] == "lost"
     assert run.job()["sheets"][0]["status"] == "lost"
 

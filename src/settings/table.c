@@ -779,7 +779,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .highest = 1e9,
             .commands = COMMAND_DAEMON,
             .traits = SETTING_NOT_LOCAL,
-            .meaning = "largest size of the history: what is oldest goes first; 0: none",
+            .meaning = "largest size of the history with its log (-wal): what is oldest goes first; 0: none",
         },
     [SETTING_RETENTION_HOURS] =
         {

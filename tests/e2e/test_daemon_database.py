@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import subprocess
 
 import pytest
 
@@ -130,3 +132,24 @@ def test_a_reader_that_holds_a_transaction_does_not_stop_the_daemon(daemon):
         last = daemon.tops(4)[-1]
         daemon.wait_for_stored(last["timestamp"])
         assert database.execute("SELECT count(*) FROM snapshots").fetchone()[0] == count, "its own view stands"
+
+
+def test_the_database_and_its_log_stay_within_the_cap_under_a_load_of_events(start_daemon):
+    """One write may come besides, while it is under way."""
+    cap, slack = dc.MIB, dc.MIB // 2
+    daemon = start_daemon(interval=0.1, watch="jobs", database_cap=cap / dc.MIB, log_file="off")
+    load = subprocess.Popen(["sh", "-c", "while :; do for n in 1 2 3 4 5 6 7 8 9; do sleep 0.15 & done; wait; done"])
+    daemon.call("job.start", job_id="load", pid=load.pid)
+    files = [daemon.database, pathlib.Path(f"{daemon.database}-wal")]
+    sizes = []
+
+    def has_forgotten_the_oldest():
+        sizes.append(sum(file.stat().st_size for file in files))
+        assert sizes[-1] <= cap + slack, sizes
+        return daemon.rows("SELECT min(id) AS first FROM events")[0]["first"] not in (None, 1)
+    wait_until(has_forgotten_the_oldest, timeout=120, what="a full database")
+    end = daemon.call("daemon.status")["ticks"] + 50
+    wait_until(lambda: has_forgotten_the_oldest() and daemon.call("daemon.status")["ticks"] >= end, what="50 snapshots")
+    assert max(sizes) > cap / 2
+    load.kill()
+    load.wait()

@@ -389,6 +389,11 @@ def test_old_rows_go_and_what_is_left_is_whole(tmp_path):
     assert connection.execute("SELECT count(*) FROM process_events").fetchone()[0] == 3000
 
 
+def size_with_log(path):
+    log = path.with_name(path.name + "-wal")
+    return path.stat().st_size + log.stat().st_size
+
+
 def test_file_keeps_to_its_cap_with_the_newest_in_it(tmp_path):
     path = tmp_path / "monitor.db"
     cap = 1 << 20
@@ -409,9 +414,10 @@ def test_file_keeps_to_its_cap_within_a_minute(tmp_path, load):
     path = tmp_path / "monitor.db"
     cap = 2 << 20
     process = start(path, ticks=300, interval=0.1, maintain=5, cap=cap, **load)
-    sizes = [path.stat().st_size for line in process.stdout if line[0].isdigit()]
+    sizes = [size_with_log(path) for line in process.stdout if line[0].isdigit()]
     assert process.wait() == 0 and len(sizes) == 300
-    assert cap / 2 < max(sizes) <= cap * 1.1, max(sizes)
+    # It writes while it is measured: what one write takes comes besides.
+    assert cap / 2 < max(sizes) <= cap * 1.25, max(sizes)
     connection = is_sound(path)
     assert connection.execute("SELECT max(id) FROM snapshots").fetchone()[0] == 300
     assert connection.execute("SELECT count(*) FROM snapshots").fetchone()[0] > 5

@@ -63,6 +63,17 @@ static int companion_find(const char *path, size_t which, ino_t *inode, struct m
     return check_owner(name, &status, error);
 }
 
+int64_t history_log_bytes(const struct history *history)
+{
+    char name[PATH_MAX];
+    struct stat status;
+
+    if (snprintf(name, sizeof(name), "%s%s", history->path, companions[0]) >= (int)sizeof(name) ||
+        lstat(name, &status) < 0)
+        return 0;
+    return status.st_size;
+}
+
 static int check_companions(const char *path, struct metron_error *error)
 {
     int code = 0;
@@ -158,6 +169,20 @@ static int check_sound(sqlite3 *database)
     return code;
 }
 
+/* The log goes into the file once it has so many pages, and does not stay larger. */
+static int limit_log(const struct history *history)
+{
+    int64_t most = retention_log_limit(&history->options), page = 0;
+    char sql[128];
+    int code = database_number(history->database, "PRAGMA page_size", &page);
+
+    if (code < 0)
+        return code;
+    (void)snprintf(sql, sizeof(sql), "PRAGMA journal_size_limit = %lld; PRAGMA wal_autocheckpoint = %lld",
+                   (long long)most, (long long)(most > page ? most / page : 1));
+    return database_run(history->database, sql);
+}
+
 /* auto_vacuum counts only before the first table is made. A file that another program has put into another
  * journal mode is put back. */
 static int configure(struct history *history, struct metron_error *error)
@@ -167,8 +192,9 @@ static int configure(struct history *history, struct metron_error *error)
     (void)sqlite3_extended_result_codes(database, 1);
     (void)sqlite3_busy_timeout(database, (int)history->options.busy_timeout_ms);
     if (database_run(database, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
-                               "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304;"
-                               "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY") < 0)
+                               "PRAGMA synchronous = NORMAL;"
+                               "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY") < 0 ||
+        limit_log(history) < 0)
         return database_failed(database, history->path, "cannot be opened", 0, error);
     return 0;
 }

@@ -23,8 +23,9 @@ struct history_options {
     double full_hours;        /* every snapshot; 24 */
     double minute_days;       /* one-minute means and maxima; 7 */
     double event_days;        /* 30 */
-    uint64_t size_cap_bytes;  /* of the file, after each write; its log, at most a few MiB, comes besides.
-                               * 0: none */
+    uint64_t size_cap_bytes;  /* of the file and its log (-wal), after each write; while one is under way,
+                               * what it writes comes besides, and so does all that is written while another
+                               * program reads in one long transaction. 0: none */
     unsigned busy_timeout_ms; /* how long another program's lock is waited for; 2000 */
 };
 

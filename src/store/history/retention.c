@@ -8,9 +8,10 @@
  * event that is left. The newest of each kind stays whatever its age, so that ids go on from it and what is
  * written next can refer to it. A snapshot stays until its minute is made.
  *
- * The cap holds after each write; a write that made the file too large deletes until it is not. Of age,
- * deleting begins when something is an hour (or a twenty-fourth of the time it is kept) too old, so that not
- * every tick writes to the front of the file, too; and at once when the history is opened.
+ * The cap holds for the file and SQLite's log beside it, after each write: a part of it is the log's, and a
+ * write that made the file larger than the rest deletes until it is not. Of age, deleting begins when
+ * something is an hour (or a twenty-fourth of the time it is kept) too old, so that not every tick writes to
+ * the front of the file, too; and at once when the history is opened.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,7 +24,9 @@
 #define STEP_PAGES     256 /* given back to the file system in one step */
 #define LOOK_SECONDS   60  /* between two looks at what is too old, and at the size */
 #define SLACK_SECONDS  3600
-#define CAP_HYSTERESIS 16 /* once over the cap, the file shrinks by this part of it */
+#define CAP_HYSTERESIS 16                 /* once over its limit, the file shrinks by this part of it */
+#define LOG_PART       8                  /* of the cap is the log's, */
+#define LOG_BYTES_MAX  ((int64_t)4 << 20) /* and no more than this */
 #define FOREVER        9e99
 
 enum kind { TICKS, MINUTES, EVENTS, KINDS };
@@ -222,6 +225,21 @@ static int give_back_pages(struct history *history)
     return code < 0 ? code : 1;
 }
 
+int64_t retention_log_limit(const struct history_options *options)
+{
+    int64_t part = (int64_t)options->size_cap_bytes / LOG_PART;
+
+    return part > 0 && part < LOG_BYTES_MAX ? part : LOG_BYTES_MAX;
+}
+
+/* Of the file alone; 0: none. */
+static int64_t file_limit(const struct history *history)
+{
+    int64_t cap = (int64_t)history->options.size_cap_bytes;
+
+    return cap > 0 ? cap - retention_log_limit(&history->options) : 0;
+}
+
 struct size {
     int64_t bytes; /* of the file, once its log is in it */
     int64_t used;  /* of these; the rest is free for what comes */
@@ -244,17 +262,17 @@ static int measure(struct history *history, struct size *out)
 static int shrink(struct history *history)
 {
     struct prune *prune = history->prune;
-    int64_t cap = (int64_t)history->options.size_cap_bytes;
+    int64_t most = file_limit(history);
     struct size size;
 
-    if (cap <= 0 || !prune->looking)
+    if (most <= 0 || !prune->looking)
         return 0;
     int code = measure(history, &size);
     if (code < 0)
         return code;
-    if (size.used > cap)
+    if (size.used > most)
         prune->shrinking = true;
-    if (prune->shrinking && size.used > cap - cap / CAP_HYSTERESIS) {
+    if (prune->shrinking && size.used > most - most / CAP_HYSTERESIS) {
         code = delete_oldest(history);
         if (code > 0)
             prune->sweep = 0;
@@ -262,7 +280,7 @@ static int shrink(struct history *history)
             return code;
     }
     prune->shrinking = false;
-    if (size.bytes > cap && size.used < size.bytes)
+    if (size.bytes > most && size.used < size.bytes)
         return give_back_pages(history);
     prune->looking = false;
     return 0;
@@ -294,18 +312,29 @@ static int sweep(struct history *history)
     return count < 0 ? count : 1;
 }
 
-void retention_keep_to_cap(struct history *history)
+/* SQLite empties the log when it begins it anew, with a later write. A reader that is in the way is not
+ * waited for: the next write tries again. */
+static void keep_log_small(struct history *history)
 {
-    int64_t cap = (int64_t)history->options.size_cap_bytes;
+    if (history_log_bytes(history) <= retention_log_limit(&history->options))
+        return;
+    (void)sqlite3_busy_timeout(history->database, 0);
+    (void)sqlite3_wal_checkpoint_v2(history->database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    (void)sqlite3_busy_timeout(history->database, (int)history->options.busy_timeout_ms);
+}
+
+static void keep_file_small(struct history *history)
+{
+    int64_t most = file_limit(history);
     struct size size;
-    int code = cap <= 0 ? 0 : history->prune ? 1 : begin_prune(history) + 1;
+    int code = most <= 0 ? 0 : history->prune ? 1 : begin_prune(history) + 1;
 
     if (code <= 0 || measure(history, &size) < 0)
         return;
     /* One that is too large from the start gets smaller with the upkeep: a write does not wait for that. */
     if (history->prune->bytes == 0)
         history->prune->bytes = size.bytes;
-    int64_t limit = history->prune->bytes > cap ? history->prune->bytes : cap;
+    int64_t limit = history->prune->bytes > most ? history->prune->bytes : most;
     history->prune->looking |= size.bytes > limit;
     while (code > 0 && size.bytes > limit) {
         code = sweep(history);
@@ -317,6 +346,12 @@ void retention_keep_to_cap(struct history *history)
     if (code < 0)
         history_rollback(history); /* the next write or the upkeep reports it, if it does not pass */
     history->prune->bytes = size.bytes;
+}
+
+void retention_keep_to_cap(struct history *history)
+{
+    keep_file_small(history);
+    keep_log_small(history);
 }
 
 int retention_step(struct history *history)

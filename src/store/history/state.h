@@ -141,6 +141,8 @@ void history_disconnect(struct history *history);
  * history_leave disconnects, with everything in the file, wherever that is now. */
 bool history_is_in_place(const struct history *history);
 void history_leave(struct history *history);
+/* Of SQLite's log, as the disk has it; 0: there is none. */
+int64_t history_log_bytes(const struct history *history);
 /* Renames the file and what belongs to it; disconnected. */
 int history_put_aside(struct history *history, struct metron_error *error);
 
@@ -183,7 +185,10 @@ void minutes_free(struct history *history);
 
 /* retention.c, the same. */
 int retention_step(struct history *history);
-/* After a write: the file is not left larger than its cap or, if it was larger, than it was. */
+/* How large SQLite's log may be after a write. */
+int64_t retention_log_limit(const struct history_options *options);
+/* After a write: the file and its log are not left larger than the cap or, if the file was larger, than it
+ * was. */
 void retention_keep_to_cap(struct history *history);
 void retention_free(struct history *history);
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -107,6 +108,60 @@ static void a_job_without_a_name_is_left_out(void **state)
     assert_string_equal(strbuf_text(&seen), "night\nnight\n");
 }
 
+static int see_calls_and_members(void *context, const struct job *job)
+{
+    (void)context;
+    strbuf_addf(&seen, "%zu calls, %zu members\n", job->call_count, job->member_count);
+    return 0;
+}
+
+static int read_job(void)
+{
+    strbuf_reset(&seen);
+    return history_read_running_jobs(reader, see_calls_and_members, NULL, NULL);
+}
+
+static void a_count_of_calls_that_cannot_be_is_damage(void **state)
+{
+    static const char *const wrong[] = {"-1", "1e300", "9223372036854775808"};
+    char sql[128];
+
+    (void)state;
+    run("INSERT INTO jobs(name, status, hotspots) VALUES ('night', 'running', '{\"read\":[3,0.5]}')");
+    assert_int_equal(read_job(), 0);
+    assert_string_equal(strbuf_text(&seen), "1 calls, 0 members\n");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        (void)snprintf(sql, sizeof(sql), "UPDATE jobs SET hotspots = '{\"read\":[%s,0.5]}'", wrong[i]);
+        run(sql);
+        assert_int_equal(read_job(), -EBADMSG);
+        assert_string_equal(strbuf_text(&seen), "");
+    }
+}
+
+/* As of a text that is damaged otherwise: the job goes on, without what its members had used. */
+static void members_with_a_number_that_cannot_be_are_not_known(void **state)
+{
+    static const char *const wrong[] = {
+        "[-5,[7,8,0.5,0.5,9,9]]",    "[5,[-7,8,0.5,0.5,9,9]]",      "[5,[0,8,0.5,0.5,9,9]]",
+        "[5,[1e10,8,0.5,0.5,9,9]]",  "[5,[7,-8,0.5,0.5,9,9]]",      "[5,[7,1e300,0.5,0.5,9,9]]",
+        "[5,[7,8,-0.5,0.5,9,9]]",    "[5,[7,8,0.5,1e300,9,9]]",     "[5,[7,8,0.5,0.5,-9,9]]",
+        "[5,[7,8,0.5,0.5,9,1e300]]", "[5,[7,8,0.5,0.5,9,9,1e300]]", "[1e300,[7,8,0.5,0.5,9,9]]",
+    };
+    char sql[128];
+
+    (void)state;
+    run("INSERT INTO jobs(id, name, status) VALUES (1, 'night', 'running');"
+        "INSERT INTO job_members(job, members) VALUES (1, '[5,[7,8,0.5,0.5,9,9],[8,8,0.5,0.5,9,9,-3]]')");
+    assert_int_equal(read_job(), 0);
+    assert_string_equal(strbuf_text(&seen), "0 calls, 2 members\n");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        (void)snprintf(sql, sizeof(sql), "UPDATE job_members SET members = '%s'", wrong[i]);
+        run(sql);
+        assert_int_equal(read_job(), 0);
+        assert_string_equal(strbuf_text(&seen), "0 calls, 0 members\n");
+    }
+}
+
 static int see_snapshot(void *context, struct snapshot *snapshot)
 {
     (void)context;
@@ -169,6 +224,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_event_is_one_line_of_json_whatever_its_details, setup, teardown),
         cmocka_unit_test_setup_teardown(an_event_without_a_time_or_a_type_is_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(a_job_without_a_name_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_count_of_calls_that_cannot_be_is_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown(members_with_a_number_that_cannot_be_are_not_known, setup, teardown),
         cmocka_unit_test_setup_teardown(a_snapshot_takes_the_memory_of_the_processes_it_has, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_that_nothing_can_be_are_damage, setup, teardown),
     };

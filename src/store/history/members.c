@@ -65,11 +65,6 @@ int members_write(struct history *history, int64_t row, const struct job *job, u
     return history_run(history, set);
 }
 
-static uint64_t whole(double number)
-{
-    return number >= 0 && number < 0x1p63 ? (uint64_t)number : 0;
-}
-
 static bool member_read(struct json_reader *reader, struct job_member *out)
 {
     double numbers[NUMBERS], sheet = 0;
@@ -82,14 +77,17 @@ static bool member_read(struct json_reader *reader, struct job_member *out)
     bool has_sheet = json_next_item(reader);
     if (has_sheet && (!json_read_number(reader, &sheet) || json_next_item(reader)))
         return false;
-    if (!(fabs(sheet) < 0x1p63)) /* no integer holds it */
+    for (size_t i = 0; i < NUMBERS; i++)
+        if (!is_within(numbers[i], 0, 0x1p63))
+            return false;
+    if (!is_within(numbers[0], 1, 0x1p31) || !is_within(sheet, -0x1p63, 0x1p63))
         return false;
-    *out = (struct job_member){.pid = (pid_t)(whole(numbers[0]) & INT32_MAX),
-                               .start_ticks = whole(numbers[1]),
+    *out = (struct job_member){.pid = (pid_t)numbers[0],
+                               .start_ticks = (uint64_t)numbers[1],
                                .cpu_seconds = numbers[2],
                                .child_cpu_seconds = numbers[3],
-                               .read_bytes = whole(numbers[4]),
-                               .write_bytes = whole(numbers[5]),
+                               .read_bytes = (uint64_t)numbers[4],
+                               .write_bytes = (uint64_t)numbers[5],
                                .has_sheet = has_sheet,
                                .sheet_num = (int64_t)sheet};
     return true;
@@ -110,12 +108,12 @@ int members_read(const char *text, size_t length, struct arena *arena, struct jo
     bool is_whole = json_enter_array(&reader) && json_next_item(&reader) && json_read_number(&reader, &ticks);
     while (is_whole && json_next_item(&reader))
         is_whole = count < room && member_read(&reader, &members[count++]);
-    is_whole = is_whole && json_reader_end(&reader, NULL) == 0;
+    is_whole = is_whole && json_reader_end(&reader, NULL) == 0 && is_within(ticks, 0, 0x1p63);
     json_reader_fini(&reader);
     if (!is_whole)
         return 0; /* as if none were known: the job goes on all the same */
     job->members = members;
     job->member_count = count;
-    job->members_ticks = whole(ticks);
+    job->members_ticks = (uint64_t)ticks;
     return 0;
 }

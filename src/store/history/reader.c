@@ -117,6 +117,11 @@ const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena
     return copy;
 }
 
+bool is_within(double number, double lowest, double bound)
+{
+    return number >= lowest && number < bound;
+}
+
 static int call_read(struct json_reader *reader, struct arena *arena, const struct json_text *name,
                      struct snapshot_call *out)
 {
@@ -127,10 +132,11 @@ static int call_read(struct json_reader *reader, struct arena *arena, const stru
         return -ENOMEM;
     memcpy(copy, name->bytes, name->length);
     if (!json_enter_array(reader) || !json_next_item(reader) || !json_read_number(reader, &count) ||
-        !json_next_item(reader) || !json_read_number(reader, &out->seconds) || json_next_item(reader))
+        !json_next_item(reader) || !json_read_number(reader, &out->seconds) || json_next_item(reader) ||
+        !is_within(count, 0, 0x1p63))
         return -EBADMSG;
     out->name = copy;
-    out->count = count >= 0 && count < 0x1p63 ? (uint64_t)count : 0;
+    out->count = (uint64_t)count;
     return 0;
 }
 

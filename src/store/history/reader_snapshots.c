@@ -13,12 +13,6 @@
 #define PROCESSES_FIRST 256
 #define ARRAY_MAX       65536 /* GPUs, jobs */
 
-/* Whether a number can be converted: out of the bounds of the type C does not say what becomes of it. */
-static bool is_within(double number, double lowest, double bound)
-{
-    return number >= lowest && number < bound;
-}
-
 static int timespec_of(double seconds, struct timespec *out)
 {
     double whole = floor(seconds);

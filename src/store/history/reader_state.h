@@ -23,13 +23,16 @@ sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *sql, int
 /* 1: there is a row; 0: no more. */
 int reader_step(struct history_reader *reader, sqlite3_stmt *statement);
 
+/* Whether a number can be converted: out of the bounds of the type C does not say what becomes of it. */
+bool is_within(double number, double lowest, double bound);
 /* Text of a column, copied; NULL for NULL. Sets *code to -ENOMEM. */
 const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena, int *code);
 /* {"name": [count, seconds], …} as calls, in their order. */
 int calls_read(const char *text, size_t length, struct arena *arena, const struct snapshot_call **out,
                size_t *count);
 
-/* The members of a job; none if the text is no such. 0 or -ENOMEM. */
+/* The members of a job; none if the text is no such, or has a number that no process can have. 0 or -ENOMEM.
+ */
 int members_read(const char *text, size_t length, struct arena *arena, struct job *job);
 
 /* A process at one instant, of a row that was selected with these columns and tables. */

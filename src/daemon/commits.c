@@ -58,7 +58,9 @@ static void begin(struct commits *commits)
     struct snapshot *snapshot = snapshot_new(commits->pool);
     bool taken = snapshot && jobs_copy_changed(commits->jobs, snapshot) == 0 &&
                  writer_commit(commits->writer, snapshot);
-    if (snapshot && !taken)
+    if (taken)
+        jobs_told(commits->jobs);
+    else if (snapshot)
         jobs_tell_again(commits->jobs, snapshot);
     snapshot_release(snapshot);
     commits->is_under_way = taken;

@@ -86,6 +86,18 @@ def test_many_requests_at_once_are_all_answered_and_stored(daemon):
     assert set(names) <= set(stored(daemon))
 
 
+def test_jobs_that_are_stored_make_room_for_others_before_the_next_snapshot(daemon):
+    count, batch = 4600, 200
+    with daemon.client() as client:
+        for first in range(0, count, batch):
+            names = ["again" if number % 2 else f"job {number}" for number in range(first, first + batch)]
+            requests = [(method, {"job_id": name, **params}) for name in names
+                        for method, params in (("job.start", {}), ("job.finish", {"outcome": "completed"}))]
+            for number in [client.request(method, **params) for method, params in requests]:
+                assert "durable" not in client.answer(number)
+    assert daemon.rows("SELECT count(*) AS ended FROM jobs WHERE status = 'completed'")[0]["ended"] == count
+
+
 def test_without_a_history_the_answer_says_that_nothing_is_durable(start_either):
     daemon = start_either(database="off")
     with daemon.client() as client:

@@ -125,6 +125,50 @@ static void jobs_that_nobody_stores_do_not_pile_up(void **state)
     assert_int_equal(start_job("again", 0), 0);
 }
 
+/* Those that changed are handed to the store between two ticks, as commits.c does. */
+static void commit(void)
+{
+    snapshot_release(snapshot);
+    snapshot = snapshot_new(pool);
+    assert_non_null(snapshot);
+    assert_int_equal(jobs_copy_changed(jobs, snapshot), 0);
+    if (refused)
+        jobs_tell_again(jobs, snapshot);
+    else
+        jobs_told(jobs);
+}
+
+static void jobs_that_are_stored_do_not_pile_up(void **state)
+{
+    char name[16];
+
+    begin(state);
+    for (int i = 0; i < 10000; i++) {
+        (void)snprintf(name, sizeof(name), "j%d", i);
+        assert_int_equal(start_job(name, 0), 0);
+        assert_int_equal(finish(name), 0);
+        assert_int_equal(start_job("again", 0), 0);
+        assert_int_equal(finish("again"), 0);
+        if (i % 1000 == 999)
+            commit();
+    }
+    /* And none is let go that the store did not take. */
+    refused = true;
+    for (int i = 0, code = 0; code == 0; i++) {
+        assert_true(i < 5000);
+        (void)snprintf(name, sizeof(name), "k%d", i);
+        code = start_job(name, 0);
+        assert_int_equal(code == 0 ? finish(name) : code, code == 0 ? 0 : -ENOSPC);
+        if (i % 1000 == 999)
+            commit();
+    }
+    assert_non_null(strstr(why.message, "not stored"));
+    assert_non_null(jobs_find(jobs, "k0"));
+    refused = false;
+    commit();
+    assert_int_equal(start_job("more", 0), 0);
+}
+
 /* ---- sheets ---- */
 
 static void sheets_go_from_state_to_state(void **state)
@@ -330,6 +374,7 @@ int main(void)
         ONE_JOB(there_is_an_end_to_jobs_and_sheets, by_scan),
         ONE_JOB(finished_jobs_are_remembered_for_a_while, by_scan),
         ONE_JOB(jobs_that_nobody_stores_do_not_pile_up, by_scan),
+        ONE_JOB(jobs_that_are_stored_do_not_pile_up, by_scan),
         ONE_JOB(sheets_go_from_state_to_state, by_scan),
         ONE_JOB(names_of_events_are_exact, by_scan),
         ONE_JOB(changed_jobs_are_told_once_with_their_changed_sheets, by_scan),

@@ -55,7 +55,6 @@ struct jobs {
     unsigned running, remembered, active_sheets;
     size_t sheet_count;     /* of all of them */
     uint64_t finished_told; /* of those that are finished, the last one that a snapshot has */
-    unsigned untold;        /* finished since the last tick */
     struct entry *replaced; /* those whose names are used again, until the store has taken them */
     unsigned replaced_count;
     uint64_t look_again_ns;     /* monotonic: not before */

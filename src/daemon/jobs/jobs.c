@@ -15,8 +15,8 @@
 #define ALL_SHEETS_MAX 200000 /* of all that are known */
 #define WORKSPACE_MAX  4096
 #define HASH_MAX       255
-/* Those that ended and that the store has yet to be told of. */
-#define UNTOLD_MAX 4096
+/* Jobs that ended and are kept here, most of them because the store has yet to take them. */
+#define ENDED_MAX 4096
 /* A pass that took less may follow another at once. */
 #define CHEAP_PASS_NS (5 * NS_PER_SECOND / 1000)
 #define PAUSE_FACTOR  10
@@ -168,6 +168,14 @@ static void replace(struct jobs *jobs, struct entry *entry)
     jobs->replaced_count++;
 }
 
+static bool has_too_many_ended(struct jobs *jobs)
+{
+    if (jobs->remembered + jobs->replaced_count < ENDED_MAX)
+        return false;
+    jobs_forget_old(jobs);
+    return jobs->remembered + jobs->replaced_count >= ENDED_MAX;
+}
+
 /* They are kept as long as the job is, and told to whoever asks. */
 static int check_texts(const struct job_start *start, struct metron_error *error)
 {
@@ -207,9 +215,9 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
         return error_set(error, -EEXIST, "job '%s' runs already; job.finish ends it", start->job_id);
     if (jobs->running >= RUNNING_MAX)
         return error_set(error, -ENOSPC, "%d jobs run already; job.finish ends one", RUNNING_MAX);
-    if (jobs->untold >= UNTOLD_MAX || jobs->replaced_count >= UNTOLD_MAX)
-        return error_set(error, -ENOSPC, "%d jobs have ended since the last tick; wait for the next",
-                         UNTOLD_MAX);
+    if (has_too_many_ended(jobs))
+        return error_set(error, -ENOSPC, "%d jobs have ended and are not stored yet; try again later",
+                         ENDED_MAX);
     if (start->pid && !tree_take_in(jobs->tree, start->pid))
         return no_process(start->pid, error);
     if (entry)
@@ -427,7 +435,6 @@ void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status
     entry->finished = ++jobs->finished;
     jobs->running--;
     jobs->remembered++;
-    jobs->untold++;
 }
 
 int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, struct metron_error *error)

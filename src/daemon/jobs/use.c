@@ -256,7 +256,6 @@ static int tell(struct jobs *jobs, struct snapshot *snapshot)
         entry->part.changed = false;
         entry->told_ns = now_ns;
     }
-    jobs->untold = 0;
     jobs->finished_told = jobs->finished;
     return 0;
 }

@@ -180,12 +180,29 @@ static void tell_events(struct daemon *daemon, const struct snapshot *snapshot)
         tell_event(daemon, &snapshot->events[i]);
 }
 
+/* The job that the process of a lost one belongs to now; NULL: none, or the process has exited. */
+static const struct job *find_successor(const struct daemon *daemon, const struct job *lost)
+{
+    const struct process *process = tree_find(watch_tree(daemon->watch), lost->pid);
+    const struct job *job = process ? jobs_of_process(daemon->jobs, lost->pid) : NULL;
+
+    return job && job != lost && process->start_ticks == lost->pid_start_ticks ? job : NULL;
+}
+
 static void tell_lost(void *context, const struct job *job)
 {
-    log_warning(
-        "job '%s' is lost: nothing is left of it, how it ended is not known; 'metron job finish' records it",
-        job->id);
-    daemon_publish(context, "job.finished", job->id, false, 0, NULL);
+    struct daemon *daemon = context;
+    const struct job *successor = find_successor(daemon, job);
+
+    if (successor)
+        log_warning("job '%s' is lost: its process %d was moved to job '%s', and it has no other; "
+                    "'metron job finish' records how it ended",
+                    job->id, (int)job->pid, successor->id);
+    else
+        log_warning("job '%s' is lost: all its processes have exited and nobody reported how it ended; "
+                    "'metron job finish' records it",
+                    job->id);
+    daemon_publish(daemon, "job.finished", job->id, false, 0, NULL);
 }
 
 static void store(struct daemon *daemon, struct snapshot *snapshot)

@@ -45,7 +45,7 @@ def test_a_job_whose_process_is_gone_after_a_restart_is_lost_and_others_go_on(st
     lost = daemon.call("job.status", job_id="gone")
     assert lost["ended"] == pytest.approx(last, abs=0.01), "when the daemon was last heard of"
     assert lost["sheets"][0]["status"] == "lost"
-    assert "gone" in daemon.said() and "how it ended is not known" in daemon.said()
+    assert "job 'gone' is lost: all its processes have exited" in daemon.said()
     wait_until(lambda: stored_status(daemon, "gone") == "lost", what="its end in the database")
     assert stored_status(daemon, "stays") == "running"
     assert daemon.call("job.finish", job_id="gone", outcome="failed")["status"] == "failed"

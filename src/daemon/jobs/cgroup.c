@@ -219,7 +219,7 @@ static struct job_cgroup *open_checked(const struct jobs *jobs, const struct par
     const struct job_cgroup *other = cgroup ? find_other(jobs, cgroup, part->group) : NULL;
     if (!other)
         return cgroup;
-    (void)error_set(error, -EBUSY, "job '%s' has this group", other->group->job_id);
+    (void)error_set(error, -EBUSY, "the group belongs to job '%s'", other->group->job_id);
     job_cgroup_close(cgroup);
     return NULL;
 }

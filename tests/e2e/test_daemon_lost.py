@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from support import daemon_client as dc
 from support import processes
 from support.processes import wait_until
 
@@ -58,6 +59,30 @@ def test_a_run_that_was_killed_leaves_a_lost_job_once_its_command_has_exited(sta
     assert "'night' is lost" in daemon.said()
     assert daemon.call("daemon.status")["running_jobs"] == 0
     wait_until(lambda: daemon.rows("SELECT status FROM jobs")[0]["status"] == "lost", what="its end in the history")
+    refused = daemon.runner.metron(["job", "sheet", "--socket", str(daemon.socket), "night", "4", "started"])
+    assert refused.returncode == 1 and "job 'night' has ended and is lost" in refused.message, refused
+    with daemon.client() as client:
+        client.call("job.finish", job_id="night", outcome="failed")
+        error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id="night",
+                                sheet_num=4, data={})
+        assert "job 'night' has ended;" in error.message
+        error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id="nothing",
+                                sheet_num=4, data={})
+        assert "there is no job 'nothing'" in error.message
+
+
+def test_a_job_whose_process_was_moved_to_another_names_that(start_daemon):
+    daemon = start_daemon(env=SOON, interval=0.1)
+    child = subprocess.Popen(["sleep", "600"])
+    daemon.call("job.start", job_id="day", pid=child.pid)
+    daemon.call("job.start", job_id="night", pid=child.pid)
+    wait_until(lambda: "'day' is lost" in daemon.said(), what="a lost job")
+    assert f"job 'day' is lost: its process {child.pid} was moved to job 'night'" in daemon.said()
+    assert daemon.call("job.status", job_id="night")["status"] == "running"
+    child.kill()
+    child.wait()
+    wait_until(lambda: "'night' is lost" in daemon.said(), what="the other one")
+    assert "job 'night' is lost: all its processes have exited" in daemon.said()
 
 
 def test_a_run_that_was_killed_while_no_daemon_ran_leaves_a_lost_job(start_either):

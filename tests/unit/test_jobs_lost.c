@@ -147,6 +147,8 @@ static void whoever_announced_a_lost_job_may_tell_how_it_ended(void **state)
     assert_int_equal(jobs_restore(jobs, &job), 0);
     first_tick();
     assert_int_equal(lost_count, 1);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, 0), -ENOENT);
+    assert_non_null(strstr(why.message, "job 'a' has ended and is lost"));
     assert_int_equal(finish("a"), 0);
     assert_int_equal(found("a")->status, JOB_COMPLETED);
     assert_int_equal(found("a")->ended.tv_sec, LAST_HEARD);

@@ -78,8 +78,11 @@ static struct entry *find_running(const struct jobs *jobs, const char *job_id, s
     if (entry && !entry->finished)
         return entry;
     (void)error_set(error, -ENOENT,
-                    entry ? "job '%s' has ended; job.start begins it anew"
-                          : "there is no job '%s'; job.start begins one",
+                    !entry ? "there is no job '%s'; job.start begins one"
+                    : entry->job.status == JOB_LOST
+                        ? "job '%s' has ended and is lost; job.finish records how it ended, job.start begins "
+                          "it anew"
+                        : "job '%s' has ended; job.start begins it anew",
                     job_id);
     return NULL;
 }

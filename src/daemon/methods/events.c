@@ -109,10 +109,8 @@ int answer_event_publish(struct call *call, struct json *result)
             return call_wrong(call, "sheet_num", "a whole number");
         counting_settle(daemon->counting);
         code = jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, &told.start, &error);
-        if (code == -ENOENT)
-            return call_no_such_job(call, told.job_id);
         if (code < 0)
-            return call_fail(call, RPC_EXHAUSTED, "finish jobs that have ended", "%s", error.message);
+            return call_refuse_job(call, &error);
         counting_sheet(daemon->counting, told.job_id, told.sheet_num, event, told.start.pid);
         told.is_nobody =
             event == SHEET_EVENT_STARTED && told.start.pid && !jobs_of_process(daemon->jobs, told.start.pid);

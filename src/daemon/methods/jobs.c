@@ -17,8 +17,7 @@ int call_no_such_job(struct call *call, const char *job_id)
                      "there is no job '%s'", job_id);
 }
 
-/* What jobs.h refused, in the words of the socket. */
-static int refuse(struct call *call, const struct metron_error *error)
+int call_refuse_job(struct call *call, const struct metron_error *error)
 {
     switch (error->code) {
     case -ENOENT:
@@ -97,7 +96,7 @@ int answer_job_start(struct call *call, struct json *result)
     start.owner = daemon->options.all_users ? call_peer(call).uid : getuid();
     counting_settle(daemon->counting);
     if (jobs_start(daemon->jobs, &start, &error) < 0)
-        return refuse(call, &error);
+        return call_refuse_job(call, &error);
     counting_job(daemon->counting, start.job_id);
     daemon_publish(daemon, "job.started", start.job_id, false, 0, NULL);
     return acknowledge_job(call, result, start.job_id);
@@ -117,7 +116,7 @@ int answer_job_finish(struct call *call, struct json *result)
         return call_wrong(call, "outcome", "one of completed, failed, cancelled");
     counting_settle(daemon->counting);
     if (jobs_finish(daemon->jobs, job_id, status, &error) < 0)
-        return refuse(call, &error);
+        return call_refuse_job(call, &error);
     counting_job(daemon->counting, job_id);
     daemon_publish(daemon, "job.finished", job_id, false, 0, NULL);
     return acknowledge_job(call, result, job_id);

@@ -4,6 +4,7 @@
 #ifndef METRON_DAEMON_METHODS_METHODS_H
 #define METRON_DAEMON_METHODS_METHODS_H
 
+#include "base/error.h"
 #include "daemon/socket/call.h"
 
 /* jobs.c */
@@ -19,5 +20,7 @@ call_answer answer_trace_start, answer_trace_stop;
 
 /* Refuses: there is no such job. */
 int call_no_such_job(struct call *call, const char *job_id);
+/* Refuses for the reason that jobs.h gave. */
+int call_refuse_job(struct call *call, const struct metron_error *error);
 
 #endif

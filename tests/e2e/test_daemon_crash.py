@@ -22,26 +22,22 @@ import pytest
 from support import daemon_client as dc
 from support import processes
 from support.burner import cpu_seconds
-from support.daemon_client import Daemon, process_in
+from support.daemon_client import process_in
 from support.hostile_clients import REAL_METHODS
 from support.processes import wait_until
 
 pytestmark = pytest.mark.threads
+daemon = dc.own_daemon
 
 JOB = f"bad-times-{os.getpid()}"
 KILLS = int(os.environ.get("METRON_KILLS", "20"))
+KILLS_PER_DATABASE = 100
+REPORT_EVERY = 25  # kills
+LONGEST_WAIT = 60  # seconds
 HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_clients.py"
 FAST = {"METRON_TEST_INTERVAL": "0.02", "METRON_EVENTS": "off"}
 CPU_NEAR = 0.05  # seconds: the kernel counts children in ticks of 10 ms, and those that were not waited for yet nowhere
 CHURN = "while :; do sleep 0.05 & sleep 0.02; wait; done"
-
-
-@pytest.fixture
-def daemon(run_metron):
-    dc.need_daemon(run_metron)
-    made = Daemon(run_metron, run_metron.cwd)
-    yield made
-    made.end()
 
 
 def ticks(daemon):
@@ -60,7 +56,7 @@ def kill_all(daemon):
     for pid in [daemon.pid, *processes.descendants(daemon.pid)]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    daemon.process.wait()
+    daemon.wait()
 
 
 def stored_times(daemon):
@@ -92,6 +88,10 @@ class Announcer(threading.Thread):
                 self.acknowledged[name] = step + 1
             else:
                 self.not_durable += 1
+
+    def end(self):
+        self.join(LONGEST_WAIT)
+        assert not self.is_alive(), "it waits for an answer of a daemon that was killed"
 
     def run(self):
         # Killed within an answer, the daemon hangs up: an error of the socket, or no answer.
@@ -131,8 +131,9 @@ def live_once(daemon, job, pid, seconds):
     shown = set()
     with daemon.client() as client:
         assert client.call("job.status", job_id=job)["status"] == "running"
-        end = time.monotonic() + seconds
-        while not shown or time.monotonic() < end:  # any moment will do to be killed
+        begin = time.monotonic()
+        while not shown or time.monotonic() < begin + seconds:  # any moment will do to be killed
+            assert time.monotonic() < begin + LONGEST_WAIT, "no snapshot was shown"
             with contextlib.suppress(dc.RpcError):  # none has been taken yet
                 snapshot = client.call("daemon.top")
                 shown.add(round(snapshot["timestamp"], 3))
@@ -155,14 +156,37 @@ def kill_while_it_begins(daemon, seconds):
     kill_all(daemon)
 
 
-def test_killed_again_and_again_it_keeps_what_was_stored_and_acknowledged(daemon):
+class Tally:
+    """What the kills had to do with, and how long they took."""
+
+    def __init__(self):
+        self.kills, self.snapshots, self.jobs, self.not_durable = 0, 0, 0, 0
+        self.begin = self.last = time.monotonic()
+
+    def add(self, announcer):
+        self.kills += 1
+        self.jobs += len(announcer.acknowledged)
+        self.not_durable += announcer.not_durable
+
+    def report(self, daemon, committed):
+        now = time.monotonic()
+        print(f"{self.kills} of {KILLS} kills after {now - self.begin:.0f} s, the last {REPORT_EVERY} at "
+              f"{(now - self.last) / REPORT_EVERY:.2f} s each; {self.jobs} jobs acknowledged, {self.not_durable} answers "
+              f"not durable, {len(committed)} snapshots in a database of {daemon.database.stat().st_size >> 10} KiB",
+              flush=True)
+        self.last = now
+
+
+def kill_again_and_again(daemon, count, chance, tally):
+    """With its own database: most kills leave a job that runs, and each snapshot has all of them. With a thousand, the
+    last kill would cost many times what the first did."""
     shell = subprocess.Popen(["sh", "-c", CHURN], start_new_session=True)
     spinner = subprocess.Popen(["nice", "sh", "-c", "while :; do :; done"])
-    chance, committed, acknowledged, not_durable = random.Random(6), set(), 0, 0
+    committed = set()
     daemon.start(watch="jobs", env=FAST)
     survivor, spinning = Watched(daemon, "survivor", shell.pid), Watched(daemon, "spinning", spinner.pid)
     daemon.top_when(lambda snapshot: process_in(snapshot, shell.pid), what="the job's process")
-    for life in range(KILLS):
+    for life in range(count):
         announcer = Announcer(daemon, life)
         announcer.start()
         committed |= live_once(daemon, "survivor", shell.pid, chance.uniform(0, 0.1))
@@ -170,22 +194,37 @@ def test_killed_again_and_again_it_keeps_what_was_stored_and_acknowledged(daemon
         survivor.check(is_alone=False)
         time.sleep(chance.uniform(0, 0.03))
         kill_all(daemon)
-        announcer.join()
-        acknowledged += len(announcer.acknowledged)
-        not_durable += announcer.not_durable
+        announcer.end()
         check_database(daemon, committed, life)
         announcer.check()
         if life % 4 == 3:
             kill_while_it_begins(daemon, chance.uniform(0, 0.2))
             announcer.check()
         daemon.start(watch="jobs", env=FAST)
-    print(f"\n{KILLS} kills, {len(committed)} snapshots seen stored, {acknowledged} jobs acknowledged, "
-          f"{not_durable} answers not durable")
-    assert committed and acknowledged
-    assert "damaged" not in daemon.said()
+        tally.add(announcer)
+        if tally.kills % REPORT_EVERY == 0:
+            tally.report(daemon, committed)
     for job in ("survivor", "spinning"):
         assert daemon.call("job.status", job_id=job)["status"] == "running"
     assert daemon.stop() == 0
+    check_database(daemon, committed, count)
+    assert committed
+    tally.snapshots += len(committed)
+    for process in (shell, spinner):
+        process.kill()
+        process.wait()
+
+
+def test_killed_again_and_again_it_keeps_what_was_stored_and_acknowledged(daemon):
+    chance, tally = random.Random(6), Tally()
+    print()
+    while tally.kills < KILLS:
+        daemon.database = daemon.folder / f"monitor-{tally.kills}.db"
+        kill_again_and_again(daemon, min(KILLS_PER_DATABASE, KILLS - tally.kills), chance, tally)
+    print(f"{tally.kills} kills, {tally.snapshots} snapshots seen stored, {tally.jobs} jobs acknowledged, "
+          f"{tally.not_durable} answers not durable")
+    assert tally.jobs
+    assert "damaged" not in daemon.said()
 
 
 # ---- hostile clients ----

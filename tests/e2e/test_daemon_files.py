@@ -14,16 +14,9 @@ from support.processes import wait_until
 from support.users import ANOTHER_USER
 
 pytestmark = pytest.mark.threads
+daemon = dc.own_daemon
 
 REMOVED = "it was removed or replaced while in use; a new one is begun"
-
-
-@pytest.fixture
-def daemon(run_metron):
-    dc.need_daemon(run_metron)
-    made = Daemon(run_metron, run_metron.cwd)
-    yield made
-    made.end()
 
 
 # ---- removed ----

@@ -8,18 +8,10 @@ import signal
 import pytest
 
 from support import daemon_client as dc
-from support.daemon_client import Daemon
 from support.processes import wait_until
 
 pytestmark = pytest.mark.threads
-
-
-@pytest.fixture
-def daemon(run_metron):
-    dc.need_daemon(run_metron)
-    made = Daemon(run_metron, run_metron.cwd)
-    yield made
-    made.end()
+daemon = dc.own_daemon
 
 
 # ---- signals ----

@@ -17,6 +17,8 @@ from support.traced import calls_about, traces_of
 from support.users import ANOTHER_USER
 from test_scale import room_for_processes
 
+daemon = dc.own_daemon
+
 JOBS, PROCESSES_EACH = 50, 80
 INTERVAL = 0.5
 MEMORY_MB = 64
@@ -27,14 +29,6 @@ FEW_TICKS, MANY_TICKS = 500, 1500
 GROWTH_MB, CACHE_MB, PAGE_FACTOR, MEMBER_MB = 0.15, 4, 1.15, 8 / 1024
 
 CHURN = "while :; do sleep 0.02 & sleep 0.01; true & wait $!; done"
-
-
-@pytest.fixture
-def daemon(run_metron):
-    dc.need_daemon(run_metron)
-    made = Daemon(run_metron, run_metron.cwd)
-    yield made
-    made.end()
 
 
 def ask(daemon, method, **params):

@@ -357,6 +357,15 @@ class Daemon:
         return found[0] if found else None
 
 
+@pytest.fixture
+def own_daemon(run_metron):
+    """A daemon for one test, which starts it. In a module, `daemon = dc.own_daemon` gives this to its tests."""
+    need_daemon(run_metron)
+    made = Daemon(run_metron, run_metron.cwd)
+    yield made
+    made.end()
+
+
 def open_database(path):
     """Read-only, as any other program would."""
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)

@@ -323,6 +323,31 @@ static void a_daemon_that_dies_is_noticed(void **state)
     assert_int_equal(client_call(client, "health", NULL, &result, &error), -ECONNRESET);
 }
 
+/* A daemon that is killed leaves clients that it has not accepted yet, has not read from, or has hung up on:
+ * the kernel has another error for each, and they mean the same. */
+static void whenever_a_daemon_dies_the_message_is_the_same(void **state)
+{
+    enum { NOT_ACCEPTED, NOT_READ, HUNG_UP, WAYS };
+
+    (void)state;
+    for (int way = NOT_ACCEPTED; way < WAYS; way++) {
+        int fd = listen_only(1);
+
+        connect_client(60000);
+        int peer = way == NOT_ACCEPTED ? -1 : accept(fd, NULL, NULL);
+        if (way == NOT_READ)
+            assert_int_equal(client_post(client, "health", NULL, &error), 0);
+        if (peer >= 0)
+            (void)close(peer);
+        (void)close(fd);
+        assert_int_equal(client_call(client, "health", NULL, &result, &error), -ECONNRESET);
+        assert_non_null(strstr(error.message, "has gone: it closed the connection; check"));
+        (void)unlink(path);
+        client_free(client);
+        client = NULL;
+    }
+}
+
 /* In a child that is another user. */
 static int connect_as(uid_t uid)
 {
@@ -483,6 +508,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stuck_daemon_is_waited_for_until_the_timeout, make_folder,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_no_answer_is_an_error, make_folder, teardown),
+        cmocka_unit_test_setup_teardown(whenever_a_daemon_dies_the_message_is_the_same, make_folder,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_socket_of_a_third_one_is_not_trusted, make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_lock_file_that_was_taken_away_is_no_trap, make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_child_of_a_killed_daemon_is_not_taken_for_it, make_folder,

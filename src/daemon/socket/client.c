@@ -159,8 +159,10 @@ static int lost(const struct client *client, int code, struct metron_error *erro
         return error_set(error, code, "'%s' sent what is no answer of a metron daemon", client->path);
     if (code == -EINTR || code == -ENOMEM)
         return error_set(error, code, "%s", strerror(-code));
-    return error_set(error, -ECONNRESET, "the daemon (pid %d) has gone: %s", (int)client->daemon_pid,
-                     code == -ECONNRESET ? "it closed the connection" : strerror(-code));
+    /* Which of the two it is depends on how far the daemon had come with the connection. */
+    const bool closed = code == -ECONNRESET || code == -EPIPE;
+    return error_set(error, -ECONNRESET, "the daemon (pid %d) has gone: %s; check with: metron daemon status",
+                     (int)client->daemon_pid, closed ? "it closed the connection" : strerror(-code));
 }
 
 struct message {

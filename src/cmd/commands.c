@@ -110,7 +110,7 @@ static int set_secrets(const struct settings *settings)
 {
     const char *names = settings_text(settings, SETTING_SECRET_NAMES);
     const char *patterns = settings_text(settings, SETTING_SECRET_PATTERNS);
-    struct secrets fresh = {0};
+    struct secrets fresh = {.off = !settings_flag(settings, SETTING_MASK_SECRETS)};
     const char *item;
     size_t length;
     int code = 0;
@@ -125,9 +125,9 @@ static int set_secrets(const struct settings *settings)
     return code;
 }
 
-const struct secrets *command_secrets(const struct settings *settings)
+const struct secrets *command_secrets(void)
 {
-    return settings_flag(settings, SETTING_MASK_SECRETS) ? &secrets : NULL;
+    return &secrets;
 }
 
 void command_failed(const struct metron_error *error)

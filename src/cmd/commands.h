@@ -26,8 +26,8 @@ bool command_begin(const struct command_description *description, int argc, char
                    struct settings *settings, int *first_operand, int *exit_code);
 /* Why it failed: on stderr, or to whoever is fed (--feed). */
 void command_failed(const struct metron_error *error);
-/* The secrets that are masked, by the settings that command_begin read last; NULL: none. */
-const struct secrets *command_secrets(const struct settings *settings);
+/* The secrets that are masked. They change whenever command_begin reads settings. */
+const struct secrets *command_secrets(void);
 /* Columns of the terminal that `fd` is; 0 if it is none. */
 size_t command_width(int fd);
 /* The same of stdout; into a file or a pipe what COLUMNS says, else `otherwise`. */

@@ -29,7 +29,7 @@ void measuring_options(struct run_options *options, const struct settings *setti
         .sample_interval = settings_real(settings, SETTING_SAMPLE_INTERVAL),
         .report_interval = settings_real(settings, SETTING_REPORT_INTERVAL),
         .environment_prefixes = settings_text(settings, SETTING_ENVIRONMENT),
-        .secrets = command_secrets(settings),
+        .secrets = command_secrets(),
         .metron_version = METRON_VERSION,
     };
 }
@@ -42,7 +42,7 @@ void measuring_looking(struct availability_options *looking, const struct settin
         .proc_root = "/proc",
         .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
         .syscalls = settings_choice(settings, SETTING_SYSCALLS) == CHOICE_SYSCALLS_SUMMARY,
-        .tuning = {.secrets = command_secrets(settings),
+        .tuning = {.secrets = command_secrets(),
                    .sample_interval = settings_real(settings, SETTING_SAMPLE_INTERVAL),
                    .smaps = settings_flag(settings, SETTING_SMAPS),
                    .smaps_interval = settings_real(settings, SETTING_SMAPS_INTERVAL),

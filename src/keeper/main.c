@@ -95,6 +95,9 @@ static void reload(struct keeper *keeper)
         daemon_set_interval(keeper->daemon, interval);
         log_info("a snapshot every %g s from now on", interval);
     }
+    bool masks = settings_flag(&settings, SETTING_MASK_SECRETS);
+    if (masks != settings_flag(&keeper->settings, SETTING_MASK_SECRETS)) /* command_begin has changed it */
+        log_info(masks ? "secrets are masked from now on" : "secrets are no longer masked");
     if (settings_flag(&settings, SETTING_STRACE_ENABLED) !=
         settings_flag(&keeper->settings, SETTING_STRACE_ENABLED))
         log_info("strace-enabled changes with the next start");
@@ -147,7 +150,7 @@ static int look_at_machine(struct keeper *keeper, struct metron_error *error)
         .machine = true,
         .job_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
         .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
-        .tuning = {.secrets = command_secrets(settings), .sample_interval = interval_of(settings)},
+        .tuning = {.secrets = command_secrets(), .sample_interval = interval_of(settings)},
     };
 
     int code = availability_init(&keeper->availability, &looking, error);
@@ -163,7 +166,7 @@ static int new_daemon(struct keeper *keeper, struct metron_error *error)
         .lost_after = test_seconds("METRON_TEST_LOST_AFTER", LOST_AFTER_SECONDS),
         .all_users = geteuid() == 0,
         .jobs_only = settings_choice(settings, SETTING_WATCH) == CHOICE_WATCH_JOBS,
-        .secrets = command_secrets(settings),
+        .secrets = command_secrets(),
         .count_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
         .gpu_enabled = settings_flag(settings, SETTING_GPU_ENABLED),
         .socket = keeper->socket,

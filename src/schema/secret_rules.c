@@ -3,10 +3,12 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 
 #define SHORTEST_VALUE 15 /* xoxb- and 10 */
+#define PATH_LOOKAHEAD 8  /* /api/v10 */
 
 #define ROW(kind, text)                                                                                      \
     {                                                                                                        \
@@ -19,6 +21,11 @@
 #define OPTION(kind, name, option)                                                                           \
     {                                                                                                        \
         (kind), 0, name " " option, sizeof(name) - 1                                                         \
+    }
+
+#define PATH(host, part)                                                                                     \
+    {                                                                                                        \
+        SECRET_PATH, 0, host part, sizeof(host) - 1                                                          \
     }
 
 const struct secret_rule secret_rules[] = {
@@ -39,12 +46,23 @@ const struct secret_rule secret_rules[] = {
     ROW(SECRET_NAME, "_passcode_"),
     ROW(SECRET_NAME, "_credential_"),
     ROW(SECRET_NAME, "_credentials_"),
+    ROW(SECRET_NAME, "_creds_"),
+    ROW(SECRET_NAME, "_connection_string_"),
+    ROW(SECRET_NAME, "_connectionstring_"),
     ROW(SECRET_NAME_END, "pass_"), /* dbpass */
     ROW(SECRET_NAME_END, "pw_"),   /* rootpw */
     ROW(SECRET_NAME_END, "pwd_"),
     ROW(SECRET_NAME_END, "_pat_"), /* GITHUB_PAT */
+    ROW(SECRET_NAME_END, "_otp_"),
+    ROW(SECRET_NAME_END, "_totp_"),
+    ROW(SECRET_NAME_END, "_pin_value_"), /* of a PKCS #11 URI */
     ROW(SECRET_QUERY, "_sig_"),
     ROW(SECRET_QUERY, "_signature_"),
+    /* Whole names: a pin may also be one of a chip, and threads are pinned to CPUs. */
+    ROW(SECRET_OPTION, "pin"),
+    ROW(SECRET_OPTION, "so-pin"),
+    ROW(SECRET_OPTION, "new-pin"),
+    ROW(SECRET_OPTION, "user-pin"),
     /* Words that end as a password does: filters, repetitions, bits per weight. */
     ROW(SECRET_NOT_END, "compass_"),
     ROW(SECRET_NOT_END, "_bypass_"),
@@ -57,6 +75,10 @@ const struct secret_rule secret_rules[] = {
     ROW(SECRET_NOT_END, "_onepass_"),
     ROW(SECRET_NOT_END, "_twopass_"),
     ROW(SECRET_NOT_END, "_bpw_"),
+    /* Where a secret is, or what it is called. */
+    ROW(SECRET_NOT_END, "_file_"),
+    ROW(SECRET_NOT_END, "_path_"),
+    ROW(SECRET_NOT_END, "_key_name_"),
     /* The working folder, which every shell exports. (UID=bob;PWD=X is a login at a database.) */
     ROW(SECRET_NOT_NAME, "PWD"),
     ROW(SECRET_NOT_NAME, "OLDPWD"),
@@ -97,6 +119,19 @@ const struct secret_rule secret_rules[] = {
     VALUE(SECRET_DASHED, "dckr_pat_", 16),
     VALUE(SECRET_DASHED, "eyJ", 16), /* a JWT: {" in base64 */
 
+    /* Who knows such an address may post to it. */
+    PATH("hooks.slack.com", "/services/"),
+    PATH("hooks.slack.com", "/workflows/"),
+    PATH("hooks.slack.com", "/triggers/"),
+    PATH("discord.com", "/webhooks/"), /* /api/webhooks/, /api/v10/webhooks/ */
+    PATH("discordapp.com", "/webhooks/"),
+    PATH("webhook.office.com", "/webhookb2/"),
+    PATH("api.telegram.org", "/bot"),
+
+    ROW(SECRET_WORD, "bearer"),
+    ROW(SECRET_WORD, "password"), /* alter user bob password 'X' */
+    ROW(SECRET_WORD, "passphrase"),
+
     OPTION(SECRET_LOGIN, "curl", "-u"),
     OPTION(SECRET_LOGIN, "curl", "-U"),
     OPTION(SECRET_LOGIN, "curl", "--user"),
@@ -110,14 +145,22 @@ const struct secret_rule secret_rules[] = {
     OPTION(SECRET_PROGRAM, "ssh", ""),    /* sshpass -p X ssh -p 2222 */
     OPTION(SECRET_PROGRAM, "docker", ""), /* docker login -p X; docker run -p 80:80 */
     OPTION(SECRET_PROGRAM, "podman", ""),
+    OPTION(SECRET_SEARCH, "grep", ""), /* also git grep */
+    OPTION(SECRET_SEARCH, "egrep", ""),
+    OPTION(SECRET_SEARCH, "rg", ""),
     OPTION(SECRET_PASSWORD, "ssh-keygen", "-N"),
     OPTION(SECRET_PASSWORD, "ssh-keygen", "-P"),
     OPTION(SECRET_PASSWORD, "redis-cli", "-a"),
     OPTION(SECRET_PASSWORD, "login", "-p"), /* docker login, podman login, az login */
+    OPTION(SECRET_PASSWORD, "nmcli", "password"),
+    OPTION(SECRET_PASSWORD, "twine", "-p"),
     OPTION(SECRET_PASSWORD, "mongo", "-p"),
     OPTION(SECRET_PASSWORD, "mongosh", "-p"),
     OPTION(SECRET_PASSWORD, "mongodump", "-p"),
+    OPTION(SECRET_PASSWORD, "mongorestore", "-p"),
     OPTION(SECRET_PASSWORD, "ldapsearch", "-w"),
+    OPTION(SECRET_PASSWORD, "ldapadd", "-w"),
+    OPTION(SECRET_PASSWORD, "ldapmodify", "-w"),
     OPTION(SECRET_PASSWORD, "mosquitto_pub", "-P"),
     OPTION(SECRET_PASSWORD, "mosquitto_sub", "-P"),
     OPTION(SECRET_PASSWORD, "sqlcmd", "-P"),
@@ -125,11 +168,19 @@ const struct secret_rule secret_rules[] = {
     OPTION(SECRET_PASSWORD, "zip", "-P"),
     OPTION(SECRET_PASSWORD, "unzip", "-P"),
     OPTION(SECRET_ATTACHED, "7z", "-p"),
+    OPTION(SECRET_ATTACHED, "rar", "-p"),
+    OPTION(SECRET_ATTACHED, "unrar", "-p"),
     OPTION(SECRET_ATTACHED, "mysql", "-p"),
     OPTION(SECRET_ATTACHED, "mysqldump", "-p"),
     OPTION(SECRET_ATTACHED, "mysqladmin", "-p"),
+    OPTION(SECRET_PASSWORD, "mysqladmin", "password"),
+    OPTION(SECRET_ATTACHED, "mysqlimport", "-p"),
+    OPTION(SECRET_ATTACHED, "mysqlcheck", "-p"),
+    OPTION(SECRET_ATTACHED, "mysqlshow", "-p"),
     OPTION(SECRET_ATTACHED, "mariadb", "-p"),
     OPTION(SECRET_ATTACHED, "mariadb-dump", "-p"),
+    OPTION(SECRET_ATTACHED, "mariadb-admin", "-p"),
+    OPTION(SECRET_PASSWORD, "mariadb-admin", "password"),
 };
 
 const size_t secret_rule_count = sizeof(secret_rules) / sizeof(secret_rules[0]);
@@ -181,7 +232,8 @@ size_t secret_words(const char *name, size_t length, char out[SECRET_WORDS_SIZE]
     return written;
 }
 
-static bool option_begins(const char *name, size_t length, const struct secret_rule *rule)
+/* An option of these words; `more`: others may follow. */
+static bool is_option(const char *name, size_t length, const struct secret_rule *rule, bool more)
 {
     size_t dashes = 0;
 
@@ -189,7 +241,7 @@ static bool option_begins(const char *name, size_t length, const struct secret_r
         dashes++;
     size_t end = dashes + rule->length;
     return dashes > 0 && length >= end && memcmp(name + dashes, rule->text, rule->length) == 0 &&
-           (length == end || name[end] == '-');
+           (length == end || (more && name[end] == '-'));
 }
 
 static bool fits(const struct secret_rule *rule, const char *name, size_t length, const char *words,
@@ -200,8 +252,10 @@ static bool fits(const struct secret_rule *rule, const char *name, size_t length
         return strstr(words, rule->text) != NULL;
     case SECRET_QUERY:
         return (before == '?' || before == '&') && text_ends_with(words, rule->text);
+    case SECRET_OPTION:
+        return is_option(name, length, rule, false);
     case SECRET_NOT_OPTION:
-        return option_begins(name, length, rule);
+        return is_option(name, length, rule, true);
     case SECRET_NOT_NAME:
         return before != ';' && length == rule->length && memcmp(name, rule->text, length) == 0;
     default:
@@ -224,7 +278,7 @@ bool secret_name(const char *name, size_t length, const char *words, char before
     return secret;
 }
 
-/* ---- values and programs ---- */
+/* ---- values, addresses, words and programs ---- */
 
 static bool is_value(const char *text, size_t length, const struct secret_rule *rule)
 {
@@ -249,6 +303,43 @@ bool secret_value(const char *text, size_t length)
             return true;
     }
     return false;
+}
+
+bool secret_word(const char *word, size_t length)
+{
+    for (size_t i = 0; i < secret_rule_count; i++) {
+        const struct secret_rule *rule = &secret_rules[i];
+
+        if (rule->kind == SECRET_WORD && rule->length == length && strncasecmp(word, rule->text, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a host is the one of a rule, or one in its domain: ptb.discord.com. */
+static bool is_host(const char *host, size_t length, const struct secret_rule *rule)
+{
+    return length >= rule->length &&
+           strncasecmp(host + length - rule->length, rule->text, rule->length) == 0 &&
+           (length == rule->length || host[length - rule->length - 1] == '.');
+}
+
+size_t secret_path(const char *host, size_t length, const char *path, size_t rest)
+{
+    for (size_t i = 0; i < secret_rule_count; i++) {
+        const struct secret_rule *rule = &secret_rules[i];
+
+        if (rule->kind != SECRET_PATH || !is_host(host, length, rule))
+            continue;
+
+        const char *part = rule->text + rule->length;
+        size_t most = strlen(part) + PATH_LOOKAHEAD;
+        const char *found = memmem(path, rest < most ? rest : most, part, strlen(part));
+
+        if (found)
+            return (size_t)(found - path) + strlen(part);
+    }
+    return 0;
 }
 
 /* From the end, where the rules for programs are. */

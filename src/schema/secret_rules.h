@@ -16,24 +16,28 @@ enum secret_kind {
     SECRET_NAME,       /* the name has this */
     SECRET_NAME_END,   /* it ends with this */
     SECRET_QUERY,      /* it ends with this and is a parameter of a URL */
+    SECRET_OPTION,     /* it is exactly this option */
     SECRET_NOT_END,    /* harmless: it ends with this */
     SECRET_NOT_NAME,   /* harmless: it is exactly this, not behind a semicolon */
     SECRET_NOT_OPTION, /* harmless: it is an option of these words, and maybe more */
     /* Values that show what they are. */
     SECRET_VALUE,  /* begins so; `least` letters and digits follow */
     SECRET_DASHED, /* the same, - and _ among them */
+    SECRET_PATH,   /* what follows in the path of a URL: a host, and a text soon after it */
+    SECRET_WORD,   /* this word alone, not an option, makes the next one of the argument secret */
     /* Options of one program; its rows are neighbours. */
     SECRET_PASSWORD, /* the value is a password: "sshpass -p X", "sshpass -pX" */
     SECRET_LOGIN,    /* the value is a user, and a password behind a colon: "curl -u X:Y" */
     SECRET_ATTACHED, /* a password only if it is attached: "mysql -pX" */
     SECRET_PROGRAM,  /* none: options that follow are no longer those of the program before it */
+    SECRET_SEARCH,   /* none, and SECRET_WORDs that follow are what it searches for */
 };
 
 struct secret_rule {
     enum secret_kind kind;
     unsigned least; /* of SECRET_VALUE and SECRET_DASHED */
     const char *text;
-    size_t length; /* of the text; of a program's name in the rules for programs */
+    size_t length; /* of the text; of the host in SECRET_PATH, of the name in the rules for programs */
 };
 
 extern const struct secret_rule secret_rules[];
@@ -49,6 +53,10 @@ size_t secret_words(const char *name, size_t length, char out[SECRET_WORDS_SIZE]
 bool secret_name(const char *name, size_t length, const char *words, char before);
 /* Whether a word begins as a known kind of token does. */
 bool secret_value(const char *text, size_t length);
+/* Whether a word alone makes the next one secret. */
+bool secret_word(const char *word, size_t length);
+/* Where in a path, which follows its host, the secret begins; 0: there is none. */
+size_t secret_path(const char *host, size_t length, const char *path, size_t rest);
 /* A rule for the options of a program, and the next one of the same program; NULL: there is none. */
 const struct secret_rule *secret_program(const char *name, size_t length);
 const struct secret_rule *secret_program_next(const struct secret_rule *rule);

@@ -4,7 +4,7 @@
  * may overlap, so each rule is applied without regard to the others.
  *
  * The scan is linear: it goes back only to the start of a value that begins with a dash, which may be an
- * option after all, and reads ahead a bounded way for URLs.
+ * option after all, and reads a URL ahead only up to the next one.
  */
 #include "schema/secrets.h"
 
@@ -17,12 +17,12 @@
 #include "base/text.h"
 #include "schema/secret_rules.h"
 
-#define URL_LOOKAHEAD   2048
 #define BLOCK_LOOKAHEAD 64
 
-/* What ends a bare value within a script or a URL, and within JSON. */
+/* What ends a bare value within a script or a URL, within JSON, and within a list such as UID=bob;PWD=X. */
 #define BARE_ENDERS " \t\r\n'\"`;|&()<>"
 #define JSON_ENDERS " \t\r\n'\"`,}]"
+#define LIST_ENDERS " \t\r\n'\"`;"
 
 const struct secrets secrets_built_in = {0};
 
@@ -164,6 +164,8 @@ static struct word word_at(const struct scan *scan, size_t from)
         word.closed = at(scan, close) == scan->text[from - 1];
         word.quote = word.closed ? '\0' : scan->text[from - 1];
         after = word.closed ? close + 1 : after;
+        if (word.closed && at(scan, after) == ']' && at(scan, skip_blanks(scan, after + 1)) == '=')
+            after++; /* environ["TOKEN"] = "X" */
     }
     word.value = skip_blanks(scan, after);
 
@@ -173,8 +175,13 @@ static struct word word_at(const struct scan *scan, size_t from)
     if (word.value == scan->length) {
         word.separator = '\0';
     } else if (next == '=') {
+        char second = at(scan, word.value + 1);
+        bool doubled = second == '=' || second == '>';
+
         word.separator = '=';
-        word.value = touches ? word.value + 1 : skip_blanks(scan, word.value + 1); /* password = "X" */
+        word.value += doubled ? 2 : 1;
+        if (!touches || word.closed || doubled) /* password = "X", =="X", => "X" */
+            word.value = skip_blanks(scan, word.value);
     } else if ((next == ':' && (touches || word.closed)) || (next == ',' && word.closed)) {
         word.separator = next == ':' ? ':' : ' '; /* "--token", "X" */
         word.value = skip_blanks(scan, word.value + 1);
@@ -207,7 +214,11 @@ static size_t value_end(const struct scan *scan, const struct word *word, size_t
         return scan->length; /* how deep it goes is not counted */
     if (word->separator == ':' && !word->closed)
         return find_any(scan, i, scan->length, "\n"); /* a header */
-    return find_any(scan, i, scan->length, word->separator == ':' ? JSON_ENDERS : BARE_ENDERS);
+    if (word->separator == ':')
+        return find_any(scan, i, scan->length, JSON_ENDERS);
+    if (joined && word->from > 0 && scan->text[word->from - 1] == ';')
+        return find_any(scan, i, scan->length, LIST_ENDERS);
+    return find_any(scan, i, scan->length, BARE_ENDERS);
 }
 
 /* ---- marking ---- */
@@ -255,12 +266,20 @@ static size_t mark_value(struct scan *scan, const struct word *word, const struc
     return word->separator == ' ' && at(scan, word->value) == '-' ? word->value : to;
 }
 
+/* Where a URL ends whose scheme ends at `i`: at the latest where the next one has its "://". */
+static size_t url_end(const struct scan *scan, size_t i)
+{
+    while (i < scan->length && (scan->text[i] == '\0' || !strchr(" \t\r\n'\"`<>", scan->text[i])) &&
+           !has(scan, i, "://"))
+        i++;
+    return i;
+}
+
 /* From behind "://" on: user:password@host. A password with an unescaped / ? or # in it ends the authority
  * too early; what is no port there is taken for the start of one. On the web a lone user is a token. */
 static void mark_url(struct scan *scan, size_t i, bool web)
 {
-    size_t limit = scan->length < i + URL_LOOKAHEAD ? scan->length : i + URL_LOOKAHEAD;
-    size_t span = find_any(scan, i, limit, " \t\r\n'\"`<>");
+    size_t span = url_end(scan, i);
     size_t authority = find_any(scan, i, span, "/?#");
     size_t colon = find_any(scan, i, authority, ":");
     size_t port = colon;
@@ -280,6 +299,21 @@ static void mark_url(struct scan *scan, size_t i, bool web)
         mark(scan, i, host);
     else
         mark_login(scan, i, host, ":");
+}
+
+/* The path behind a host, if it is secret. Returns where to go on. */
+static size_t mark_path(struct scan *scan, const struct word *word)
+{
+    size_t skip = secret_path(scan->text + word->from, word->to - word->from, scan->text + word->to,
+                              scan->length - word->to);
+
+    if (skip == 0)
+        return word->to;
+
+    size_t from = word->to + skip, to = find_any(scan, from, scan->length, BARE_ENDERS "?#");
+
+    mark(scan, from, to);
+    return to;
 }
 
 /* -----BEGIN RSA PRIVATE KEY----- up to its end, or that of the text. */
@@ -326,8 +360,8 @@ static void mark_patterns(struct scan *scan)
 
 /* ---- the scan ---- */
 
-/* The rule for an option of the latest program, or NULL: "-u X", "-uX", "-sSu X", "--user X". The word's
- * attached value becomes its value. */
+/* The rule for an option of the latest program, or NULL: "-u X", "-uX", "-sSu X", "--user X", "password X".
+ * The word's attached value becomes its value. */
 static const struct secret_rule *find_option(const struct scan *scan, struct word *word)
 {
     const char *text = scan->text + word->from;
@@ -343,11 +377,20 @@ static const struct secret_rule *find_option(const struct scan *scan, struct wor
             return rule;
         }
         if (rule->kind != SECRET_ATTACHED && length >= 2 &&
-            (letters == 2 ? text[1] != '-' && text[length - 1] == option[1]
+            (letters == 2 ? text[0] == '-' && text[1] != '-' && text[length - 1] == option[1]
                           : letters == length && memcmp(text, option, length) == 0))
             return rule;
     }
     return NULL;
+}
+
+/* "password X" within an argument. */
+static bool is_secret_word(const struct scan *scan, const struct word *word)
+{
+    const struct secret_rule *program = scan->state->program;
+
+    return word->separator == ' ' && !word->closed && !(program && program->kind == SECRET_SEARCH) &&
+           secret_word(scan->text + word->from, word->to - word->from);
 }
 
 /* A word that is an option or has a value behind it. Its name is judged last, since that takes longest. */
@@ -357,10 +400,10 @@ static size_t scan_name(struct scan *scan, const struct word *word)
     size_t length = word->to - word->from;
     char before = word->from > 0 ? name[-1] : '\0';
     bool joined = word->separator == '=' || word->separator == ':';
-    bool bearer = word->separator == ' ' && length == 6 && strncasecmp(name, "bearer", 6) == 0;
 
-    if (word->separator == NO_SEPARATOR || !(joined || bearer || name[0] == '-') ||
-        !name_is_secret(scan->secrets, name, length, before))
+    if (word->separator == NO_SEPARATOR ||
+        !(joined || name[0] == '-' ? name_is_secret(scan->secrets, name, length, before)
+                                   : is_secret_word(scan, word)))
         return word->to;
     return mark_value(scan, word, &by_name);
 }
@@ -384,11 +427,20 @@ static size_t scan_word(struct scan *scan, struct word *word)
     }
     if (has(scan, word->from, "-----BEGIN"))
         return mark_block(scan, word);
-    if (option && (rule = find_option(scan, word)) != NULL)
+    if (!option && at(scan, word->to) == '/')
+        return mark_path(scan, word);
+    if ((rule = find_option(scan, word)) != NULL)
         return mark_value(scan, word, rule);
     if (!option && word->separator != NO_SEPARATOR && (rule = secret_program(text, length)) != NULL)
         scan->state->program = rule;
     return scan_name(scan, word);
+}
+
+/* A search ends with its command or its argument: the words after it are those of another program. */
+static void end_search(struct secrets_state *state)
+{
+    if (state->program && state->program->kind == SECRET_SEARCH)
+        state->program = NULL;
 }
 
 /* Fills `marks` for one argument. */
@@ -402,7 +454,7 @@ static void scan_argument(struct strbuf *marks, const struct secrets *secrets, s
         return;
     memset(marks->data, 0, length);
     marks->length = length;
-    if (!secrets)
+    if (!secrets || secrets->off)
         return;
 
     struct scan scan = {secrets, state, text, length, marks->data};
@@ -416,9 +468,12 @@ static void scan_argument(struct strbuf *marks, const struct secrets *secrets, s
 
             i = scan_word(&scan, &word);
         } else {
+            if (strchr(";|&\n", text[i]))
+                end_search(state);
             i++;
         }
     }
+    end_search(state);
     mark_patterns(&scan);
 }
 

@@ -14,6 +14,7 @@
 #define METRON_SCHEMA_SECRETS_H
 
 #include <regex.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/strbuf.h"
@@ -22,6 +23,7 @@
 
 /* What is secret beside the built-in rules. Zeroed: nothing. */
 struct secrets {
+    bool off;            /* nothing is secret, by the built-in rules neither */
     struct strbuf names; /* as words (secret_rules.h), each ended by NUL */
     regex_t *patterns;
     size_t pattern_count;
@@ -35,7 +37,7 @@ int secrets_add_name(struct secrets *secrets, const char *name, size_t length);
 int secrets_add_pattern(struct secrets *secrets, const char *pattern, size_t length);
 void secrets_fini(struct secrets *secrets);
 
-/* In all that follows, `secrets` NULL: the same text is made with nothing masked. */
+/* In all that follows, `secrets` NULL or off: the same text is made with nothing masked. */
 
 /* Arguments as /proc/PID/cmdline has them, NUL-separated; appends one printable line, quoted for a shell.
  * Empty arguments at the end are dropped: there they are what a process left that overwrote its own

@@ -106,7 +106,10 @@ static int parse_patterns(const char *text, struct metron_error *error)
         int wrong = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
         if (wrong) {
             (void)regerror(wrong, &compiled, reason, sizeof(reason));
-            result = error_set(error, -EINVAL, "'%s' is no regular expression: %s", pattern, reason);
+            result = error_set(error, -EINVAL,
+                               "cannot compile the pattern '%s': %s (use POSIX extended syntax, as grep -E "
+                               "does)",
+                               pattern, reason);
         } else {
             regfree(&compiled);
         }

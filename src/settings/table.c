@@ -115,7 +115,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial = "yes",
             .commands = COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
             .traits = SETTING_NOT_LOCAL,
-            .meaning = "record *** for values of options and variables that look secret",
+            .meaning = "record *** for values that look secret by their name, place or beginning; a plain "
+                       "argument is not masked (docs/schema.md, Secrets)",
         },
     [SETTING_SECRET_NAMES] =
         {

@@ -288,7 +288,11 @@ static void each_pattern_is_checked(void **state)
     (void)state;
     assert_int_equal(set("secret-patterns", "a{2,3},[0-9]+,(b|c)"), 0);
     assert_int_equal(set("secret_patterns", "a{2,3}, [0-9"), -EINVAL);
-    assert_non_null(strstr(error.message, "secret-patterns: '[0-9' is no regular expression: "));
+    assert_non_null(strstr(error.message, "secret-patterns: cannot compile the pattern '[0-9': Unmatched ["));
+    assert_int_equal(set("secret_patterns", "(?:a)"), -EINVAL);
+    assert_string_equal(error.message,
+                        "secret-patterns: cannot compile the pattern '(?:a)': Invalid preceding "
+                        "regular expression (use POSIX extended syntax, as grep -E does)");
     assert_string_equal(settings_text(&settings, SETTING_SECRET_PATTERNS), "a{2,3},[0-9]+,(b|c)");
     assert_int_equal(set("secret-patterns", ""), 0);
     assert_false(settings_has(&settings, SETTING_SECRET_PATTERNS));

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -167,7 +168,7 @@ int file_temporary_name(const char *path, struct strbuf *out)
 
 /* A name that is taken stays: a killed process may have left it behind, but a process that runs in another
  * pid namespace or on another machine may have our pid, too, and still write to it. */
-static int open_temporary(const char *path, mode_t mode, struct strbuf *name)
+static int open_temporary(int dir_fd, const char *path, mode_t mode, struct strbuf *name)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     int code = -EEXIST;
@@ -177,7 +178,7 @@ static int open_temporary(const char *path, mode_t mode, struct strbuf *name)
         code = temporary_name(path, number, name);
         if (code < 0)
             return code;
-        code = open(name->data, flags, mode);
+        code = openat(dir_fd, name->data, flags, mode);
         if (code < 0)
             code = -errno;
     }
@@ -185,21 +186,22 @@ static int open_temporary(const char *path, mode_t mode, struct strbuf *name)
 }
 
 /* Gives `from` the name `to`, which must be free. A file system without hard links cannot do both at once. */
-static int rename_new(const char *from, const char *to)
+static int rename_new(int dir_fd, const char *from, const char *to)
 {
-    if (link(from, to) == 0) {
-        (void)unlink(from);
+    if (linkat(dir_fd, from, dir_fd, to, 0) == 0) {
+        (void)unlinkat(dir_fd, from, 0);
         return 0;
     }
-    if (errno == EEXIST || faccessat(AT_FDCWD, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    if (errno == EEXIST || faccessat(dir_fd, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return -EEXIST;
-    return rename(from, to) < 0 ? -errno : 0;
+    return renameat(dir_fd, from, dir_fd, to) < 0 ? -errno : 0;
 }
 
-static int write_whole(const char *path, const void *bytes, size_t length, mode_t mode, bool is_new)
+static int write_whole(int dir_fd, const char *path, const void *bytes, size_t length, mode_t mode,
+                       bool is_new)
 {
     struct strbuf temporary = STRBUF_INIT;
-    int result = open_temporary(path, mode, &temporary);
+    int result = open_temporary(dir_fd, path, mode, &temporary);
 
     if (result < 0)
         goto out;
@@ -209,48 +211,48 @@ static int write_whole(const char *path, const void *bytes, size_t length, mode_
     if (close(fd) < 0 && result == 0 && errno != EINTR)
         result = -errno;
     if (result == 0 && is_new)
-        result = rename_new(temporary.data, path);
-    else if (result == 0 && rename(temporary.data, path) < 0)
+        result = rename_new(dir_fd, temporary.data, path);
+    else if (result == 0 && renameat(dir_fd, temporary.data, dir_fd, path) < 0)
         result = -errno;
     if (result < 0)
-        (void)unlink(temporary.data);
+        (void)unlinkat(dir_fd, temporary.data, 0);
 out:
     strbuf_fini(&temporary);
     return result;
 }
 
-int file_create(const char *path, const void *bytes, size_t length, mode_t mode)
+int file_create(int dir_fd, const char *path, const void *bytes, size_t length, mode_t mode)
 {
-    return write_whole(path, bytes, length, mode, true);
+    return write_whole(dir_fd, path, bytes, length, mode, true);
 }
 
-int file_replace(const char *path, const void *bytes, size_t length, mode_t mode)
+int file_replace(int dir_fd, const char *path, const void *bytes, size_t length, mode_t mode)
 {
-    return write_whole(path, bytes, length, mode, false);
+    return write_whole(dir_fd, path, bytes, length, mode, false);
 }
 
-int file_open_nameless(const char *path, mode_t mode)
+int file_open_nameless(int dir_fd, const char *path, mode_t mode)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
-    int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode) : -1;
+    int fd = folder ? openat(dir_fd, folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode) : -1;
     int code = fd < 0 ? -errno : fd;
 
     free(folder);
     return code;
 }
 
-int file_give_name(int fd, const char *path)
+int file_give_name(int fd, int dir_fd, const char *path)
 {
     char link[64];
 
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+    return linkat(AT_FDCWD, link, dir_fd, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-int file_reserve(const char *path, size_t bytes, mode_t mode)
+int file_reserve(int dir_fd, const char *path, size_t bytes, mode_t mode)
 {
-    int fd = file_open_nameless(path, mode);
+    int fd = file_open_nameless(dir_fd, path, mode);
 
     if (fd >= 0 && fallocate(fd, 0, 0, (off_t)bytes) < 0) {
         int code = -errno;
@@ -261,7 +263,7 @@ int file_reserve(const char *path, size_t bytes, mode_t mode)
     return fd;
 }
 
-int file_replace_reserved(int fd, const char *path, const void *bytes, size_t length)
+int file_replace_reserved(int fd, int dir_fd, const char *path, const void *bytes, size_t length)
 {
     struct strbuf temporary = STRBUF_INIT;
     int code = file_write_all(fd, bytes, length);
@@ -276,11 +278,11 @@ int file_replace_reserved(int fd, const char *path, const void *bytes, size_t le
         strbuf_reset(&temporary);
         code = temporary_name(path, number, &temporary);
         if (code == 0)
-            code = file_give_name(fd, strbuf_text(&temporary));
+            code = file_give_name(fd, dir_fd, strbuf_text(&temporary));
     }
-    if (code == 0 && rename(strbuf_text(&temporary), path) < 0) {
+    if (code == 0 && renameat(dir_fd, strbuf_text(&temporary), dir_fd, path) < 0) {
         code = -errno;
-        (void)unlink(strbuf_text(&temporary));
+        (void)unlinkat(dir_fd, strbuf_text(&temporary), 0);
     }
     strbuf_fini(&temporary);
     return code;
@@ -374,28 +376,74 @@ int file_make_folders(const char *path, struct metron_error *error)
     return result;
 }
 
-static bool is_of_another(const struct stat *status)
+/* An open folder or link: -EPERM if it belongs to another user than the caller or root. */
+static int check_owner(int fd, struct stat *status)
 {
-    return status->st_uid != geteuid() && status->st_uid != 0;
+    if (fd < 0 || fstat(fd, status) < 0)
+        return -errno;
+    return status->st_uid == geteuid() || status->st_uid == 0 ? 0 : -EPERM;
 }
 
-int file_make_own_folders(const char *path, struct metron_error *error)
+/* Opens the folder `name`, or the one that a link of this name leads to. Somebody who can write to the parent
+ * may exchange it at any moment, so the owner is checked of what is open, and the text of that link is used.
+ */
+static int open_own(int parent, const char *name)
+{
+    char target[PATH_MAX];
+    struct stat status;
+    int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int code = check_owner(fd, &status);
+
+    if (code == 0 && S_ISLNK(status.st_mode)) {
+        ssize_t length = readlinkat(fd, "", target, sizeof(target) - 1);
+
+        target[length > 0 ? length : 0] = '\0';
+        (void)close(fd);
+        fd = openat(parent, target, O_PATH | O_CLOEXEC);
+        code = check_owner(fd, &status);
+    }
+    if (code == 0 && !S_ISDIR(status.st_mode))
+        code = -ENOTDIR;
+    if (code < 0 && fd >= 0)
+        (void)close(fd);
+    return code < 0 ? code : fd;
+}
+
+/* The same, made if it is missing. `path` is for the message. */
+static int open_or_make_own(int parent, const char *name, const char *path, struct metron_error *error)
+{
+    int code = mkdirat(parent, name, 0700) < 0 ? -errno : 0;
+    int fd = open_own(parent, name);
+
+    if (fd >= 0)
+        return fd;
+    if (fd == -EPERM)
+        return error_set(error, -EACCES, "%s belongs to another user; choose another --output-prefix", path);
+    if (fd != -ENOENT || code == -EEXIST)
+        code = fd;
+    return error_set(error, code, "cannot make folder %s: %s", path, strerror(-code));
+}
+
+int file_open_own_folder(const char *path, struct metron_error *error)
 {
     char *folder = strdup(path);
-    struct stat itself, behind;
+    char *slash;
 
     if (!folder)
         return error_set(error, -ENOMEM, "cannot make the folder of %s: out of memory", path);
-    int result = file_make_folders(path, error);
-    for (char *end = folder; result == 0 && (end = strchr(end + 1, '/'));) {
-        *end = '\0';
-        if (lstat(folder, &itself) < 0 || stat(folder, &behind) < 0)
-            result = error_set(error, -errno, "cannot read %s: %s", folder, strerror(errno));
-        else if (is_of_another(&itself) || is_of_another(&behind))
-            result = error_set(error, -EACCES, "%s belongs to another user; choose another --output-prefix",
-                               folder);
-        *end = '/';
+    int fd = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        fd = error_set(error, -errno, "cannot open the folder of %s: %s", path, strerror(errno));
+    for (char *name = folder; fd >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
+        int parent = fd;
+
+        if (slash == name)
+            continue;
+        *slash = '\0';
+        fd = open_or_make_own(parent, name, folder, error);
+        *slash = '/';
+        (void)close(parent);
     }
     free(folder);
-    return result;
+    return fd;
 }

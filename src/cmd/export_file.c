@@ -24,7 +24,7 @@ static int open_temporary(struct export_file *file, const struct stat *old, stru
 
     if (code < 0)
         return complain(file, code, error);
-    file->fd = file_open_nameless(strbuf_text(&file->path), 0666);
+    file->fd = file_open_nameless(AT_FDCWD, strbuf_text(&file->path), 0666);
     file->nameless = file->fd >= 0;
     if (file->fd < 0)
         file->fd = open(strbuf_text(&file->temporary), flags, 0666);
@@ -48,7 +48,7 @@ static int open_temporary(struct export_file *file, const struct stat *old, stru
 static int give_name(struct export_file *file)
 {
     (void)unlink(strbuf_text(&file->temporary));
-    int code = file_give_name(file->fd, strbuf_text(&file->temporary));
+    int code = file_give_name(file->fd, AT_FDCWD, strbuf_text(&file->temporary));
     file->nameless = code < 0;
     return code;
 }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "loop/descriptors.h"
@@ -62,10 +61,9 @@ static bool choose_files(const struct run_options *options, bool wanted[RUN_FILE
 static int make_files(struct run *run, const char *prefix, struct metron_error *error)
 {
     const struct run_options *options = &run->options;
-    int code = options->prefix_is_default ? file_make_own_folders(prefix, error) : 0;
+    int code = run_folder_open(&run->folder, prefix, options->clobber && !options->prefix_is_default,
+                               options->prefix_is_default, error);
 
-    if (code == 0)
-        code = run_folder_open(&run->folder, prefix, options->clobber && !options->prefix_is_default, error);
     if (code < 0)
         return code;
     run_describe_files(run);

@@ -44,6 +44,8 @@ struct trace {
     struct strace_counter counter;
     struct capture *screen; /* NULL: not shown (any more) */
     int screen_fd;          /* write end of the pipe to it, non-blocking; -1: none */
+    int folder_fd;          /* where the file is, if its name is ours; else AT_FDCWD */
+    const char *name;       /* in there */
     int file_fd;
     bool file_made; /* by us */
     int signal_fd;
@@ -91,21 +93,31 @@ static int attach(struct trace *trace, struct metron_error *error)
 static int open_file(struct trace *trace, struct metron_error *error)
 {
     const char *path = trace->options->path;
+    const char *slash = strrchr(path, '/');
+    const bool ours = trace->options->path_is_ours;
     struct stat file;
-    int code = (trace->options->path_is_ours ? file_make_own_folders : file_make_folders)(path, error);
+    int code = (ours ? file_open_own_folder : file_make_folders)(path, error);
 
     if (code < 0)
         return code;
-    trace->file_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    trace->folder_fd = ours ? code : AT_FDCWD;
+    trace->name = ours && slash ? slash + 1 : path;
+    trace->file_fd = openat(trace->folder_fd, trace->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     trace->file_made = trace->file_fd >= 0;
     if (trace->file_fd < 0 && errno == EEXIST) {
-        /* A device or a pipe is there to be written to; a file of yesterday is not. */
-        if (!trace->options->clobber && stat(path, &file) == 0 && S_ISREG(file.st_mode))
+        /* A user who names a device or a link wants the trace there. One with a name of ours is not for it.
+         */
+        bool is_file = fstatat(trace->folder_fd, trace->name, &file, ours ? AT_SYMLINK_NOFOLLOW : 0) == 0 &&
+                       S_ISREG(file.st_mode);
+
+        if (ours && !is_file)
+            return error_set(error, -EEXIST, "'%s' is not a regular file; choose another --output-prefix",
+                             path);
+        if (is_file && !trace->options->clobber)
             return error_set(error, -EEXIST, "'%s' is there already; choose another name or use --clobber",
                              path);
-        /* A user who names a link wants the file that it leads to; a link with a name of ours was planted. */
         trace->file_fd =
-            open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | (trace->options->path_is_ours ? O_NOFOLLOW : 0));
+            openat(trace->folder_fd, trace->name, O_WRONLY | O_TRUNC | O_CLOEXEC | (ours ? O_NOFOLLOW : 0));
         if (trace->file_fd >= 0 && fstat(trace->file_fd, &file) == 0 && S_ISREG(file.st_mode))
             (void)fchmod(trace->file_fd, 0600); /* whatever the older file let others do */
     }
@@ -283,7 +295,9 @@ static void trace_close(struct trace *trace, bool remove_file)
     descriptor_close(&trace->signal_fd);
     trace_targets_close(trace->targets);
     if (remove_file && trace->file_made)
-        (void)unlink(trace->options->path);
+        (void)unlinkat(trace->folder_fd, trace->name, 0);
+    if (trace->folder_fd >= 0)
+        (void)close(trace->folder_fd);
     free(trace);
 }
 
@@ -298,6 +312,7 @@ int trace_execute(const struct trace_options *options, struct trace_outcome *out
     trace->options = options;
     trace->outcome = outcome;
     trace->screen_fd = trace->file_fd = trace->signal_fd = -1;
+    trace->folder_fd = AT_FDCWD;
     *outcome = (struct trace_outcome){.file_is_whole = true};
     /* A target that cannot be traced should cost no file and no folder. */
     int code = options->pid == getpid()

@@ -8,6 +8,7 @@
  * that a run which is not yet ended is still being recorded; the log level is a number (enum log_level).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static int write_picture(const char *path, const struct recording *recording, co
         return error_set(error, -EINVAL, "-o %s would overwrite the recording itself", path);
 
     char *real = realpath(path, NULL);
-    int code = file_replace(real ? real : path, strbuf_text(picture), picture->length, 0666);
+    int code = file_replace(AT_FDCWD, real ? real : path, strbuf_text(picture), picture->length, 0666);
 
     free(real);
     return code < 0 ? error_set(error, code, "cannot write %s: %s", path, strerror(-code)) : 0;

@@ -106,11 +106,19 @@ int run_folder_expand(const char *pattern, const struct prefix_values *values, s
 
 void run_folder_init(struct run_folder *folder, const bool wanted[RUN_FILE_COUNT])
 {
-    *folder = (struct run_folder){.reserved_fd = -1};
+    *folder = (struct run_folder){.reserved_fd = -1, .folder_fd = AT_FDCWD};
     for (size_t i = 0; i < RUN_FILE_COUNT; i++) {
         folder->wanted[i] = wanted[i];
         folder->fds[i] = -1;
     }
+}
+
+/* The name of a file as seen from `folder_fd`. */
+static const char *name_of(const struct run_folder *folder, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return folder->folder_fd != AT_FDCWD && slash ? slash + 1 : path;
 }
 
 /* Forgets the files, which stay. */
@@ -127,25 +135,53 @@ static void close_files(struct run_folder *folder)
     if (folder->reserved_fd >= 0)
         (void)close(folder->reserved_fd);
     folder->reserved_fd = -1;
+    if (folder->folder_fd >= 0)
+        (void)close(folder->folder_fd);
+    folder->folder_fd = AT_FDCWD;
     free(folder->prefix);
     folder->prefix = NULL;
     folder->has_info = folder->made_folder = false;
 }
 
+/* Removes the files of an older run, or none if there is anything else by one of their names: a link or a
+ * device
+ * (/dev/stdout) is not metron's. An info.json that will be replaced as a whole stays until then. */
+static int remove_older(const struct run_folder *folder, struct metron_error *error)
+{
+    struct strbuf path = STRBUF_INIT;
+    struct stat status;
+    int code = 0;
+
+    for (size_t i = 0; i < 2UL * RUN_FILE_COUNT && code == 0; i++) { /* first all are checked */
+        size_t which = i % RUN_FILE_COUNT;
+
+        strbuf_reset(&path);
+        strbuf_addf(&path, "%s%s", folder->prefix, run_file_names[which]);
+        if (path.failed)
+            code = error_set(error, -ENOMEM, "no memory for the output files");
+        else if (lstat(path.data, &status) < 0)
+            continue;
+        else if (!S_ISREG(status.st_mode))
+            code = error_set(error, -EEXIST, "'%s' is not a regular file; choose another --output-prefix",
+                             path.data);
+        else if (i >= RUN_FILE_COUNT && !(which == RUN_INFO && folder->wanted[RUN_INFO]) &&
+                 unlink(path.data) < 0 && errno != ENOENT)
+            code = error_set(error, -errno, "cannot remove '%s': %s", path.data, strerror(errno));
+    }
+    strbuf_fini(&path);
+    return code;
+}
+
 /* info.json comes whole or not at all, with the first write: here it is only looked for. */
 static int make_file(struct run_folder *folder, enum run_file which, bool clobber)
 {
-    const char *path = folder->paths[which];
+    const char *name = name_of(folder, folder->paths[which]);
 
     if (which == RUN_INFO) {
         folder->has_info = clobber;
-        return !clobber && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EEXIST : 0;
+        return !clobber && faccessat(folder->folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EEXIST : 0;
     }
-    /* The older file is removed, not emptied: it may be a link, and what that leads to is no part of a run.
-     */
-    if (clobber && unlink(path) < 0 && errno != ENOENT)
-        return -errno;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = openat(folder->folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
     folder->fds[which] = fd;
@@ -154,18 +190,14 @@ static int make_file(struct run_folder *folder, enum run_file which, bool clobbe
 
 static int make_files(struct run_folder *folder, bool clobber, struct metron_error *error)
 {
-    int code = file_make_folders(folder->prefix, error);
+    int code = 0;
 
     for (size_t i = 0; i < RUN_FILE_COUNT && code == 0; i++) {
         char *path = NULL;
+        if (!folder->wanted[i])
+            continue;
         if (asprintf(&path, "%s%s", folder->prefix, run_file_names[i]) < 0)
             return error_set(error, -ENOMEM, "no memory for the output files");
-        if (!folder->wanted[i]) {
-            if (clobber)
-                (void)unlink(path); /* of the older run: it would pass for a part of this one */
-            free(path);
-            continue;
-        }
         folder->paths[i] = path;
         code = make_file(folder, (enum run_file)i, clobber);
         if (code == -EEXIST)
@@ -181,16 +213,24 @@ static int make_files(struct run_folder *folder, bool clobber, struct metron_err
     return code;
 }
 
-int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, struct metron_error *error)
+int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, bool is_default,
+                    struct metron_error *error)
 {
     size_t length = strlen(prefix);
+    int code;
 
     close_files(folder);
     folder->prefix = strdup(prefix);
     if (!folder->prefix)
         return error_set(error, -ENOMEM, "no memory for the output files");
     folder->made_folder = length > 1 && prefix[length - 1] == '/' && access(prefix, F_OK) != 0;
-    int code = make_files(folder, clobber, error);
+    code = (is_default ? file_open_own_folder : file_make_folders)(prefix, error);
+    if (code >= 0 && is_default)
+        folder->folder_fd = code;
+    if (code >= 0)
+        code = clobber ? remove_older(folder, error) : 0;
+    if (code == 0)
+        code = make_files(folder, clobber, error);
     if (code < 0) {
         run_folder_remove(folder);
         close_files(folder);
@@ -219,8 +259,8 @@ static int write_text(void *context, unsigned which, const struct strbuf *text)
 
     if (which != RUN_INFO)
         return append_lines(folder, which, text);
-    return (folder->has_info ? file_replace : file_create)(folder->paths[RUN_INFO], text->data, text->length,
-                                                           0600);
+    return (folder->has_info ? file_replace : file_create)(
+        folder->folder_fd, name_of(folder, folder->paths[RUN_INFO]), text->data, text->length, 0600);
 }
 
 static int put_text(struct run_folder *folder, enum run_file which, const struct strbuf *text)
@@ -283,7 +323,8 @@ static int write_reserved(struct run_folder *folder, const struct run_info *info
     make_info(folder, info, 0);
     int code = folder->text.failed ? -ENOMEM : 0;
     if (code == 0)
-        code = file_replace_reserved(folder->reserved_fd, folder->paths[RUN_INFO], folder->text.data,
+        code = file_replace_reserved(folder->reserved_fd, folder->folder_fd,
+                                     name_of(folder, folder->paths[RUN_INFO]), folder->text.data,
                                      folder->text.length);
     (void)close(folder->reserved_fd);
     folder->reserved_fd = -1;
@@ -305,7 +346,8 @@ int run_folder_write_info(struct run_folder *folder, const struct run_info *info
     folder->has_info = true;
     /* The last one is larger. */
     for (size_t times = 2; !info->ended && times > 0 && folder->reserved_fd < 0; times--)
-        folder->reserved_fd = file_reserve(path, times * folder->text.length, 0600);
+        folder->reserved_fd =
+            file_reserve(folder->folder_fd, name_of(folder, path), times * folder->text.length, 0600);
     return 0;
 }
 
@@ -334,7 +376,7 @@ void run_folder_remove(struct run_folder *folder)
 {
     for (size_t i = 0; i < RUN_FILE_COUNT; i++)
         if (folder->paths[i] && (i != RUN_INFO || folder->has_info))
-            (void)unlink(folder->paths[i]);
+            (void)unlinkat(folder->folder_fd, name_of(folder, folder->paths[i]), 0);
     if (folder->made_folder)
         (void)rmdir(folder->prefix);
 }

@@ -25,6 +25,7 @@
 struct run_folder {
     bool wanted[RUN_FILE_COUNT];   /* part of this run */
     char *prefix;                  /* owned; NULL: no file has been made */
+    int folder_fd;                 /* of a prefix that metron chose: where its files are; else AT_FDCWD */
     char *paths[RUN_FILE_COUNT];   /* owned; NULL: not part of this run */
     int fds[RUN_FILE_COUNT];       /* -1 where there is none (info.json is written by name) */
     bool has_info;                 /* info.json is ours to replace */
@@ -57,9 +58,11 @@ int run_folder_expand(const char *pattern, const struct prefix_values *values, s
 /* `wanted` is indexed by enum run_file. Makes nothing yet; events may be added. */
 void run_folder_init(struct run_folder *folder, const bool wanted[RUN_FILE_COUNT]);
 /* Makes the leading folders and the wanted files but info.json. An existing one is an error (-EEXIST) unless
- * `clobber`, which removes the older run's files; links are not followed. On failure nothing that
- * was made here is left but leading folders, and another prefix may be tried. */
-int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, struct metron_error *error);
+ * `clobber`, which removes the older run's files; but nothing that is not a regular file (-EEXIST).
+ * `is_default`: metron chose the prefix, so it writes only to a folder of the caller or of root. On failure
+ * nothing that was made here is left but leading folders, and another prefix may be tried. */
+int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, bool is_default,
+                    struct metron_error *error);
 /* Each writes one thing if its file is part of the run: 0 or a negative errno. -EEXIST of the first
  * info.json: another run has made one in the meantime, and it stays. */
 int run_folder_write_record(struct run_folder *folder, const struct record *record);

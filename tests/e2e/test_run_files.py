@@ -1,6 +1,7 @@
 """What a run writes: which files, where, with which content, and what is left when things go wrong."""
 
 import datetime
+import json
 import os
 import re
 import signal
@@ -320,15 +321,50 @@ def test_value_in_the_prefix_never_leaves_its_folder(run_metron, prefix, value):
     assert len(folders) == 1 and len(folders.pop()) == 2, run.files()
 
 
-def test_clobber_follows_no_link(run_metron):
-    precious = run_metron.cwd / "precious"
-    precious.write_text("precious")
-    precious.chmod(0o644)
-    for name in ("stdout", "stderr", "usage.jsonl", "events.jsonl", "info.json"):
-        (run_metron.cwd / f"run_{name}").symlink_to(precious)
-    run = run_metron("--clobber", "echo out")
-    assert run.returncode == 0 and run.bytes("stdout") == b"out\n", run
-    assert precious.read_text() == "precious" and precious.stat().st_mode & 0o777 == 0o644
+def link_to_stdout(path):
+    path.symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+
+
+@pytest.mark.parametrize("name", ["stdout", "usage.jsonl", "info.json"])
+@pytest.mark.parametrize("make", [link_to_stdout, os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("options", ["", "--clobber", "--clobber --capture-outputs stderr"])
+def test_what_is_no_regular_file_is_neither_removed_nor_written(run_metron, marker, options, make, name):
+    """As with --clobber -p /dev/, where stdout is a link."""
+    command, marked = marker
+    older, other = run_metron.cwd / "run_stderr", run_metron.cwd / f"run_{name}"
+    make(other)
+    before = other.lstat()
+    if options:
+        older.write_text("older")
+    run = run_metron(options, command, check=False)
+    assert run.returncode == 1 and not marked.exists(), run
+    assert f"'run_{name}' is " in run.message and run.message.count("\n") == 1, run
+    assert ("not a regular file" in run.message) == bool(options), run
+    assert (other.lstat().st_ino, other.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert not options or older.read_text() == "older", "nothing is removed before each name is checked"
+
+
+def test_file_that_cannot_be_removed_is_named(run_as_user, marker):
+    command, path = marker
+    folder = run_as_user.cwd / "closed"
+    folder.mkdir()
+    (folder / "run_stdout").write_text("older")
+    folder.chmod(0o555)
+    run = run_as_user("--clobber", command, prefix="closed/run_", check=False)
+    folder.chmod(0o755)
+    assert run.returncode == 1 and not path.exists(), run
+    assert "cannot remove 'closed/run_stdout': Permission denied" in run.message, run
+
+
+def test_folder_exchanged_during_the_run_leads_no_file_elsewhere(run_metron):
+    """In a folder that a group can write, a colleague can put a link where .metron was."""
+    private = run_metron.home / "private"
+    (private / "logs").mkdir(parents=True)
+    run_metron("-q", ["sh", "-c", f"mv .metron moved && ln -s {private} .metron"], prefix=None)
+    assert not list((private / "logs").iterdir())
+    names = {path.name.rpartition("_")[2]: path for path in (run_metron.cwd / "moved" / "logs").iterdir()}
+    assert names.keys() == {"stdout", "stderr", "usage.jsonl", "events.jsonl", "info.json"}
+    assert json.loads(names["info.json"].read_text())["status"] == "ended"
 
 
 def test_planted_link_in_a_shared_folder_is_not_followed(run_metron, marker):
@@ -341,9 +377,9 @@ def test_planted_link_in_a_shared_folder_is_not_followed(run_metron, marker):
     run_metron.cwd.chmod(0o1777)
     (run_metron.cwd / ".metron").symlink_to(private)
     os.chown(run_metron.cwd / ".metron", 12345, 12345, follow_symlinks=False)
-    run = run_metron("", command, prefix=None, check=False)
-    assert run.returncode == 0 and path.exists(), run  # the command is not made to suffer
-    assert "cannot record: cannot write through .metron: it is a link of another user" in run.message, run
+    run = run_metron("", command, prefix=".metron/logs/", check=False)
+    assert run.returncode == 1 and not path.exists(), run
+    assert "cannot write through .metron: it is a link of another user" in run.message, run
     assert not list(private.iterdir())
 
 

@@ -297,7 +297,7 @@ def test_a_link_with_the_name_of_the_trace_is_not_followed(run_metron, target):
     precious = run_metron.cwd / "precious"
     precious.write_text("precious")
     (run_metron.cwd / "x_trace").symlink_to(precious)
-    one_line(run_metron, f"trace --clobber -p x_ {it.pid}", "cannot make 'x_trace'")
+    one_line(run_metron, f"trace --clobber -p x_ {it.pid}", "'x_trace' is not a regular file")
     assert precious.read_text() == "precious"
     Trace(run_metron, it, "--clobber", "-o", "x_trace").finish()
     assert precious.read_text() != "precious"

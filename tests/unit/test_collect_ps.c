@@ -1,6 +1,8 @@
 /* The collector that runs ps: its readings, who is no member, and what of a command line is told. */
 #include "collect/collectors.h"
 
+#include <fcntl.h>
+
 #include "tree_fixture.h"
 
 #include "base/file.h"
@@ -90,7 +92,7 @@ static void stand_in(const char *lines)
                    "#!/bin/sh\nfor list; do :; done\necho \"${list%%%%,*} 1 S 1 1 0.0 0 1 me\"\n"
                    "/bin/cat <<'END'\n%sEND\n",
                    lines);
-    assert_int_equal(file_replace(path, script, strlen(script), 0700), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path, script, strlen(script), 0700), 0);
     assert_int_equal(setenv("PATH", with.folder, 1), 0);
 }
 
@@ -256,7 +258,7 @@ static void a_failing_ps_fails_the_pass_and_no_more(void **state)
     await_said(1);
     tree_refresh(watch.tree);
     (void)snprintf(path, sizeof(path), "%s/ps", with.folder);
-    assert_int_equal(file_replace(path, script, sizeof(script) - 1, 0700), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path, script, sizeof(script) - 1, 0700), 0);
     assert_int_equal(look(), -ENOTSUP);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(look(), -ENOENT);

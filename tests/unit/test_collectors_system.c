@@ -1,6 +1,8 @@
 /* sys, self, rusage and ledger: what is read of the machine, of ourselves, and of the reaped. */
 #include "collectors_fixture.h"
 
+#include <fcntl.h>
+
 #include "base/file.h"
 
 /* A root folder of our own, with the three files that sys reads. */
@@ -11,7 +13,7 @@ static void put(const char *name, const char *bytes)
     char path[128];
 
     (void)snprintf(path, sizeof(path), "%s/%s", root, name);
-    assert_int_equal(file_replace(path, bytes, strlen(bytes), 0600), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path, bytes, strlen(bytes), 0600), 0);
 }
 
 static void make_root(void)

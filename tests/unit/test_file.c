@@ -215,7 +215,7 @@ static void replacement_is_private_and_leaves_nothing_beside(void **state)
     char buffer[16];
 
     put("info", "old", 3);
-    assert_int_equal(file_replace(path_of("info"), "newer", 5, 0600), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path_of("info"), "newer", 5, 0600), 0);
     assert_int_equal(file_read(folder_fd, "info", buffer, sizeof(buffer)), 5);
     assert_string_equal(buffer, "newer");
     assert_int_equal(fstatat(folder_fd, "info", &status, 0), 0);
@@ -228,10 +228,10 @@ static void failed_replacement_keeps_the_old_file(void **state)
     (void)state;
     /* A folder cannot be replaced by a file: rename fails after the temporary was written. */
     assert_int_equal(mkdirat(folder_fd, "info", 0700), 0);
-    assert_int_equal(file_replace(path_of("info"), "x", 1, 0600), -EISDIR);
+    assert_int_equal(file_replace(AT_FDCWD, path_of("info"), "x", 1, 0600), -EISDIR);
     assert_int_equal(entries_in_folder(), 1);
-    assert_int_equal(file_replace(path_of("none/info"), "x", 1, 0600), -ENOENT);
-    assert_int_equal(file_replace(path_of("info/"), "x", 1, 0600), -EISDIR);
+    assert_int_equal(file_replace(AT_FDCWD, path_of("none/info"), "x", 1, 0600), -ENOENT);
+    assert_int_equal(file_replace(AT_FDCWD, path_of("info/"), "x", 1, 0600), -EISDIR);
 }
 
 static void a_temporary_of_another_is_no_obstacle_and_no_trap(void **state)
@@ -243,7 +243,7 @@ static void a_temporary_of_another_is_no_obstacle_and_no_trap(void **state)
     put("victim", "safe", 4);
     (void)snprintf(name, sizeof(name), ".info.%ld.tmp", (long)getpid());
     assert_int_equal(symlinkat("victim", folder_fd, name), 0);
-    assert_int_equal(file_replace(path_of("info"), "new", 3, 0600), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path_of("info"), "new", 3, 0600), 0);
     assert_int_equal(file_read(folder_fd, "victim", buffer, sizeof(buffer)), 4);
     assert_string_equal(buffer, "safe");
     assert_int_equal(entries_in_folder(), 3); /* a process with our pid in another container may need it */
@@ -255,7 +255,7 @@ static void a_new_file_is_whole_private_and_alone(void **state)
     struct stat status;
     char buffer[16];
 
-    assert_int_equal(file_create(path_of("info"), "new", 3, 0600), 0);
+    assert_int_equal(file_create(AT_FDCWD, path_of("info"), "new", 3, 0600), 0);
     assert_int_equal(file_read(folder_fd, "info", buffer, sizeof(buffer)), 3);
     assert_string_equal(buffer, "new");
     assert_int_equal(fstatat(folder_fd, "info", &status, 0), 0);
@@ -271,8 +271,8 @@ static void a_new_file_takes_the_place_of_none(void **state)
 
     put("info", "old", 3);
     assert_int_equal(symlinkat("nowhere", folder_fd, "link"), 0);
-    assert_int_equal(file_create(path_of("info"), "new", 3, 0600), -EEXIST);
-    assert_int_equal(file_create(path_of("link"), "new", 3, 0600), -EEXIST);
+    assert_int_equal(file_create(AT_FDCWD, path_of("info"), "new", 3, 0600), -EEXIST);
+    assert_int_equal(file_create(AT_FDCWD, path_of("link"), "new", 3, 0600), -EEXIST);
     assert_int_equal(file_read(folder_fd, "info", buffer, sizeof(buffer)), 3);
     assert_string_equal(buffer, "old");
     assert_int_equal(entries_in_folder(), 2);
@@ -283,7 +283,7 @@ static void reserved_space_has_no_name_until_it_replaces_a_file(void **state)
     (void)state;
     struct stat status;
     char buffer[16];
-    int fd = file_reserve(path_of("info"), 8192, 0600);
+    int fd = file_reserve(AT_FDCWD, path_of("info"), 8192, 0600);
 
     if (fd == -EOPNOTSUPP || fd == -EISDIR)
         skip();
@@ -292,7 +292,7 @@ static void reserved_space_has_no_name_until_it_replaces_a_file(void **state)
     assert_int_equal(fstat(fd, &status), 0);
     assert_true(status.st_blocks * 512 >= 8192);
     assert_int_equal(entries_in_folder(), 1);
-    assert_int_equal(file_replace_reserved(fd, path_of("info"), "newer", 5), 0);
+    assert_int_equal(file_replace_reserved(fd, AT_FDCWD, path_of("info"), "newer", 5), 0);
     assert_int_equal(file_read(folder_fd, "info", buffer, sizeof(buffer)), 5);
     assert_string_equal(buffer, "newer");
     assert_int_equal(fstat(fd, &status), 0);
@@ -300,7 +300,7 @@ static void reserved_space_has_no_name_until_it_replaces_a_file(void **state)
     assert_int_equal(status.st_nlink, 1);
     assert_int_equal(entries_in_folder(), 1);
     (void)close(fd);
-    assert_int_equal(file_reserve(path_of("none/info"), 8192, 0600), -ENOENT);
+    assert_int_equal(file_reserve(AT_FDCWD, path_of("none/info"), 8192, 0600), -ENOENT);
 }
 
 static void the_longest_name_can_be_replaced(void **state)
@@ -311,7 +311,7 @@ static void the_longest_name_can_be_replaced(void **state)
 
     memset(path + start, 'n', 255);
     path[start + 255] = '\0';
-    assert_int_equal(file_replace(path, "x", 1, 0600), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path, "x", 1, 0600), 0);
     assert_int_equal(access(path, R_OK), 0);
 }
 
@@ -376,6 +376,59 @@ static void a_link_that_another_user_has_planted_is_not_followed(void **state)
     assert_int_equal(file_make_folders(path_of("shared/.metron/new/x_"), NULL), 0);
 }
 
+static void own_folders_are_opened_through_own_links(void **state)
+{
+    (void)state;
+    struct metron_error error = {0};
+    struct stat status;
+    int fd = file_open_own_folder(path_of("x/y//z/prefix_"), NULL);
+
+    assert_true(fd >= 0 && fstatat(fd, "../z", &status, 0) == 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
+    assert_true(file_is_at(fd, path_of("x/y/z")));
+    (void)close(fd);
+    assert_int_equal(symlinkat("x/y", folder_fd, "link"), 0);
+    fd = file_open_own_folder(path_of("link/new/prefix_"), NULL);
+    assert_true(file_is_at(fd, path_of("x/y/new")));
+    (void)close(fd);
+    assert_int_equal(symlinkat("nowhere", folder_fd, "dangling"), 0);
+    assert_int_equal(file_open_own_folder(path_of("dangling/prefix_"), &error), -ENOENT);
+    put("file", "x", 1);
+    assert_int_equal(file_open_own_folder(path_of("file/prefix_"), &error), -ENOTDIR);
+    assert_non_null(strstr(error.message, "/file: Not a directory"));
+    fd = file_open_own_folder("no_slash", NULL);
+    assert_true(file_is_at(fd, "."));
+    (void)close(fd);
+}
+
+/* Neither a folder nor a link on the way, nor the folder that such a link leads to. */
+static void a_folder_of_another_user_is_never_our_own(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"folder", "link", "led"};
+    struct metron_error error;
+
+    assert_int_equal(mkdirat(folder_fd, "folder", 0700), 0);
+    assert_int_equal(mkdirat(folder_fd, "private", 0700), 0);
+    assert_int_equal(symlinkat("private", folder_fd, "link"), 0);
+    assert_int_equal(symlinkat("folder", folder_fd, "led"), 0);
+    if (fchownat(folder_fd, "folder", 4711, (gid_t)-1, 0) < 0 ||
+        fchownat(folder_fd, "link", 4711, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0) {
+        print_message("# only root can make a folder of another user: not tested\n");
+        return;
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "%s/new/x_", names[i]);
+        assert_int_equal(file_open_own_folder(path_of(path), &error), -EACCES);
+        assert_non_null(strstr(error.message, "belongs to another user"));
+        assert_non_null(strstr(error.message, names[i]));
+    }
+    assert_int_equal(faccessat(folder_fd, "private/new", F_OK, 0), -1);
+    assert_int_equal(faccessat(folder_fd, "folder/new", F_OK, 0), -1);
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 static void links_lead_to_the_same_file(void **state)
@@ -416,6 +469,8 @@ int main(void)
         WITH_FOLDER(missing_folders_are_made_private),
         WITH_FOLDER(a_file_in_the_way_is_named),
         WITH_FOLDER(a_link_that_another_user_has_planted_is_not_followed),
+        WITH_FOLDER(own_folders_are_opened_through_own_links),
+        WITH_FOLDER(a_folder_of_another_user_is_never_our_own),
         WITH_FOLDER(links_lead_to_the_same_file),
     };
 

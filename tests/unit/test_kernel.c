@@ -117,14 +117,14 @@ static bool counts_delays(const char *setting, const char *blocked_ticks)
     }
     (void)snprintf(path, sizeof(path), "%s/sys/kernel/task_delayacct", root);
     if (setting)
-        assert_int_equal(file_replace(path, setting, strlen(setting), 0600), 0);
+        assert_int_equal(file_replace(AT_FDCWD, path, setting, strlen(setting), 0600), 0);
     (void)snprintf(text, sizeof(text),
                    "1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 4096 11 25 26 27 28 29 "
                    "30 31 32 0 34 35 36 37 17 39 40 41 %s 43\n",
                    blocked_ticks ? blocked_ticks : "");
     (void)snprintf(path, sizeof(path), "%s/1/stat", root);
     if (blocked_ticks)
-        assert_int_equal(file_replace(path, text, strlen(text), 0600), 0);
+        assert_int_equal(file_replace(AT_FDCWD, path, text, strlen(text), 0600), 0);
     assert_int_equal(kernel_facts_read(root, &facts), 0);
     (void)snprintf(text, sizeof(text), "rm -rf '%s'", root);
     assert_int_equal(system(text), 0);

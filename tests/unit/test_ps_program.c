@@ -212,7 +212,7 @@ static void stand_in(const char *script)
     char path[128];
 
     (void)snprintf(path, sizeof(path), "%s/ps", test.folder);
-    assert_int_equal(file_replace(path, script, strlen(script), 0700), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path, script, strlen(script), 0700), 0);
     assert_int_equal(setenv("PATH", test.folder, 1), 0);
     ps_program_fini(&test.program);
     assert_int_equal(ps_program_init(&test.program), 0);

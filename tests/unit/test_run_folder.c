@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -61,7 +62,7 @@ static void open_run(const char *prefix, bool clobber)
 {
     struct metron_error error = {0};
 
-    if (run_folder_open(&run, at(prefix), clobber, &error) < 0)
+    if (run_folder_open(&run, at(prefix), clobber, false, &error) < 0)
         fail_msg("%s", error.message);
 }
 
@@ -157,7 +158,7 @@ static void only_wanted_files_are_made(void **state)
     const struct run_info info = {0};
 
     run_folder_init(&run, wanted);
-    assert_int_equal(run_folder_open(&run, at("x_"), false, NULL), 0);
+    assert_int_equal(run_folder_open(&run, at("x_"), false, false, NULL), 0);
     assert_true(is_there("x_usage.jsonl"));
     assert_false(is_there("x_stdout"));
     assert_false(is_there("x_info.json"));
@@ -176,7 +177,7 @@ static void an_existing_file_is_an_error_that_leaves_it_alone(void **state)
     struct metron_error error = {0};
 
     put("x_usage.jsonl", "precious\n", 0644);
-    assert_int_equal(run_folder_open(&run, at("x_"), false, &error), -EEXIST);
+    assert_int_equal(run_folder_open(&run, at("x_"), false, false, &error), -EEXIST);
     assert_non_null(strstr(error.message, "x_usage.jsonl"));
     assert_non_null(strstr(error.message, "--clobber"));
     assert_string_equal(content_of("x_usage.jsonl"), "precious\n");
@@ -207,7 +208,7 @@ static void clobber_removes_what_is_not_part_of_this_run(void **state)
     put("x_stdout", "the older run's", 0600);
     put("x_info.json", "the older run's", 0600);
     run_folder_init(&run, wanted);
-    assert_int_equal(run_folder_open(&run, at("x_"), true, NULL), 0);
+    assert_int_equal(run_folder_open(&run, at("x_"), true, false, NULL), 0);
     assert_false(is_there("x_stdout"));
     assert_false(is_there("x_info.json"));
 }
@@ -222,7 +223,7 @@ static void info_is_not_there_until_it_is_whole(void **state)
     run_folder_close(&run);
     run_folder_remove(&run);
     put("y_info.json", "precious", 0600); /* but it is looked for in time */
-    assert_int_equal(run_folder_open(&run, at("y_"), false, &error), -EEXIST);
+    assert_int_equal(run_folder_open(&run, at("y_"), false, false, &error), -EEXIST);
     assert_non_null(strstr(error.message, "y_info.json"));
     assert_string_equal(content_of("y_info.json"), "precious");
     assert_false(is_there("y_usage.jsonl"));
@@ -255,29 +256,68 @@ static void clobbered_files_become_private(void **state)
     assert_int_equal(mode_of("x_usage.jsonl"), 0600);
 }
 
-static void clobber_follows_no_link(void **state)
+static void clobber_leaves_the_other_name_of_a_file_alone(void **state)
 {
     (void)state;
-    struct stat status;
-
     put("precious", "precious\n", 0644);
-    assert_int_equal(symlink(at("precious"), at("x_stdout")), 0);
     assert_int_equal(link(at("precious"), at("x_stderr")), 0);
-    assert_int_equal(symlink(at("nowhere"), at("x_usage.jsonl")), 0);
     open_run("x_", true);
     assert_string_equal(content_of("precious"), "precious\n");
     assert_int_equal(mode_of("precious"), 0644);
-    assert_false(is_there("nowhere"));
-    assert_int_equal(lstat(at("x_stdout"), &status), 0);
-    assert_true(S_ISREG(status.st_mode));
 }
 
-static void a_pipe_in_the_place_of_a_file_holds_nobody(void **state)
+/* With --clobber, too: neither the links of /dev nor a device are a recording. */
+static void what_is_no_regular_file_stays(void **state)
 {
     (void)state;
-    assert_int_equal(mkfifo(at("x_stdout"), 0600), 0);
-    open_run("x_", true);
-    assert_string_equal(content_of("x_stdout"), "");
+    const bool wanted[RUN_FILE_COUNT] = {[RUN_USAGE] = true};
+    struct metron_error error = {0};
+    struct stat status;
+
+    put("x_stdout", "older", 0600);
+    assert_int_equal(symlink("/proc/self/fd/2", at("x_stderr")), 0);
+    assert_int_equal(mkfifo(at("y_stdout"), 0600), 0);
+    assert_int_equal(symlink(at("nowhere"), at("z_info.json")), 0);
+    const char *const prefixes[] = {"x_", "y_", "z_"};
+    for (size_t i = 0; i < 2 * sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (i == 3) /* what this run would not write, either */
+            run_folder_init(&run, wanted);
+        assert_int_equal(run_folder_open(&run, at(prefixes[i % 3]), true, false, &error), -EEXIST);
+        assert_non_null(strstr(error.message, "is not a regular file"));
+        run_folder_close(&run);
+    }
+    assert_string_equal(content_of("x_stdout"), "older"); /* nothing is removed before each is checked */
+    assert_int_equal(lstat(at("x_stderr"), &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(lstat(at("y_stdout"), &status), 0);
+    assert_true(S_ISFIFO(status.st_mode));
+    assert_int_equal(lstat(at("z_info.json"), &status), 0);
+    assert_false(is_there("x_usage.jsonl"));
+}
+
+/* Another user who can write to a folder on the way may exchange what is in it at any moment. */
+static void a_default_folder_that_is_exchanged_keeps_its_files(void **state)
+{
+    (void)state;
+    const struct run_info info = info_with("late");
+    char from[PATH_MAX], private[PATH_MAX];
+
+    (void)snprintf(private, sizeof(private), "%s", at("private"));
+    assert_int_equal(run_folder_open(&run, at("own/logs/x_"), false, true, NULL), 0);
+    assert_int_equal(mkdir(private, 0700), 0);
+    assert_int_equal(mkdir(at("private/logs"), 0700), 0);
+    put("private/logs/x_stdout", "precious", 0600);
+    (void)snprintf(from, sizeof(from), "%s", at("own"));
+    assert_int_equal(rename(from, at("moved")), 0);
+    assert_int_equal(symlink(private, from), 0);
+    assert_int_equal(run_folder_write_info(&run, &info), 0); /* made */
+    assert_int_equal(run_folder_write_info(&run, &info), 0); /* replaced */
+    assert_false(is_there("private/logs/x_info.json"));
+    assert_non_null(strstr(content_of("moved/logs/x_info.json"), "late"));
+    run_folder_remove(&run);
+    assert_string_equal(content_of("private/logs/x_stdout"), "precious");
+    assert_false(is_there("moved/logs/x_stdout"));
+    assert_false(is_there("moved/logs/x_info.json"));
 }
 
 static void a_prefix_that_cannot_be_made_says_why(void **state)
@@ -286,12 +326,12 @@ static void a_prefix_that_cannot_be_made_says_why(void **state)
     struct metron_error error = {0};
 
     put("file", "", 0600);
-    assert_int_equal(run_folder_open(&run, at("file/x_"), false, &error), -ENOTDIR);
+    assert_int_equal(run_folder_open(&run, at("file/x_"), false, false, &error), -ENOTDIR);
     assert_non_null(strstr(error.message, "file"));
     run_folder_close(&run);
     error.message[0] = '\0';
     assert_int_equal(mkdir(at("x_stderr"), 0700), 0);
-    assert_int_equal(run_folder_open(&run, at("x_"), true, &error), -EISDIR);
+    assert_int_equal(run_folder_open(&run, at("x_"), false, false, &error), -EEXIST);
     assert_non_null(strstr(error.message, "x_stderr"));
     assert_false(is_there("x_stdout"));
 }
@@ -349,7 +389,7 @@ static void events_from_before_the_files_are_open_are_written(void **state)
     assert_int_equal(run_folder_add_event(&run, &event), 0);
     assert_int_equal(run_folder_flush_events(&run), 0);
     put("x_stdout", "another run's", 0600);
-    assert_int_equal(run_folder_open(&run, at("x_"), false, NULL), -EEXIST);
+    assert_int_equal(run_folder_open(&run, at("x_"), false, false, NULL), -EEXIST);
     open_run("y_", false);
     assert_int_equal(run_folder_flush_events(&run), 0);
     assert_non_null(strstr(content_of("y_events.jsonl"), "\"pid\":12"));
@@ -529,8 +569,9 @@ int main(void)
         WITH_FOLDER(info_is_not_there_until_it_is_whole),
         WITH_FOLDER(an_info_that_another_run_has_made_meanwhile_stays),
         WITH_FOLDER(clobbered_files_become_private),
-        WITH_FOLDER(clobber_follows_no_link),
-        WITH_FOLDER(a_pipe_in_the_place_of_a_file_holds_nobody),
+        WITH_FOLDER(clobber_leaves_the_other_name_of_a_file_alone),
+        WITH_FOLDER(what_is_no_regular_file_stays),
+        WITH_FOLDER(a_default_folder_that_is_exchanged_keeps_its_files),
         WITH_FOLDER(a_prefix_that_cannot_be_made_says_why),
         WITH_FOLDER(each_record_is_one_line_at_once),
         WITH_FOLDER(events_are_gathered_and_written_at_a_flush),

@@ -96,7 +96,7 @@ static void stand_in(const char *script)
     char path[128];
 
     (void)snprintf(path, sizeof(path), "%s/strace", test.folder);
-    assert_int_equal(file_replace(path, script, strlen(script), 0700), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path, script, strlen(script), 0700), 0);
     assert_int_equal(setenv("PATH", test.folder, 1), 0);
 }
 
@@ -523,7 +523,7 @@ static void a_thread_is_no_process(void **state)
     (void)snprintf(folder, sizeof(folder), "%s/41/task/41/", test.folder);
     assert_int_equal(file_make_folders(folder, NULL), 0);
     (void)snprintf(path, sizeof(path), "%sstatus", folder);
-    assert_int_equal(file_replace(path, text, strlen(text), 0600), 0);
+    assert_int_equal(file_replace(AT_FDCWD, path, text, strlen(text), 0600), 0);
     assert_int_equal(strace_target_check(test.folder, 41, &test.error), -EINVAL);
     assert_non_null(strstr(test.error.message, "41 is a thread of process 40"));
     (void)unlink(path);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -160,5 +161,15 @@ static inline void assert_same(const struct snapshot *a, const struct snapshot *
 }
 
 #define HISTORY_TEST(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
+
+/* As a full disk; SIGXFSZ has to be ignored. */
+__attribute__((unused)) static void set_file_limit(rlim_t limit)
+{
+    struct rlimit limits;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limits), 0);
+    limits.rlim_cur = limit < limits.rlim_max ? limit : limits.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limits), 0);
+}
 
 #endif

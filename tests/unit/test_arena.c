@@ -65,6 +65,19 @@ static void a_piece_larger_than_a_chunk_is_given(void **state)
     arena_fini(&arena);
 }
 
+static void a_piece_that_does_not_quite_fit_begins_a_chunk(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+
+    (void)arena_alloc(&arena, 16); /* so that the last of the others has half of the space it needs */
+    const size_t held = arena_held(&arena);
+    while (arena_held(&arena) == held)
+        (void)arena_alloc(&arena, 32);
+    assert_true(arena_used(&arena) - 32 < held - 16); /* what the first chunk gave */
+    arena_fini(&arena);
+}
+
 static void a_reset_arena_gives_the_same_memory_again(void **state)
 {
     (void)state;
@@ -163,6 +176,7 @@ int main(void)
         cmocka_unit_test(memory_is_zeroed_and_aligned_for_any_type),
         cmocka_unit_test(pieces_do_not_overlap),
         cmocka_unit_test(a_piece_larger_than_a_chunk_is_given),
+        cmocka_unit_test(a_piece_that_does_not_quite_fit_begins_a_chunk),
         cmocka_unit_test(a_reset_arena_gives_the_same_memory_again),
         cmocka_unit_test(text_is_copied),
         cmocka_unit_test(sizes_beyond_memory_are_refused),

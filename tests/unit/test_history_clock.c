@@ -1,4 +1,6 @@
 /* How old something is goes by the retention clock; the wall clock plays no part. */
+#include <signal.h>
+
 #include "history_fixture.h"
 
 #define DAY 86400
@@ -104,10 +106,15 @@ static void write_that_failed_leaves_the_clock(void **state)
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
     assert_int_equal(database_run(other, "BEGIN IMMEDIATE"), 0);
     struct snapshot *snapshot = make(2, 0);
+    snapshot->boot_seconds = 40;
     assert_int_equal(history_write(history, snapshot, NULL), -EBUSY);
-    snapshot_release(snapshot);
     assert_int_equal(database_run(other, "ROLLBACK"), 0);
     (void)sqlite3_close(other);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    set_file_limit(16384); /* fails at the end, when the clock has been advanced */
+    assert_int_equal(history_write(history, snapshot, NULL), -ENOSPC);
+    set_file_limit(RLIM_INFINITY);
+    snapshot_release(snapshot);
     put_at(100, 0);
     put_at(130, 0);
     assert_int_equal(last_clock(), 30);

@@ -57,15 +57,6 @@ static void write_that_fails_half_way_is_undone(void **state)
     snapshot_release(snapshot);
 }
 
-static void set_file_limit(rlim_t limit)
-{
-    struct rlimit limits;
-
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limits), 0);
-    limits.rlim_cur = limit < limits.rlim_max ? limit : limits.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limits), 0);
-}
-
 static void snapshot_that_found_no_room_leaves_no_gap(void **state)
 {
     (void)state;

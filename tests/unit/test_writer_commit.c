@@ -59,11 +59,14 @@ static void a_commit_comes_after_all_before_it_and_is_no_snapshot(void **state)
 {
     (void)state;
     struct writer_figures last;
+    struct writer_sink_figures history;
 
     start_with(BACKLOG, true);
     assert_true(submit(1));
     assert_true(submit(1));
     assert_int_equal(commit_and_wait(), 0);
+    assert_true(writer_sink_figures(writer, 0, &history));
+    assert_int_equal(history.written, 2);
     assert_true(submit(1));
     assert_int_equal(stop(-1, &last), 0);
     assert_string_equal(order, "w1w2cw3");

@@ -1,11 +1,27 @@
 /* What only our programs in the kernel tell: what a process had used when it ended, however short it was. */
-#include "tree/tree.h"
+#include "probe/lifecycle.h"
+
+/* tree/events.c is compiled into the test, so that events can come late. */
+static int read_late(struct lifecycle *lifecycle, lifecycle_visit *visit, void *context);
+#define lifecycle_read read_late
+#include "tree/events.c" /* NOLINT(bugprone-suspicious-include) */
+#undef lifecycle_read
 
 #include "tree_fixture.h"
 
 #include <sys/mman.h>
 
 enum { MIB = 1048576 };
+
+static unsigned reads_in_vain; /* so many, before the next events come */
+
+static int read_late(struct lifecycle *lifecycle, lifecycle_visit *visit, void *context)
+{
+    if (reads_in_vain == 0)
+        return lifecycle_read(lifecycle, visit, context);
+    reads_in_vain--;
+    return 0;
+}
 
 static void body_waits(void)
 {
@@ -275,6 +291,39 @@ static void who_is_awaited_at_the_end_of_the_run_is_told_then(void **state)
     assert_int_equal(tree_count(watch.tree), 0); /* nobody is left to be called a survivor */
 }
 
+static void body_ignores_its_child(void)
+{
+    (void)signal(SIGCHLD, SIG_IGN);
+    if (fork() == 0) {
+        say();
+        wait_for_go(1);
+        _exit(0);
+    }
+    wait_for_go(2);
+}
+
+/* The kernel removes it from the table of processes before its last switch, with which the exit is reported.
+ */
+static void a_child_that_nobody_waits_for_is_awaited_at_the_end_of_the_run(void **state)
+{
+    watch_begin(state);
+    (void)start_root(body_ignores_its_child);
+    await_said(1);
+    pid_t child = shared->pids[0];
+    tree_refresh(watch.tree);
+    assert_non_null(who(child));
+    let_go(1);
+    for (int ms = 0; ms < PATIENCE_MS && kill(child, 0) == 0; ms++)
+        sleep_seconds(0.001);
+    reads_in_vain = 3;
+    tree_drain(watch.tree);
+    assert_int_equal(reads_in_vain, 0);
+    assert_int_equal(times_told(EVENT_EXIT, child), 1);
+    assert_int_equal(told_of(EVENT_EXIT, child)->seen, SEEN_EVENT);
+    tree_refresh(watch.tree);
+    assert_null(who(child)); /* no survivor */
+}
+
 static void who_is_never_told_of_is_told_by_us(void **state)
 {
     siginfo_t info;
@@ -376,6 +425,7 @@ int main(void)
         ONE_WAY(every_short_child_is_told_once_and_whole, by_bpf),
         ONE_WAY(who_is_gone_before_the_word_on_it_is_not_counted_twice, by_bpf),
         ONE_WAY(who_is_awaited_at_the_end_of_the_run_is_told_then, by_bpf),
+        ONE_WAY(a_child_that_nobody_waits_for_is_awaited_at_the_end_of_the_run, by_bpf),
         ONE_WAY(who_is_reaped_before_the_word_on_it_is_told_once_and_whole, by_bpf),
         ONE_WAY(who_is_never_told_of_is_told_by_us, by_bpf),
         ONE_WAY(a_program_that_no_pass_saw_is_told_with_its_command, by_bpf),

@@ -55,7 +55,7 @@ def kill_all(daemon):
     """The daemon and whatever it has started, at once."""
     for pid in [daemon.pid, *processes.descendants(daemon.pid)]:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            processes.send_signal(pid, signal.SIGKILL)
     daemon.wait()
 
 
@@ -339,7 +339,7 @@ def test_a_history_that_is_damaged_meanwhile_is_told_and_the_new_one_knows_the_j
         daemon.call("event.publish", event="sheet.started", job_id=JOB, sheet_num=number, data={})
     daemon.call("event.publish", event="sheet.completed", job_id=JOB, sheet_num=1, data={})
     daemon.wait_for_stored(daemon.tops(3)[-1]["timestamp"])
-    os.kill(daemon.pid, signal.SIGSTOP)
+    processes.send_signal(daemon.pid, signal.SIGSTOP)
     with contextlib.closing(sqlite3.connect(daemon.database)) as other:
         # Somebody else's write: the daemon has to read its pages again.
         other.execute("CREATE TABLE others(x)")
@@ -348,7 +348,7 @@ def test_a_history_that_is_damaged_meanwhile_is_told_and_the_new_one_knows_the_j
     with open(daemon.database, "r+b") as file:
         file.seek(4096)
         file.write(b"\xa5" * (daemon.database.stat().st_size - 4096))
-    os.kill(daemon.pid, signal.SIGCONT)
+    processes.send_signal(daemon.pid, signal.SIGCONT)
     wait_until(lambda: counted(daemon, "it was damaged; it is kept as"), what="a word on it")
     assert len(list(daemon.database.parent.glob(f"{daemon.database.name}.damaged-*"))) >= 1
     wait_until(lambda: job_and_sheets(daemon) == [("running", 1, "completed"), ("running", 2, "running")],

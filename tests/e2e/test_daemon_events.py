@@ -60,7 +60,7 @@ def test_a_kill_is_told_besides_the_exit(jobs_daemon):
     shell = job_shell(jobs_daemon, "kills")
     pid = shell.start("sleep 600")
     jobs_daemon.top_when(lambda snapshot: process_in(snapshot, pid))
-    os.kill(pid, signal.SIGKILL)
+    processes.send_signal(pid, signal.SIGKILL)
     assert shell.reap(pid) == 128 + signal.SIGKILL
     events = jobs_daemon.events_when(lambda events: "exit" in types_of(events, pid))
     assert sorted(types_of(events, pid)) == ["exit", "kill", "spawn"]
@@ -75,7 +75,7 @@ def test_a_signal_that_does_not_kill_is_told_as_a_signal(jobs_daemon):
     noted = jobs_daemon.runner.cwd / "noted"
     pid = shell.start(f"{jobs_daemon.runner.workload('signals')} {noted} 600")
     wait_until(lambda: "ready" in processes.file_lines(noted))
-    os.kill(pid, signal.SIGUSR1)
+    processes.send_signal(pid, signal.SIGUSR1)
     events = jobs_daemon.events_when(lambda events: "signal" in types_of(events, pid))
     (told,) = [event for event in of_pid(events, pid) if event["event_type"] == "signal"]
     assert told["signal_num"] == signal.SIGUSR1
@@ -102,7 +102,7 @@ def crowd(daemon, shell, count):
     pids = {pid, *processes.descendants(pid)}
     daemon.top_when(lambda top: all(process_in(top, each) for each in pids), what="all of them in a snapshot")
     for each in pids:
-        os.kill(each, signal.SIGKILL)
+        processes.send_signal(each, signal.SIGKILL)
     shell.reap(pid)
     return pids
 

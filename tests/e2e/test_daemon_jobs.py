@@ -229,7 +229,7 @@ def test_peak_memory_of_a_job_is_what_it_held(either_jobs):
     shell = job_shell(either_jobs, "peak")
     pid = shell.start(f"{either_jobs.runner.workload('spike')} {128 * dc.MIB} 600000 0.3")
     either_jobs.top_when(lambda top: process_in(top, pid).get("rss_mb", 0) >= 128, what="its memory")
-    os.kill(pid, signal.SIGKILL)
+    processes.send_signal(pid, signal.SIGKILL)
     shell.reap(pid)
     either_jobs.call("job.finish", job_id="peak", outcome="completed")
     profile = either_jobs.call("job.profile", job_id="peak")

@@ -1,6 +1,5 @@
 """A run that was killed reports no end: its job is lost once nothing is left of it, and no sooner."""
 
-import os
 import signal
 import subprocess
 
@@ -36,7 +35,7 @@ class Run:
         return next((job for job in self.daemon.call("job.list")["jobs"] if job["job_id"] == "night"), {})
 
     def kill(self, pid):
-        os.kill(pid, signal.SIGKILL)
+        processes.send_signal(pid, signal.SIGKILL)
         if pid == self.process.pid:
             self.process.wait()
         wait_until(lambda: not processes.alive(pid), what="its end")
@@ -105,7 +104,7 @@ def test_a_run_reports_its_end_to_the_daemon_that_came_after(start_either, optio
     daemon.process.kill()
     daemon.process.wait()
     daemon.start(interval=0.1)
-    os.kill(run.pids[1], signal.SIGTERM)
+    processes.send_signal(run.pids[1], signal.SIGTERM)
     run.process.wait()
     assert run.job()["status"] == "failed"
     assert all(sheet["status"] == "failed" for sheet in run.job()["sheets"])
@@ -115,10 +114,10 @@ def test_a_run_that_outlives_its_command_is_not_lost(start_either):
     """Stopped before it sees the end of its command, it still has to report it."""
     daemon = start_either(env=SOON, interval=0.1)
     run = Run(daemon)
-    os.kill(run.pids[0], signal.SIGSTOP)
-    os.kill(run.pids[1], signal.SIGKILL)
+    processes.send_signal(run.pids[0], signal.SIGSTOP)
+    processes.send_signal(run.pids[1], signal.SIGKILL)
     daemon.tops(10)
     assert run.job()["status"] == "running"
-    os.kill(run.pids[0], signal.SIGCONT)
+    processes.send_signal(run.pids[0], signal.SIGCONT)
     run.process.wait()
     assert run.job()["status"] == "failed"

@@ -1,6 +1,5 @@
 """Jobs over a restart: one that nothing is left of is lost, one whose process lives goes on, with all that it used."""
 
-import os
 import signal
 import subprocess
 
@@ -9,7 +8,7 @@ import pytest
 from support import daemon_client as dc
 from support.burner import Burner, cpu_seconds, own_cpu_seconds
 from support.daemon_client import RpcError
-from support.processes import wait_until
+from support.processes import send_signal, wait_until
 
 
 def job_of_child(daemon, name):
@@ -177,7 +176,7 @@ def test_children_born_meanwhile_and_orphans_go_on_with_all_they_used(start_eith
     truth = cpu_seconds(burner.pid) - begin + own_cpu_seconds(orphan) + own_cpu_seconds(child)
     assert job["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
     for pid in (orphan, child):
-        os.kill(pid, signal.SIGKILL)
+        send_signal(pid, signal.SIGKILL)
 
 
 def test_a_member_that_left_nobody_its_cpu_makes_it_a_lower_bound(start_either, burner):
@@ -188,7 +187,7 @@ def test_a_member_that_left_nobody_its_cpu_makes_it_a_lower_bound(start_either, 
     known = daemon.rows("SELECT cpu_seconds FROM jobs")[0]["cpu_seconds"]
     kill_daemon(daemon)
     burner.ask("burn 0.2")
-    os.kill(orphan, signal.SIGKILL)
+    send_signal(orphan, signal.SIGKILL)
     usage = after_restart(daemon, burner)["usage"]
     assert usage["cpu_is_exact"] is False
     assert known + 0.15 < usage["cpu_seconds"] <= cpu_seconds(burner.pid) - begin + 0.3 + 0.05

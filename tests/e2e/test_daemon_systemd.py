@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from support.processes import wait_until
+from support.processes import send_signal, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = "metron-user.service"
@@ -119,7 +119,7 @@ def test_the_unit_is_started_when_the_daemon_answers_reloads_restarts_and_stops(
     assert pathlib.Path(f"/proc/{first}/comm").read_text(encoding="utf-8") == "metron-daemon\n"
     manager.systemctl("reload", UNIT)
     assert int(manager.show("MainPID")) == first
-    os.kill(first, signal.SIGKILL)
+    send_signal(first, signal.SIGKILL)
     wait_until(lambda: manager.show("NRestarts") == "1" and manager.show("ActiveState") == "active", what="a restart")
     assert manager.metron("daemon", "status").returncode == 0
     manager.systemctl("stop", UNIT)

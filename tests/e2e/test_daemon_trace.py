@@ -282,11 +282,11 @@ def test_the_daemon_answers_and_samples_while_a_strace_does_not_attach(start_dae
 @contextlib.contextmanager
 def stopped(daemon):
     """What is sent meanwhile is all there when it goes on, and whoever sent it has left."""
-    os.kill(daemon.pid, signal.SIGSTOP)
+    processes.send_signal(daemon.pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(daemon.pid, signal.SIGCONT)
+        processes.send_signal(daemon.pid, signal.SIGCONT)
 
 
 def is_refused(daemon, method, **params):

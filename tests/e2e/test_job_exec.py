@@ -9,7 +9,7 @@ import pytest
 from support import cgroups
 from support.daemon_client import Daemon, RpcError, need_daemon
 from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, only_the_shell_is_in, own_leaf
-from support.processes import wait_until
+from support.processes import send_signal, wait_until
 from support.users import ANOTHER_USER
 
 # Whoever inherits a job's name is of that job: tests that run beside this one have another.
@@ -196,7 +196,7 @@ def test_an_escapee_between_two_ticks_is_still_a_member(run_metron, tmp_path):
         [escapee] = wait_until(lambda: [each for each in members(daemon, 1) if each["command"] == "sleep 31.25"],
                                what="the escapee in a snapshot")
         assert escapee["membership"] == "cgroup"
-        os.kill(escapee["pid"], signal.SIGKILL)
+        send_signal(escapee["pid"], signal.SIGKILL)
         process.communicate(input=b"\n", timeout=60)
     finally:
         daemon.end()

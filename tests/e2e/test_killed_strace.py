@@ -10,7 +10,7 @@ import pytest
 
 from support.daemon_client import publish
 from support.kernel_events import need_program
-from support.processes import alive, file_lines, named_descendants, stat_fields, wait_until
+from support.processes import alive, file_lines, named_descendants, send_signal, stat_fields, wait_until
 
 ROUNDS = 100
 # Like strace in the moment in which one of its children is there.
@@ -38,7 +38,7 @@ def kill_with_strace(runner, metron):
     wait_until(lambda: file_lines(pids), what="strace and its child")
     started = [int(word) for word in pids.read_text(encoding="utf-8").split()]
     assert all(alive(pid) for pid in started)
-    os.kill(metron, signal.SIGKILL)
+    send_signal(metron, signal.SIGKILL)
     wait_until(lambda: not any(alive(pid) for pid in started), what="their end")
 
 

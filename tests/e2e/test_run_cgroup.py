@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from support.processes import wait_until
+from support.processes import send_signal, wait_until
 from support.run import Started
 
 LEAF = "metron-"
@@ -101,7 +101,7 @@ def test_group_that_a_killed_metron_left_is_removed_by_a_later_run_once_it_is_em
     owned("", "true", prefix="second_")
     assert leaves() == left, "as long as somebody lives in it, it stays"
     for pid in set(pids):
-        os.kill(pid, signal.SIGKILL)
+        send_signal(pid, signal.SIGKILL)
     wait_until(lambda: owned("--clobber", "true", prefix="third_") and not leaves(), what="a run that removes it")
 
 
@@ -121,7 +121,7 @@ def test_survivor_stays_where_it_is(owned, leaves):
     run = owned("", ["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & sleep 0.1"])
     survivor = run.info["survivors"]["processes"][0]["pid"]
     assert f"/{LEAF}" in pathlib.Path(f"/proc/{survivor}/cgroup").read_text(encoding="utf-8")
-    os.kill(survivor, signal.SIGKILL)
+    send_signal(survivor, signal.SIGKILL)
     wait_until(lambda: owned("--clobber", "true", prefix="next_") and not leaves(), what="a run that removes it")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.daemon_client import Daemon, profile_value
 from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, only_the_shell_is_in, own_leaf
-from support.processes import wait_until
+from support.processes import send_signal, wait_until
 
 # Whoever inherits a job's name is of that job: tests that run beside this one have another.
 JOB = f"night-{os.getpid()}"
@@ -71,25 +71,25 @@ def test_without_a_daemon_everything_is_as_it_was(run_metron, tmp_path):
 
 
 def test_a_daemon_that_does_not_answer_holds_up_nobody_for_long(run_metron, daemon):
-    os.kill(daemon.pid, signal.SIGSTOP)
+    send_signal(daemon.pid, signal.SIGSTOP)
     try:
         run = run_metron(f"--socket {daemon.socket} --job {JOB}", ["true"])
         assert run.returncode == 0, "it ends, though nobody answers"
         assert b"the daemon is not told of this run" in run.stderr
     finally:
-        os.kill(daemon.pid, signal.SIGCONT)
+        send_signal(daemon.pid, signal.SIGCONT)
 
 
 def run_while_it_is_stopped(runner, daemon, args):
     """A run that has begun, and was not answered, when the daemon goes on; and then runs for a while."""
-    os.kill(daemon.pid, signal.SIGSTOP)
+    send_signal(daemon.pid, signal.SIGSTOP)
     try:
         started = runner.start(f"--socket {daemon.socket} {args}", ["sh", "-c", "touch begun; read line; exit 3"],
                                stdin=subprocess.PIPE)
         wait_until((started.cwd / "begun").exists, what="the command")
         time.sleep(0.6)  # no answer within 0.2 s, and nothing shows that metron waits no longer
     finally:
-        os.kill(daemon.pid, signal.SIGCONT)
+        send_signal(daemon.pid, signal.SIGCONT)
     wait_until(lambda: daemon.call("job.list")["jobs"], what="the job in the daemon")
     return started.finish(data=b"\n")
 
@@ -123,11 +123,11 @@ def test_why_a_job_is_refused_is_said(run_metron, daemon, name, reason):
 
 def test_a_daemon_that_is_busy_when_the_run_ends_is_waited_for(run_metron, daemon):
     started = start_waiting(run_metron, daemon, f"--job {JOB}", "true")
-    os.kill(daemon.pid, signal.SIGSTOP)
+    send_signal(daemon.pid, signal.SIGSTOP)
     started.process.stdin.write(b"\n")
     started.process.stdin.flush()
     time.sleep(0.3)  # nothing shows that metron waits for the daemon
-    os.kill(daemon.pid, signal.SIGCONT)
+    send_signal(daemon.pid, signal.SIGCONT)
     run = started.finish()
     job = daemon.call("job.status", job_id=JOB)
     assert job["status"] == "completed"
@@ -139,13 +139,13 @@ def test_a_daemon_that_is_busy_when_the_run_ends_is_waited_for(run_metron, daemo
 
 def test_a_daemon_that_is_not_told_of_the_end_is_said(run_metron, daemon):
     started = start_waiting(run_metron, daemon, f"--job {JOB}", "true")
-    os.kill(daemon.pid, signal.SIGSTOP)
+    send_signal(daemon.pid, signal.SIGSTOP)
     try:
         run = started.finish(data=b"\n")
         assert run.returncode == 0
         assert b"the daemon is not told that this run has ended" in run.stderr
     finally:
-        os.kill(daemon.pid, signal.SIGCONT)
+        send_signal(daemon.pid, signal.SIGCONT)
 
 
 def test_its_processes_are_the_jobs_while_it_runs(run_metron, daemon):
@@ -158,7 +158,7 @@ def test_its_processes_are_the_jobs_while_it_runs(run_metron, daemon):
         assert started.pid not in {each["pid"] for each in found}, "metron is no part of it"
         assert {each["membership"] for each in found} <= {"events", "descent", "variable", "cgroup"}
     finally:
-        os.kill(started.pid, signal.SIGTERM)
+        send_signal(started.pid, signal.SIGTERM)
         started.finish()
 
 
@@ -225,7 +225,7 @@ def test_an_escapee_is_a_member_where_the_kernel_tells_nothing(run_metron, tmp_p
         [escapee] = wait_until(lambda: [each for each in members(daemon, JOB) if each["command"] == "sleep 32.25"],
                                what="the escapee in a snapshot")
         assert escapee["membership"] == "cgroup"
-        os.kill(escapee["pid"], signal.SIGKILL)
+        send_signal(escapee["pid"], signal.SIGKILL)
         started.finish(data=b"\n")
     finally:
         daemon.end()

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from support.kernel_events import capture_processes
-from support.processes import alive, file_lines, wait_until
+from support.processes import alive, file_lines, send_signal, wait_until
 
 WHAT = ("all", "none", "stdout", "stderr")
 
@@ -153,7 +153,7 @@ def test_reader_that_goes_away_ends_the_command_as_a_pipe_or_terminal_would(run_
 def test_a_killed_capture_process_is_reported(run_metron):
     run = run_metron.start("-q", ["sh", "-c", "trap '' PIPE; echo begun; read line; echo lost; exit 4"], stdin=subprocess.PIPE)
     assert run.process.stdout.readline() == b"begun\n"
-    os.kill(capture_processes(run.pid)[0], signal.SIGKILL)
+    send_signal(capture_processes(run.pid)[0], signal.SIGKILL)
     ended = run.finish(data=b"\n")
     assert ended.returncode == 4 and b"capture process was killed" in ended.stderr
 

@@ -13,7 +13,7 @@ import pytest
 
 from support import records
 from support.kernel_values import cpu_seconds
-from support.processes import alive, end_leftovers, file_lines, named_descendants, state, wait_until
+from support.processes import alive, end_leftovers, file_lines, named_descendants, send_signal, state, wait_until
 from support.users import ANOTHER_USER
 
 
@@ -62,7 +62,7 @@ def test_one_ctrl_c_ends_nothing_by_itself(run_metron, open_terminal, args):
     screen, notes = terminal_with_notes(run_metron, open_terminal, args, "-x", "USR1", code=7)
     screen.type("\x03")
     wait_until(lambda: "INT" in file_lines(notes), what="the SIGINT")
-    os.kill(pid_of_command(screen.pid, "signals"), signal.SIGUSR1)
+    send_signal(pid_of_command(screen.pid, "signals"), signal.SIGUSR1)
     assert screen.finish() == 7, "a command that handles SIGINT goes on"
     assert file_lines(notes) == ["ready", "INT", "USR1"]
 
@@ -300,7 +300,7 @@ def test_new_size_of_the_terminal_reaches_the_command(run_metron, open_terminal)
     screen, notes = terminal_with_notes(run_metron, open_terminal, "--pty", "-x", "TERM")
     screen.resize(41, 123)
     wait_until(lambda: "WINCH 41x123" in file_lines(notes), what="SIGWINCH with the new size")
-    os.kill(screen.pid, signal.SIGTERM)
+    send_signal(screen.pid, signal.SIGTERM)
     assert screen.finish() == 0
 
 
@@ -347,7 +347,7 @@ def test_terminal_is_whole_after_a_killed_pty_run(run_metron, open_terminal):
     line = run_metron.command_line("--pty", "sleep 30")
     screen = open_terminal(line, run_metron.cwd, run_metron.environment())
     wait_for_command(screen.pid, "sleep")
-    os.kill(screen.pid, signal.SIGTERM)
+    send_signal(screen.pid, signal.SIGTERM)
     assert screen.finish() == 143
     assert screen.modes() == screen.modes_at_start
 
@@ -357,7 +357,7 @@ def test_terminal_is_restored_when_metron_is_killed(run_metron, open_terminal):
     screen = open_terminal(line, run_metron.cwd, run_metron.environment())
     wait_for_command(screen.pid, "sh")
     wait_until(lambda: screen.modes() != screen.modes_at_start, what="the keyboard")
-    os.kill(screen.pid, signal.SIGKILL)
+    send_signal(screen.pid, signal.SIGKILL)
     wait_until(lambda: screen.modes() == screen.modes_at_start, what="the terminal as it was")
 
 

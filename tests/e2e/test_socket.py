@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import random
 import signal
 import socket
@@ -307,11 +306,11 @@ def test_a_method_may_resume_its_own_call(client):
                                   [AT_ONCE, HEALTH, AT_ONCE, HEALTH]], ids=["alone", "batch", "lines"])
 def test_a_method_may_resume_the_call_of_one_that_has_left(server, path, sent):
     for _ in range(20):
-        os.kill(server.pid, signal.SIGSTOP)
+        server.send_signal(signal.SIGSTOP)
         with contextlib.closing(Client(path)) as client:
             for line in sent:
                 client.send(line)
-        os.kill(server.pid, signal.SIGCONT)
+        server.send_signal(signal.SIGCONT)
         still_alive(path)
     with contextlib.closing(Client(path)) as client:
         until(lambda: client.call("counts")["clients"] == 1)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import pathlib
 import resource
 import signal
@@ -241,11 +240,11 @@ def test_a_good_client_waits_for_a_turn_of_each_of_those_before_it_and_no_longer
     for connection in (*flooding, good):
         assert connection.ask(HEALTH)["id"] == 1
     before = good.call("counts")["requests"]
-    os.kill(server.pid, signal.SIGSTOP)
+    server.send_signal(signal.SIGSTOP)
     for connection in flooding:
         connection.send((json.dumps(HEALTH).encode() + b"\n") * REQUESTS)
     good.send({"jsonrpc": "2.0", "id": "good", "method": "counts"})
-    os.kill(server.pid, signal.SIGCONT)
+    server.send_signal(signal.SIGCONT)
     answered = good.read()["result"]["requests"] - before
     # A turn that takes long ends early, and some have their second one in the next.
     assert answered <= 3 * FLOODING * A_TURN < FLOODING * REQUESTS / 4

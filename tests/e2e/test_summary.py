@@ -1,11 +1,12 @@
 """The summary on stderr: short, human, formatted as asked, coloured only where wanted."""
 
-import os
 import re
 import signal
 import subprocess
 
 import pytest
+
+from support.processes import send_signal
 
 GREEN, RED = re.compile(r"\x1b\[[0-9;]*32m"), re.compile(r"\x1b\[[0-9;]*31m")
 
@@ -30,7 +31,7 @@ def test_ls_says_of_the_recording_what_run_said(run_metron):
                             cwd=run_metron.cwd, capture_output=True, text=True, env=run_metron.environment({}))
     said, found = run.message.strip().splitlines(), listed.stdout.strip().splitlines()
     for pid in re.findall(r" (\d+) sleep 30", run.message):
-        os.kill(int(pid), signal.SIGKILL)
+        send_signal(int(pid), signal.SIGKILL)
     assert any("outlived" in line and "sleep 30" in line for line in said)
     only_listed = ("  command", "  started", "  record")
     assert [line for line in found if not line.startswith(only_listed)] == [

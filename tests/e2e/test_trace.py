@@ -219,7 +219,7 @@ def test_strace_killed_ends_the_trace_and_the_target_runs_on(run_metron, target)
     it = target()
     trace = Trace(run_metron, it)
     it.ask(10)
-    os.kill(trace.strace, signal.SIGKILL)
+    processes.send_signal(trace.strace, signal.SIGKILL)
     trace.finish(None)
     assert "strace was ended by signal 9: the trace may lack its end" in trace.message
     assert it.tracer() == 0

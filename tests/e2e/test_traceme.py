@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from support.daemon_client import Daemon, need_daemon
-from support.processes import stat_fields, wait_until
+from support.processes import send_signal, stat_fields, wait_until
 
 CASES = {
     "raise": ["raise"],
@@ -53,7 +53,7 @@ def test_a_command_that_has_itself_traced_does_what_it_does_alone(runner, tmp_pa
 @pytest.mark.parametrize("number, code, last", [(signal.SIGUSR1, 23, b"handled\n"), (signal.SIGTERM, 143, b"")])
 def test_a_signal_from_somebody_else_reaches_it(runner, number, code, last):
     started = runner.start(runner.options, [runner.workload("traceme"), "wait"])
-    os.kill(int(started.process.stdout.readline()), number)
+    send_signal(int(started.process.stdout.readline()), number)
     run = started.finish()
     assert (run.returncode, run.stdout) == (code, last)
     assert run.summary["exit_code"] == code
@@ -62,10 +62,10 @@ def test_a_signal_from_somebody_else_reaches_it(runner, number, code, last):
 def test_one_that_is_stopped_stays_so_until_it_is_continued(runner):
     started = runner.start(runner.options, [runner.workload("traceme"), "wait"])
     pid = int(started.process.stdout.readline())
-    os.kill(pid, signal.SIGSTOP)
+    send_signal(pid, signal.SIGSTOP)
     wait_until(lambda: stat_fields(pid)[0] == "T", what="a stop that is none of a tracer's")
-    os.kill(pid, signal.SIGCONT)
-    os.kill(pid, signal.SIGUSR1)
+    send_signal(pid, signal.SIGCONT)
+    send_signal(pid, signal.SIGUSR1)
     assert started.finish().returncode == 23
 
 

@@ -262,7 +262,7 @@ def test_strace_killed_in_the_middle_is_told_and_the_command_goes_on(run_metron)
     child = wait_until(lambda: [pid for pid, name in processes.named_descendants(started.pid).items()
                                 if name == "sh" and processes.alive(pid) and tracer(pid)], what="the traced shell")[0]
     strace = tracer(child)
-    os.kill(strace, signal.SIGKILL)
+    processes.send_signal(strace, signal.SIGKILL)
     wait_until(lambda: tracer(child) != strace, what="a shell without its tracer")
     not_counted(started.finish(data=b"\n"), "strace")
 

@@ -15,7 +15,7 @@ from support import records
 from support.cgroups import MIB
 from support.cputruth import JOINING_SECONDS
 from support.kernel_events import of_kind
-from support.processes import file_lines, named_descendants, wait_until
+from support.processes import file_lines, named_descendants, send_signal, wait_until
 
 TOLERANCE = 0.001
 
@@ -149,7 +149,7 @@ def test_killer_from_outside_is_named(with_bpf):
     path = with_bpf.cwd / "pid"
     started = with_bpf.start("--events bpf", ["sh", "-c", f"sleep 60 & echo $! >{path}; wait $!; exit 5"])
     (pid,) = wait_until(lambda: file_lines(path), what="the child's pid")
-    os.kill(int(pid), signal.SIGKILL)
+    send_signal(int(pid), signal.SIGKILL)
     run = started.finish()
     (kill,) = of_kind(run.events, "kill")
     assert kill["pid"] == int(pid) and kill["signal_num"] == signal.SIGKILL
@@ -187,9 +187,9 @@ def test_signals_that_are_blocked_and_then_read_are_no_kills(with_bpf):
     started = with_bpf.start("--events bpf", [with_bpf.workload("signals"), "-x", "TERM", str(path), "60"])
     wait_until(lambda: "ready" in file_lines(path), what="ready")
     (child,) = (pid for pid, name in named_descendants(started.pid).items() if name == "signals")
-    os.kill(child, signal.SIGUSR1)
+    send_signal(child, signal.SIGUSR1)
     wait_until(lambda: "USR1" in file_lines(path), what="USR1")
-    os.kill(child, signal.SIGTERM)
+    send_signal(child, signal.SIGTERM)
     run = started.finish()
     assert run.returncode == 0
     told = [(event["pid"], event["signal_num"], event["sender_pid"])

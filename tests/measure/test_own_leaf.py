@@ -1,6 +1,5 @@
 """With a group of its own the command's CPU is the kernel's count, to 0.1 %; without one the ledger's, to 0.5 %."""
 
-import os
 import signal
 import subprocess
 
@@ -81,7 +80,7 @@ def test_leaf_that_others_still_live_in_is_swept_by_the_next_run(own_leaf, group
     assert run.returncode == 0
     survivor = int(run.stdout)
     assert processes.alive(survivor) and place.subgroups(), "nobody is thrown out of it"
-    os.kill(survivor, signal.SIGKILL)
+    processes.send_signal(survivor, signal.SIGKILL)
     processes.wait_until(lambda: not processes.alive(survivor), what="the survivor's end")
     processes.end_leftovers()
     assert own_leaf("--cgroup own --clobber", "true", outer=place.inside).returncode == 0

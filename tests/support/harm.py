@@ -173,13 +173,14 @@ class Case:
         if self.attached:
             self.end_attached(number)
         elif self.metron:
-            os.kill(self.metron, number)
+            processes.send_signal(self.metron, number)
         elif self.column == JOB:
-            os.kill(self.witness, number)
+            processes.send_signal(self.witness, number)
         elif self.column != ATTACH:
+            assert processes.is_below(self.witness), "its group may be another's by now"
             os.killpg(self.witness, number)
             if number in (signal.SIGTERM, signal.SIGHUP) and (away := self.member("away")):
-                os.kill(away, number)
+                processes.send_signal(away, number)
 
     def end_attached(self, number):
         """Once it has ended, metron cannot pass the signal on any more."""
@@ -203,7 +204,7 @@ class Case:
         the group of the witness."""
         def ended():
             if continuing and self.process.poll() is None:
-                (os.kill if self.metron else os.killpg)(self.process.pid, signal.SIGCONT)
+                (processes.send_signal if self.metron else os.killpg)(self.process.pid, signal.SIGCONT)
             return self.process.poll() is not None
         wait_until(ended, what="the end")
         died = self.metron == self.process.pid and self.process.returncode < 0 and not self.killed

@@ -59,6 +59,27 @@ def named_descendants(root):
     return found
 
 
+def is_below(pid):
+    """Whether this process or one below it has started it, or adopted it."""
+    while fields := stat_fields(pid):
+        pid = fields[1]
+        if pid == os.getpid():
+            return True
+    return False
+
+
+def send_signal(pid, number):
+    """Sends a signal to a process below this one; ProcessLookupError if there is none. os.kill may hit another process
+    of the machine that has the pid by now. So a descriptor is opened, and after that it is checked whose it is."""
+    fd = os.pidfd_open(pid)
+    try:
+        if not is_below(pid):
+            raise ProcessLookupError(f"{pid} is not a process of these tests any more")
+        signal.pidfd_send_signal(fd, number)
+    finally:
+        os.close(fd)
+
+
 SPARED = set()  # pids of what several tests share: their own fixtures end them
 
 
@@ -80,10 +101,8 @@ def end_leftovers():
         for pid in left:
             if alive(pid):
                 count += 1
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            with contextlib.suppress(ProcessLookupError):
+                send_signal(pid, signal.SIGKILL)
         for pid in left:
             try:
                 os.waitpid(pid, os.WNOHANG)

@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,8 +33,10 @@
 
 #include "../workloads/workload.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "probe/bpf/programs.h"
 #include "probe/kernel.h"
+#include "probe/pid/stat.h"
 #include "process_state.h"
 #include "schema/secrets.h"
 #include "tree/tree.h"
@@ -413,6 +416,34 @@ static inline int watch_setup(void **state)
     return 0;
 }
 
+/* Whether it is this process or below it. */
+static inline bool is_ours(pid_t pid)
+{
+    char path[64], text[1024];
+    struct pid_stat stat;
+
+    while (pid > 1 && pid != getpid()) {
+        (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        ssize_t length = file_read(AT_FDCWD, path, text, sizeof(text));
+        if (length < 0 || pid_stat_parse(text, (size_t)length, &stat) < 0)
+            return false;
+        pid = stat.ppid;
+    }
+    return pid == getpid();
+}
+
+/* Kills it if it is still there. Its parent may have waited for it, and another process of the machine may
+ * have its pid: so a descriptor is opened, and after that it is checked whose process this is. */
+static inline void kill_if_ours(pid_t pid)
+{
+    int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+    if (fd >= 0 && is_ours(pid))
+        (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 /* Ends every child that is left, whatever the test did: nobody must be seen by the next one. */
 static inline int watch_teardown(void **state)
 {
@@ -425,8 +456,7 @@ static inline int watch_teardown(void **state)
     watch.tree = NULL;
     watch.source = NULL;
     for (int i = 0; i < places && i < SAID_MAX; i++)
-        if (shared->pids[i] > 0)
-            (void)kill(shared->pids[i], SIGKILL);
+        kill_if_ours(shared->pids[i]);
     for (int ms = 0; ms < PATIENCE_MS; ms++) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid < 0 && errno == ECHILD)

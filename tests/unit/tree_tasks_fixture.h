@@ -289,9 +289,8 @@ static inline int tasks_teardown(void **state)
 {
     tree_free(reference);
     reference = NULL;
-    for (int kind = 0; kind < KINDS; kind++) /* a zombie's pid is its own while its parent lives */
-        if (family->pids[kind] > 0 && kind != ZOMBIE)
-            (void)kill(family->pids[kind], SIGKILL);
+    for (int kind = 0; kind < KINDS; kind++)
+        kill_if_ours(family->pids[kind]);
     return watch_teardown(state);
 }
 

@@ -390,7 +390,7 @@ static int check_owner(int fd, struct stat *status)
 static int open_own(int parent, const char *name)
 {
     char target[PATH_MAX];
-    struct stat status;
+    struct stat status = {0};
     int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     int code = check_owner(fd, &status);
 

@@ -111,7 +111,7 @@ def test_without_a_history_the_answer_says_that_nothing_is_durable(start_either)
 
 def test_a_locked_database_holds_up_no_command(daemon):
     """A client that runs a command does not wait for the disk: it is answered before one that asked earlier."""
-    with contextlib.closing(sqlite3.connect(daemon.database, isolation_level=None)) as other:
+    with contextlib.closing(sqlite3.connect(daemon.database, timeout=60, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with daemon.client() as client:
             waits = client.request("job.start", job_id="waits")
@@ -127,7 +127,7 @@ def test_a_locked_database_holds_up_no_command(daemon):
 
 
 def test_while_the_database_is_locked_the_answer_comes_and_says_that_it_is_not_durable(daemon):
-    with contextlib.closing(sqlite3.connect(daemon.database, isolation_level=None)) as other:
+    with contextlib.closing(sqlite3.connect(daemon.database, timeout=60, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with daemon.client() as client:
             assert client.call("job.start", job_id="late")["durable"] is False

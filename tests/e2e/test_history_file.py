@@ -232,7 +232,7 @@ def test_writer_goes_on_after_another_program_let_go_of_its_lock(tmp_path):
 def test_opening_a_locked_file_fails_with_a_clear_line(tmp_path):
     path = tmp_path / "monitor.db"
     write(path, ticks=1)
-    holder = sqlite3.connect(path, isolation_level=None)
+    holder = sqlite3.connect(path, timeout=60, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     _, errors = write(path, status=1, ticks=1, busy_ms=50)
     assert len(errors) == 1 and errors[0].startswith("error -16 ") and str(path) in errors[0]

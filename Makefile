@@ -56,6 +56,8 @@ format: ## put all C files into the house's format
 
 docs: build ## write the generated documents
 	$(BUILD)/metron measurements --markdown > docs/measurements.md
+	scripts/snapshot-schema $(BUILD)/metron > docs/schema/snapshot.schema.json.new
+	mv docs/schema/snapshot.schema.json.new docs/schema/snapshot.schema.json
 
 images: build ## draw the pictures in docs/images anew
 	scripts/images $(BUILD)/metron

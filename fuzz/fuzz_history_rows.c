@@ -7,8 +7,8 @@
 
 #include "store/history/schema.h"
 
-#define TABLE_COUNT 11
-#define COLUMNS_MAX 40
+#define TABLE_COUNT       11
+#define TABLE_COLUMNS_MAX 40
 
 static const char *const tables[TABLE_COUNT] = {"commands", "jobs",   "sheets",        "processes",
                                                 "samples",  "calls",  "process_calls", "progress",
@@ -25,14 +25,14 @@ static sqlite3_stmt *inserts[TABLE_COUNT];
 
 static sqlite3_stmt *prepare_insert(const char *table)
 {
-    char sql[64 + 2 * COLUMNS_MAX];
+    char sql[64 + 2 * TABLE_COLUMNS_MAX];
     int code = 0;
 
     (void)snprintf(sql, sizeof(sql), "SELECT * FROM %s", table);
     sqlite3_stmt *all = reader_prepare(reader, sql, &code);
     int columns = sqlite3_column_count(all);
     (void)sqlite3_finalize(all);
-    check(columns > 0 && columns <= COLUMNS_MAX);
+    check(columns > 0 && columns <= TABLE_COLUMNS_MAX);
     int length = snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO %s VALUES (?", table);
     for (int i = 1; i < columns; i++)
         length += snprintf(sql + length, sizeof(sql) - (size_t)length, ",?");
@@ -48,7 +48,7 @@ static void make_history(void)
 
     check(sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ==
           SQLITE_OK);
-    check(schema_migrate(database, "monitor.db", schema_steps, SCHEMA_VERSION, NULL) == 0);
+    check(schema_migrate(database, "monitor.db", schema_steps, SCHEMA_VERSION, all_columns(), NULL) == 0);
     check(reader_over(database, "monitor.db", &reader, NULL) == 0);
     for (int i = 0; i < TABLE_COUNT; i++)
         inserts[i] = prepare_insert(tables[i]);

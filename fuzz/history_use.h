@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "check.h"
+#include "collect/collectors.h"
 #include "daemon/socket/request.h"
 #include "schema/job.h"
 #include "store/history/reader_state.h"
@@ -20,6 +21,15 @@
 #define HISTORY_STEPS 2000
 
 static int history_steps;
+
+static inline const struct snapshot_columns *all_columns(void)
+{
+    static struct snapshot_columns columns;
+
+    if (columns.process.count == 0)
+        check(snapshot_columns_init(&columns, collector_sources(), collector_count) == 0);
+    return &columns;
+}
 
 static inline int history_out_of_steps(void *unused)
 {
@@ -58,7 +68,7 @@ static inline int use_process(void *context, double timestamp, const struct snap
 {
     (void)context;
     (void)timestamp;
-    check(!(process->has & PROCESS_HAS_AGE) || process->age_seconds >= 0);
+    check(!process->has_age || process->age_seconds >= 0);
     return 0;
 }
 
@@ -115,10 +125,10 @@ static inline void use_history(struct history_reader *reader)
 
     history_limit(reader->database);
     (void)history_read_last_time(reader, 1e10, &last, NULL);
-    (void)history_read_snapshots(reader, 0, HISTORY_LIMIT, pool, use_snapshot, NULL, NULL);
+    (void)history_read_snapshots(reader, all_columns(), 0, HISTORY_LIMIT, pool, use_snapshot, NULL, NULL);
     (void)history_read_events(reader, 0, NULL, HISTORY_LIMIT, use_event, NULL, NULL);
     (void)history_read_events(reader, 0, "night", HISTORY_LIMIT, use_event, NULL, NULL);
-    (void)history_read_process(reader, 4711, 0, 0, HISTORY_LIMIT, use_process, NULL, NULL);
+    (void)history_read_process(reader, all_columns(), 4711, 0, 0, HISTORY_LIMIT, use_process, NULL, NULL);
     (void)history_read_running_jobs(reader, use_job, NULL, NULL);
     (void)history_read_jobs(reader, HISTORY_LIMIT, use_job, NULL, NULL);
     use_profile(reader, "night");

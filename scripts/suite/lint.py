@@ -83,7 +83,7 @@ class Lint:
             "every source, test, workload and fuzz target is in its build list": self.build_lists,
             "shell scripts": self.shell,
             "python scripts": self.python,
-            "docs/measurements.md agrees with the registry": self.documents,
+            "documents agree with the registry": self.documents,
             "cppcheck": self.cppcheck,
             "clang-tidy": self.tidy,
         }
@@ -176,8 +176,13 @@ class Lint:
         return passed_if_zero([PYTHON, "-c", program, *files])
 
     def documents(self):
-        status, output = run([self.folder / "metron", "measurements", "--markdown"], 60)
-        document = ROOT / "docs" / "measurements.md"
-        if status != 0 or not document.exists():
-            return False, output if status != 0 else "docs/measurements.md is missing; make docs writes it"
-        return output == document.read_text(), "they differ; make docs writes it"
+        metron = self.folder / "metron"
+        for name, command in (("measurements.md", [metron, "measurements", "--markdown"]),
+                              ("schema/snapshot.schema.json", [ROOT / "scripts" / "snapshot-schema", metron])):
+            status, output = run(command, 60)
+            document = ROOT / "docs" / name
+            if status != 0:
+                return False, output
+            if not document.exists() or output != document.read_text():
+                return False, f"docs/{name} is missing or differs; make docs writes it"
+        return True, ""

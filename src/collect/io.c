@@ -48,10 +48,10 @@ static const char *const fields[FIELD_COUNT] = {
     [TREE_SYSCW] = "ledger: living + reaped",
 };
 
-#define OWN(KEY, FIELD, UNIT, MEANING)                                                                       \
+#define OWN(KEY, FIELD, UNIT, MEANING, ...)                                                                  \
     {                                                                                                        \
         .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER, .unit = (UNIT),        \
-        .reduce = REDUCE_DELTA, .cost = COST_IO, .meaning = (MEANING)                                        \
+        .reduce = REDUCE_DELTA, .cost = COST_IO, .meaning = (MEANING), __VA_ARGS__                           \
     }
 #define TOTAL(KEY, FIELD, UNIT, MEANING)                                                                     \
     {                                                                                                        \
@@ -66,12 +66,14 @@ static const char *const fields[FIELD_COUNT] = {
 
 static const struct measurement measurements[] = {
     OWN("io_read_bytes", READ_BYTES, UNIT_BYTES,
-        "bytes fetched from storage by the process and the children it waited for"),
+        "bytes fetched from storage by the process and the children it waited for",
+        COLUMN("read_bytes", "read_bytes")),
     TOTAL("io_read_bytes_total", TREE_READ_BYTES, UNIT_BYTES,
           "bytes fetched from storage by the whole tree, conserved like CPU"),
     OWN("io_write_bytes", WRITE_BYTES, UNIT_BYTES,
         "bytes sent towards storage by the process and the children it waited for, counted when a page is "
-        "dirtied"),
+        "dirtied",
+        COLUMN("write_bytes", "write_bytes")),
     TOTAL("io_write_bytes_total", TREE_WRITE_BYTES, UNIT_BYTES,
           "bytes sent towards storage by the whole tree, conserved like CPU"),
     OWN("io_rchar", RCHAR, UNIT_BYTES,

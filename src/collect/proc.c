@@ -72,10 +72,10 @@ static const char *const fields[FIELD_COUNT] = {
     [EXITED] = "members ended",
 };
 
-#define LEVEL(KEY, FIELD, UNIT, COST, MEANING)                                                               \
+#define LEVEL(KEY, FIELD, UNIT, COST, MEANING, ...)                                                          \
     {                                                                                                        \
         .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE, .unit = (UNIT),          \
-        .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING)                                           \
+        .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING), __VA_ARGS__                              \
     }
 #define LEVEL_TOTAL(KEY, FIELD, UNIT, COST, MEANING)                                                         \
     {                                                                                                        \
@@ -99,11 +99,12 @@ static const char *const fields[FIELD_COUNT] = {
     }
 
 static const struct measurement measurements[] = {
-    LEVEL("proc_rss", RSS, UNIT_BYTES, COST_STATM, "resident memory, shared pages included"),
+    LEVEL("proc_rss", RSS, UNIT_BYTES, COST_STATM, "resident memory, shared pages included",
+          COLUMN("rss_mb", "rss")),
     LEVEL_TOTAL(
         "proc_rss_total", RSS, UNIT_BYTES, COST_STATM,
         "sum of resident memory over the processes: counts a shared page once per process, an upper bound"),
-    LEVEL("proc_vsz", VSZ, UNIT_BYTES, COST_STAT, "virtual memory size"),
+    LEVEL("proc_vsz", VSZ, UNIT_BYTES, COST_STAT, "virtual memory size", COLUMN("vms_mb", "vms")),
     LEVEL_TOTAL("proc_vsz_total", VSZ, UNIT_BYTES, COST_STAT, "sum of virtual memory sizes"),
     LEVEL("proc_hwm", HWM, UNIT_BYTES, COST_STATUS,
           "the kernel's high-water mark of resident memory since exec: a spike between samples is not lost"),
@@ -131,7 +132,8 @@ static const struct measurement measurements[] = {
      .reduce = REDUCE_MAX,
      .ceiling = CEILING_USABLE_CORES,
      .cost = COST_STAT | COST_CLOCK,
-     .meaning = "CPU of the process itself between two samples, 100 = one core; resolved to one kernel tick"},
+     .meaning = "CPU of the process itself between two samples, 100 = one core; resolved to one kernel tick",
+     COLUMN("cpu_percent", "cpu")},
     {.key = "proc_own_cpu_seconds",
      .field = CPU_SECONDS,
      .scope = SCOPE_PER_PID,
@@ -174,9 +176,9 @@ static const struct measurement measurements[] = {
     LABEL("proc_cmd", COMMAND, COST_STAT | COST_CMDLINE, "command line, values that look secret masked"),
     LABEL("proc_ppid", PPID, COST_STAT, "pid of the parent"),
     LABEL("proc_start_time", START_TIME, COST_STAT, "when the process started: with the pid, its identity"),
-    LEVEL("proc_threads", THREADS, UNIT_COUNT, COST_STAT, "threads"),
+    LEVEL("proc_threads", THREADS, UNIT_COUNT, COST_STAT, "threads", COLUMN("threads", "threads")),
     LEVEL_TOTAL("proc_threads_total", THREADS, UNIT_COUNT, COST_STAT, "threads of all processes"),
-    LEVEL("proc_fds", FDS, UNIT_COUNT, COST_FD, "open file descriptors"),
+    LEVEL("proc_fds", FDS, UNIT_COUNT, COST_FD, "open file descriptors", COLUMN("open_fds", "open_fds")),
     LEVEL_TOTAL("proc_fds_total", FDS, UNIT_COUNT, COST_FD,
                 "open file descriptors of all processes that let us look"),
     LEVEL("proc_fd_limit", FD_LIMIT, UNIT_COUNT, COST_LIMITS,

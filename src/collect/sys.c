@@ -34,10 +34,10 @@ static const char *const fields[FIELD_COUNT] = {
     [IOWAIT_SECONDS] = "stat.cpu: iowait",
 };
 
-#define SYSTEM_LEVEL(KEY, FIELD, UNIT, REDUCE, MEANING)                                                      \
+#define SYSTEM_LEVEL(KEY, FIELD, UNIT, REDUCE, MEANING, ...)                                                 \
     {                                                                                                        \
         .key = (KEY), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT), .reduce = (REDUCE),              \
-        .cost = COST_SYSTEM, .meaning = (MEANING)                                                            \
+        .cost = COST_SYSTEM, .meaning = (MEANING), __VA_ARGS__                                               \
     }
 #define SYSTEM_RATE(KEY, FIELD, MEANING)                                                                     \
     {                                                                                                        \
@@ -46,15 +46,21 @@ static const char *const fields[FIELD_COUNT] = {
     }
 
 static const struct measurement measurements[] = {
-    SYSTEM_LEVEL("sys_mem_total", MEM_TOTAL, UNIT_BYTES, REDUCE_MAX, "memory of the machine"),
+    SYSTEM_LEVEL("sys_mem_total", MEM_TOTAL, UNIT_BYTES, REDUCE_MAX, "memory of the machine",
+                 COLUMN("system_memory_total_mb", "memory_total")),
     SYSTEM_LEVEL("sys_mem_used", MEM_USED, UNIT_BYTES, REDUCE_MAX,
-                 "memory of the machine that could not be had without swapping: total - available"),
+                 "memory of the machine that could not be had without swapping: total - available",
+                 COLUMN("system_memory_used_mb", "memory_used")),
     SYSTEM_LEVEL("sys_mem_available", MEM_AVAILABLE, UNIT_BYTES, REDUCE_MIN,
-                 "memory that the machine could still give without swapping, the kernel's estimate"),
+                 "memory that the machine could still give without swapping, the kernel's estimate",
+                 COLUMN("system_memory_available_mb", "memory_available")),
     SYSTEM_LEVEL("sys_swap_used", SWAP_USED, UNIT_BYTES, REDUCE_MAX, "swap in use on the machine"),
-    SYSTEM_LEVEL("sys_load1", LOAD1, UNIT_NONE, REDUCE_MAX, "load average over 1 minute"),
-    SYSTEM_LEVEL("sys_load5", LOAD5, UNIT_NONE, REDUCE_MAX, "load average over 5 minutes"),
-    SYSTEM_LEVEL("sys_load15", LOAD15, UNIT_NONE, REDUCE_MAX, "load average over 15 minutes"),
+    SYSTEM_LEVEL("sys_load1", LOAD1, UNIT_NONE, REDUCE_MAX, "load average over 1 minute",
+                 COLUMN("load_avg_1", "load_1")),
+    SYSTEM_LEVEL("sys_load5", LOAD5, UNIT_NONE, REDUCE_MAX, "load average over 5 minutes",
+                 COLUMN("load_avg_5", "load_5")),
+    SYSTEM_LEVEL("sys_load15", LOAD15, UNIT_NONE, REDUCE_MAX, "load average over 15 minutes",
+                 COLUMN("load_avg_15", "load_15")),
     SYSTEM_RATE("sys_cpu_pct", CPU_SECONDS, "CPU in use on the whole machine, 100 = one core"),
     SYSTEM_RATE("sys_iowait_pct", IOWAIT_SECONDS,
                 "cores idle while a task waits for I/O, 100 = one core; the kernel calls it unreliable"),

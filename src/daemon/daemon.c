@@ -46,6 +46,7 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
 
     if (options->database) {
         const struct history_options history = {.path = options->database,
+                                                .columns = options->columns,
                                                 .full_hours = options->full_hours,
                                                 .minute_days = options->minute_days,
                                                 .event_days = options->event_days,
@@ -330,6 +331,7 @@ static int open_watch(struct daemon *daemon, struct metron_error *error)
         .gpus = daemon->gpus,
         .context = options->context,
         .registry = options->registry,
+        .columns = options->columns,
         .owner = daemon,
         .on_tick = on_tick,
         .on_found = on_found,

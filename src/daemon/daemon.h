@@ -42,6 +42,7 @@ struct daemon_options {
     struct kernel_events *events; /* borrowed, as is the rest */
     const struct collect_context *context;
     const struct registry *registry;
+    const struct snapshot_columns *columns; /* of what snapshots keep */
     /* Writes the settings in force: one object. */
     void (*config_json)(struct json *json, void *context);
     void *config_context;

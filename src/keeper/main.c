@@ -25,12 +25,12 @@
 #include "cmd/availability.h"
 #include "cmd/commands.h"
 #include "cmd/daemon_description.h"
+#include "collect/collectors.h"
 #include "daemon/daemon.h"
 #include "daemon/socket/socket_path.h"
 #include "keeper/detach.h"
 #include "keeper/notify.h"
 #include "keeper/paths.h"
-#include "loop/snapshots.h"
 #include "settings/settings_json.h"
 
 #define LOST_AFTER_SECONDS 60
@@ -41,6 +41,7 @@ struct keeper {
     char **argv;
     struct settings settings;
     struct availability availability;
+    struct snapshot_columns columns;
     struct keeper_paths paths;
     char socket[SOCKET_PATH_SIZE];
     struct daemon *daemon;
@@ -154,7 +155,11 @@ static int look_at_machine(struct keeper *keeper, struct metron_error *error)
     };
 
     int code = availability_init(&keeper->availability, &looking, error);
-    return code < 0 ? code : availability_select(&keeper->availability, snapshot_measurements, error);
+    if (code < 0)
+        return code;
+    registry_select_columns(&keeper->availability.registry);
+    code = snapshot_columns_init(&keeper->columns, collector_sources(), collector_count);
+    return code < 0 ? error_set(error, code, "more columns than a snapshot has room for") : 0;
 }
 
 static int new_daemon(struct keeper *keeper, struct metron_error *error)
@@ -183,6 +188,7 @@ static int new_daemon(struct keeper *keeper, struct metron_error *error)
         .events = &keeper->availability.events,
         .context = &keeper->availability.context,
         .registry = &keeper->availability.registry,
+        .columns = &keeper->columns,
         .config_json = write_config,
         .config_context = keeper,
     };

@@ -37,6 +37,7 @@ struct sampler *sampler_new(const struct sampler_options *options, struct metron
         .tick_ns = NS_PER_SECOND / (uint64_t)clock_ticks_per_second(),
         .usable_cores = options->usable_cores,
         .online_cores = options->online_cores,
+        .rates_only = options->machine,
     };
 
     if (!sampler)
@@ -159,6 +160,12 @@ int sampler_report(struct sampler *sampler, struct record *record)
     record->wall = clock_wall();
     record->elapsed_seconds = (double)(clock_monotonic_ns() - sampler->begin_ns) / (double)NS_PER_SECOND;
     return window_report(sampler->window, record);
+}
+
+const struct pass *sampler_pass(const struct sampler *sampler, size_t source_index)
+{
+    const struct opened *opened = &sampler->opened[source_index];
+    return opened->active && !opened->failing ? &opened->pass : NULL;
 }
 
 int sampler_summarise(struct sampler *sampler, struct record *record)

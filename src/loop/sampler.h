@@ -22,7 +22,8 @@ struct sampler_options {
     const struct collect_context *context; /* what collectors may look at, but for tree and figures; copied */
     uint64_t start_ns;
     double usable_cores, online_cores;
-    bool machine; /* the machine itself is of interest: sampled also while nobody is alive */
+    bool machine; /* the machine itself is of interest: sampled also while nobody is alive, and a record has
+                   * nothing but rates */
 };
 
 /* Opens the collectors that something was selected of. One that fails to open costs its own keys; its reason
@@ -38,6 +39,8 @@ bool sampler_sample(struct sampler *sampler);
 void sampler_finish(struct sampler *sampler);
 /* Closes the window into `record`, whose wall time and elapsed seconds are filled in. */
 int sampler_report(struct sampler *sampler, struct record *record);
+/* The last pass over a source; NULL: there is none, or it failed. */
+const struct pass *sampler_pass(const struct sampler *sampler, size_t source_index);
 int sampler_summarise(struct sampler *sampler, struct record *record);
 /* How often the passes of a collector failed, and how the last of them did (a negative errno; 0: none). */
 uint64_t sampler_failures(const struct sampler *sampler, size_t collector_index, int *code);

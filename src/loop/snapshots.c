@@ -7,45 +7,6 @@
 
 #include "tree/groups.h"
 
-const char snapshot_measurements[] =
-    "proc_pdcpu,proc_rss,proc_vsz,proc_threads,proc_fds,sys_mem_total,sys_mem_available,sys_mem_used,"
-    "sys_load1,sys_load5,sys_load15,self_rss,self_cpu_seconds,self_missed_ticks";
-
-static void set_cpu(struct snapshot_process *process, double value)
-{
-    process->cpu = value;
-}
-
-static void set_rss(struct snapshot_process *process, double value)
-{
-    process->rss_bytes = (uint64_t)value;
-}
-
-static void set_vms(struct snapshot_process *process, double value)
-{
-    process->vms_bytes = (uint64_t)value;
-}
-
-static void set_threads(struct snapshot_process *process, double value)
-{
-    process->threads = (uint32_t)value;
-}
-
-static void set_fds(struct snapshot_process *process, double value)
-{
-    process->open_fds = (uint32_t)value;
-}
-
-static const struct {
-    const char *key;
-    enum process_has has;
-    void (*set)(struct snapshot_process *process, double value);
-} of_processes[] = {
-    {"proc_pdcpu", PROCESS_HAS_CPU, set_cpu}, {"proc_rss", PROCESS_HAS_RSS, set_rss},
-    {"proc_vsz", PROCESS_HAS_VMS, set_vms},   {"proc_threads", PROCESS_HAS_THREADS, set_threads},
-    {"proc_fds", PROCESS_HAS_FDS, set_fds},
-};
-
 /* What the tree itself knows of a member. */
 static int describe(struct snapshot *snapshot, const struct process *process, uint64_t now_ns,
                     struct snapshot_process *out)
@@ -53,23 +14,19 @@ static int describe(struct snapshot *snapshot, const struct process *process, ui
     const struct group *group = process->group;
 
     *out = (struct snapshot_process){
+        .values = out->values,
         .serial = process->subject.serial,
         .image = process->image,
         .pid = process->subject.id,
         .ppid = process->stat.ppid,
         .start_ticks = process->start_ticks,
         .state = process->stat.state,
-        .has = PROCESS_HAS_AGE,
+        .has_age = true,
         .age_seconds = (double)(int64_t)(now_ns - process->subject.born_ns) / (double)NS_PER_SECOND,
         .membership = process->membership,
     };
-    if (process->has_io) {
-        out->has |= PROCESS_HAS_IO;
-        out->read_bytes = process->io.read_bytes;
-        out->write_bytes = process->io.write_bytes;
-    }
     if (group && group->has_sheet) {
-        out->has |= PROCESS_HAS_SHEET;
+        out->has_sheet = true;
         out->sheet_num = group->sheet_num;
     }
     if (process->command && !(out->command = arena_strdup(&snapshot->arena, process->command)))
@@ -87,23 +44,86 @@ static int compare_serial(const void *left, const void *right)
     return (*serial > process->serial) - (*serial < process->serial);
 }
 
-/* Values come in the order of their subjects' serials, as processes do; the odd one is looked for. */
-static void take_values(struct snapshot *snapshot, const struct record_entry *entry, size_t field)
+/* The process with this serial. They are in the order of their serials, as rows of a pass and values of a
+ * record are: it is at `at` or after it, but for the odd one, which is searched for. NULL: it ended within
+ * the tick. */
+static struct snapshot_process *find_serial(struct snapshot *snapshot, uint64_t serial, size_t *at)
 {
-    struct snapshot_process *at = snapshot->processes, *end = at + snapshot->process_count;
+    while (*at < snapshot->process_count && snapshot->processes[*at].serial < serial)
+        ++*at;
+    if (*at < snapshot->process_count && snapshot->processes[*at].serial == serial)
+        return &snapshot->processes[*at];
+    return bsearch(&serial, snapshot->processes, snapshot->process_count, sizeof(*snapshot->processes),
+                   compare_serial);
+}
 
-    for (size_t i = 0; i < entry->count; i++) {
-        const uint64_t serial = entry->values[i].subject.serial;
-        while (at < end && at->serial < serial)
-            at++;
-        struct snapshot_process *process = at;
-        if (at == end || at->serial != serial)
-            process = bsearch(&serial, snapshot->processes, snapshot->process_count, sizeof(*process),
-                              compare_serial);
-        if (!process)
-            continue; /* it ended within the tick */
-        of_processes[field].set(process, entry->values[i].number);
-        process->has |= (unsigned)of_processes[field].has;
+static void take_rate(struct snapshot *snapshot, const struct record_entry *entry, unsigned column)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; entry && i < entry->count; i++) {
+        struct snapshot_process *process = find_serial(snapshot, entry->values[i].subject.serial, &at);
+        if (process)
+            value_row_set(&process->values, column, entry->values[i].number);
+    }
+}
+
+/* The columns from `first` to before `end` are of the source of this pass. */
+static void take_row(const struct columns *columns, unsigned first, unsigned end, const struct row *from,
+                     struct value_row *to)
+{
+    for (unsigned i = first; i < end; i++) {
+        const struct measurement *measurement = columns->of[i];
+        if (measurement->derive == DERIVE_NONE && row_has(from, measurement->field))
+            value_row_set(to, i, from->values[measurement->field].number);
+    }
+}
+
+static unsigned end_of_source(const struct columns *columns, unsigned first)
+{
+    unsigned end = first + 1;
+
+    while (end < columns->count && columns->source[end] == columns->source[first])
+        end++;
+    return end;
+}
+
+static void take_processes(struct snapshot *snapshot, const struct sampler *sampler,
+                           const struct record *record)
+{
+    const struct columns *columns = &snapshot->columns->process;
+
+    for (unsigned first = 0, end; first < columns->count; first = end) {
+        const struct pass *pass = sampler_pass(sampler, columns->source[first]);
+        size_t at = 0;
+
+        end = end_of_source(columns, first);
+        for (size_t i = 0; pass && i < pass->count; i++) {
+            struct snapshot_process *process = find_serial(snapshot, pass->rows[i].subject.serial, &at);
+            if (process)
+                take_row(columns, first, end, &pass->rows[i], &process->values);
+        }
+    }
+    for (unsigned i = 0; i < columns->count; i++)
+        if (columns->of[i]->derive == DERIVE_RATE)
+            take_rate(snapshot, record_find(record, columns->of[i]->key), i);
+}
+
+static void take_machine(struct snapshot *snapshot, const struct sampler *sampler,
+                         const struct record *record)
+{
+    const struct columns *columns = &snapshot->columns->machine;
+
+    for (unsigned i = 0; i < columns->count; i++) {
+        const struct measurement *measurement = columns->of[i];
+        const struct pass *pass = sampler_pass(sampler, columns->source[i]);
+        const struct record_entry *rate =
+            measurement->derive == DERIVE_RATE ? record_find(record, measurement->key) : NULL;
+
+        if (rate)
+            value_row_set(&snapshot->machine, i, rate->values[0].number);
+        else if (pass)
+            take_row(columns, i, i + 1, &pass->single, &snapshot->machine);
     }
 }
 
@@ -120,14 +140,14 @@ static void sort_by_pid(struct snapshot *snapshot)
         qsort(snapshot->processes, snapshot->process_count, sizeof(*snapshot->processes), compare_pid);
 }
 
-static int fill_processes(struct snapshot *snapshot, const struct tree *tree, const struct record *record)
+static int describe_processes(struct snapshot *snapshot, const struct tree *tree)
 {
     const uint64_t now_ns =
         clock_monotonic_ns(); /* ages are as of the snapshot, whenever its process was read */
     size_t count = tree_count(tree);
     int code = 0;
 
-    snapshot->processes = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*snapshot->processes));
+    snapshot->processes = snapshot_make_processes(snapshot, count);
     if (!snapshot->processes)
         return -ENOMEM;
     for (size_t i = 0; i < count && code == 0; i++) {
@@ -135,38 +155,18 @@ static int fill_processes(struct snapshot *snapshot, const struct tree *tree, co
         if (process->fresh && !process->ended)
             code = describe(snapshot, process, now_ns, &snapshot->processes[snapshot->process_count++]);
     }
-    for (size_t i = 0; i < sizeof(of_processes) / sizeof(of_processes[0]) && code == 0; i++) {
-        const struct record_entry *entry = record_find(record, of_processes[i].key);
-        if (entry)
-            take_values(snapshot, entry, i);
-    }
-    sort_by_pid(snapshot);
     return code;
 }
 
-static bool take_bytes(const struct record *record, const char *key, uint64_t *out)
+int snapshot_fill(struct snapshot *snapshot, const struct tree *tree, const struct sampler *sampler,
+                  const struct record *record)
 {
-    double number;
+    int code = describe_processes(snapshot, tree);
 
-    if (!record_number(record, key, &number))
-        return false;
-    *out = (uint64_t)number;
-    return true;
-}
-
-int snapshot_fill(struct snapshot *snapshot, const struct tree *tree, const struct record *record)
-{
-    if (take_bytes(record, "sys_mem_total", &snapshot->memory_total_bytes) &&
-        take_bytes(record, "sys_mem_available", &snapshot->memory_available_bytes) &&
-        take_bytes(record, "sys_mem_used", &snapshot->memory_used_bytes))
-        snapshot->has |= SNAPSHOT_HAS_MEMORY;
-    if (record_number(record, "sys_load1", &snapshot->load[0]) &&
-        record_number(record, "sys_load5", &snapshot->load[1]) &&
-        record_number(record, "sys_load15", &snapshot->load[2]))
-        snapshot->has |= SNAPSHOT_HAS_LOAD;
-    if (take_bytes(record, "self_rss", &snapshot->own_rss_bytes))
-        snapshot->has |= SNAPSHOT_HAS_OWN_RSS;
     snapshot->daemon_pid = getpid();
     snapshot->wall = record->wall;
-    return fill_processes(snapshot, tree, record);
+    take_machine(snapshot, sampler, record);
+    take_processes(snapshot, sampler, record);
+    sort_by_pid(snapshot);
+    return code;
 }

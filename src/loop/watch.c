@@ -171,6 +171,12 @@ void watch_carry_events(struct watch *watch)
     watch->carries = true;
 }
 
+static int fill(struct watch *watch)
+{
+    int code = snapshot_set_columns(watch->next, watch->options.columns);
+    return code < 0 ? code : snapshot_fill(watch->next, watch->tree, watch->sampler, &watch->record);
+}
+
 static void tick(struct watch *watch)
 {
     struct watch_figures *figures = &watch->figures;
@@ -186,8 +192,7 @@ static void tick(struct watch *watch)
         watch->options.on_sampled(watch->options.owner);
     if (!watch->next)
         begin_next(watch);
-    if (sampler_report(watch->sampler, &watch->record) < 0 || !watch->next ||
-        snapshot_fill(watch->next, watch->tree, &watch->record) < 0) {
+    if (sampler_report(watch->sampler, &watch->record) < 0 || !watch->next || fill(watch) < 0) {
         log_warning("no memory for a snapshot: this one is lost");
     } else {
         if (watch->options.gpus)

@@ -32,7 +32,8 @@ struct watch_options {
     struct kernel_events *events;
     struct gpu_readings *gpus; /* NULL: not looked at */
     const struct collect_context *context;
-    const struct registry *registry; /* with the selection of snapshot_measurements, at least */
+    const struct registry *registry;        /* with the selection of registry_select_columns */
+    const struct snapshot_columns *columns; /* of its sources */
     void *owner;
     /* A pass was made and the snapshot has everything but its jobs. It is not kept by the watch. */
     void (*on_tick)(void *owner, struct snapshot *snapshot);

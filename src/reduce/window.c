@@ -28,9 +28,9 @@ struct window *window_new(const struct registry *registry, const struct window_o
         window->pass_ns[i] = options->start_ns;
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
-        if (!entry->selected)
-            continue;
         const struct measurement *m = entry->measurement;
+        if (!entry->selected || (options->rates_only && m->derive != DERIVE_RATE))
+            continue;
         bool by_row = m->scope != SCOPE_SINGLE || m->collapse != COLLAPSE_NONE;
         window->plans[window->plan_count] = (struct plan){
             .source = entry->source,

@@ -21,6 +21,7 @@
 #ifndef METRON_REDUCE_WINDOW_H
 #define METRON_REDUCE_WINDOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/pass.h"
@@ -34,6 +35,7 @@ struct window_options {
     uint64_t tick_ns;    /* a kernel tick */
     double usable_cores; /* by the target; 0: unknown, nothing is cut */
     double online_cores; /* of the machine; likewise */
+    bool rates_only;     /* who asks takes everything else from the passes themselves */
 };
 
 /* For the selected measurements of `registry`, which must outlive the window. NULL for want of memory. */

@@ -115,6 +115,19 @@ static const char *unit_rule_broken(const struct measurement *m)
     return NULL;
 }
 
+/* Snapshots take what a pass has read: of a single subject or of each process, and nothing that is made of
+ * several. */
+static const char *column_rule_broken(const struct measurement *m)
+{
+    if (!m->column != !m->stored)
+        return "a column has a name in snapshots and one in the history";
+    if (m->column && (m->type == TYPE_LABEL || m->type == TYPE_CATEGORICAL))
+        return "only a number has a column";
+    if (m->column && (m->scope == SCOPE_PER_DEVICE || m->collapse != COLLAPSE_NONE))
+        return "only a process or the machine has columns, and no total of processes";
+    return NULL;
+}
+
 int measurement_check(const struct source *source, const struct measurement *m, struct metron_error *error)
 {
     const char *broken = NULL;
@@ -130,8 +143,8 @@ int measurement_check(const struct source *source, const struct measurement *m, 
         broken = "the field is not one of the source's";
     else if (m->scope != SCOPE_SINGLE && m->collapse != COLLAPSE_NONE)
         broken = "only a single value is collapsed from others";
-    else if ((broken = type_rule_broken(m)) == NULL)
-        broken = unit_rule_broken(m);
+    else if ((broken = type_rule_broken(m)) == NULL && (broken = unit_rule_broken(m)) == NULL)
+        broken = column_rule_broken(m);
     if (broken)
         return error_set(error, -EINVAL, "measurement '%s' of source '%s': %s", m->key ? m->key : "(none)",
                          source->name, broken);

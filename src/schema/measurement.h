@@ -55,7 +55,11 @@ struct measurement {
     bool kept;     /* a gauge that the kernel kept since the pass before: the last look counts as well */
     unsigned cost; /* enum cost bits */
     const char *meaning;
+    /* How snapshots and the history keep it (schema/columns.h): the name in the JSON and in the views, and
+     * that of the column in the history's tables. NULL: they do not. */
+    const char *column, *stored;
 };
+#define COLUMN(NAME, STORED) .column = (NAME), .stored = (STORED)
 
 /* A source: what one collector can read. Static tables; nothing here is owned. */
 struct source {

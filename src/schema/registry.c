@@ -212,6 +212,14 @@ int registry_select(struct registry *registry, const char *list, const bool *opt
     return code;
 }
 
+void registry_select_columns(struct registry *registry)
+{
+    for (size_t i = 0; i < registry->count; i++) {
+        struct registry_entry *entry = &registry->entries[i];
+        entry->selected = entry->measurement->column && !entry->reason;
+    }
+}
+
 unsigned registry_cost(const struct registry *registry, size_t source_index, bool *any)
 {
     unsigned cost = 0;

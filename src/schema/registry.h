@@ -42,6 +42,8 @@ const char *registry_source_reason(const struct registry *registry, size_t sourc
  * "default" leaves it out. -EINVAL: an unknown or unavailable key, with the reason and the nearest names. */
 int registry_select(struct registry *registry, const char *list, const bool *opt_in,
                     struct metron_error *error);
+/* Selects what snapshots keep (schema/columns.h), as far as it can be measured here. */
+void registry_select_columns(struct registry *registry);
 /* The union of the costs of what is selected of one source; `any` (may be NULL) says whether anything is. */
 unsigned registry_cost(const struct registry *registry, size_t source_index, bool *any);
 /* The fields of one source that something selected is made of, a bit each. */

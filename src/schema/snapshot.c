@@ -10,6 +10,7 @@
  */
 #include "schema/snapshot.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -162,6 +163,27 @@ size_t snapshot_bytes(const struct snapshot *snapshot)
            snapshot->event_capacity * sizeof(*snapshot->event_list);
 }
 
+int snapshot_set_columns(struct snapshot *snapshot, const struct snapshot_columns *columns)
+{
+    snapshot->columns = columns;
+    snapshot->machine.numbers =
+        arena_alloc(&snapshot->arena, (columns->machine.count + 1) * sizeof(*snapshot->machine.numbers));
+    return snapshot->machine.numbers ? 0 : -ENOMEM;
+}
+
+struct snapshot_process *snapshot_make_processes(struct snapshot *snapshot, size_t count)
+{
+    size_t width = snapshot->columns->process.count;
+    struct snapshot_process *processes = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*processes));
+    double *numbers = arena_alloc(&snapshot->arena, (count * width + 1) * sizeof(*numbers));
+
+    if (!processes || !numbers)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        processes[i].values.numbers = numbers + i * width;
+    return processes;
+}
+
 const struct snapshot_process *snapshot_find(const struct snapshot *snapshot, pid_t pid)
 {
     size_t low = 0, high = snapshot->process_count;
@@ -248,36 +270,23 @@ static void key_decimal(struct json *json, const char *key, double value, unsign
         json_key_decimal(json, key, value, digits);
 }
 
-static void process_json(struct json *json, const struct snapshot_process *process)
+static void process_json(struct json *json, const struct columns *columns,
+                         const struct snapshot_process *process)
 {
     const char state[2] = {process->state, '\0'};
-    unsigned has = process->has;
 
     json_object_begin(json);
     json_key_integer(json, "pid", process->pid);
     json_key_integer(json, "ppid", process->ppid);
     json_key_string(json, "command", process->command);
     json_key_string(json, "state", state[0] ? state : NULL);
-    if (has & PROCESS_HAS_CPU)
-        key_decimal(json, "cpu_percent", 100 * process->cpu, 3);
-    if (has & PROCESS_HAS_RSS)
-        key_mib(json, "rss_mb", process->rss_bytes);
-    if (has & PROCESS_HAS_VMS)
-        key_mib(json, "vms_mb", process->vms_bytes);
-    if (has & PROCESS_HAS_THREADS)
-        json_key_integer(json, "threads", process->threads);
-    if (has & PROCESS_HAS_FDS)
-        json_key_integer(json, "open_fds", process->open_fds);
-    if (has & PROCESS_HAS_AGE)
+    value_row_json(json, columns, &process->values);
+    if (process->has_age)
         key_decimal(json, "age_seconds", process->age_seconds, 2);
     json_key_integer(json, "start_ticks", (int64_t)process->start_ticks);
-    if (has & PROCESS_HAS_IO) {
-        json_key_integer(json, "read_bytes", (int64_t)process->read_bytes);
-        json_key_integer(json, "write_bytes", (int64_t)process->write_bytes);
-    }
     if (process->job_id) {
         json_key_string(json, "job_id", process->job_id);
-        if (has & PROCESS_HAS_SHEET)
+        if (process->has_sheet)
             json_key_integer(json, "sheet_num", process->sheet_num);
         json_key_string(json, "membership", membership_name(process->membership));
     }
@@ -299,7 +308,7 @@ static void processes_json(struct json *json, const struct snapshot *snapshot, c
     json_array_begin(json);
     for (size_t i = 0; i < snapshot->process_count; i++) {
         if (is_of(snapshot->processes[i].job_id, job_id))
-            process_json(json, &snapshot->processes[i]);
+            process_json(json, &snapshot->columns->process, &snapshot->processes[i]);
     }
     json_array_end(json);
     json_key(json, "zombie_pids");
@@ -359,29 +368,13 @@ static void jobs_json(struct json *json, const struct snapshot *snapshot, const 
     json_array_end(json);
 }
 
-static void machine_json(struct json *json, const struct snapshot *snapshot)
-{
-    if (snapshot->has & SNAPSHOT_HAS_MEMORY) {
-        key_mib(json, "system_memory_total_mb", snapshot->memory_total_bytes);
-        key_mib(json, "system_memory_available_mb", snapshot->memory_available_bytes);
-        key_mib(json, "system_memory_used_mb", snapshot->memory_used_bytes);
-    }
-    if (snapshot->has & SNAPSHOT_HAS_OWN_RSS)
-        key_mib(json, "daemon_rss_mb", snapshot->own_rss_bytes);
-    if (snapshot->has & SNAPSHOT_HAS_LOAD) {
-        key_decimal(json, "load_avg_1", snapshot->load[0], 2);
-        key_decimal(json, "load_avg_5", snapshot->load[1], 2);
-        key_decimal(json, "load_avg_15", snapshot->load[2], 2);
-    }
-}
-
 void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
 {
     json_object_begin(json);
     json_key_decimal(json, "timestamp", (double)snapshot->wall.tv_sec + (double)snapshot->wall.tv_nsec / 1e9,
                      6);
     json_key_integer(json, "daemon_pid", snapshot->daemon_pid);
-    machine_json(json, snapshot);
+    value_row_json(json, &snapshot->columns->machine, &snapshot->machine);
     processes_json(json, snapshot, job_id);
     if (snapshot->gpus)
         gpus_json(json, snapshot);

@@ -6,8 +6,8 @@
  * A snapshot that nobody holds any more goes back to its pool, with its memory, so that a steady daemon
  * allocates nothing.
  *
- * Numbers are inner ones (bytes, seconds, 1 = one core); snapshot_json writes them as the format has them
- * (MiB, percent). What was not measured has no bit in `has`, and is absent in every output.
+ * What was measured is in rows of values (schema/columns.h), one for the machine and one for each process;
+ * the rest says who they are.
  */
 #ifndef METRON_SCHEMA_SNAPSHOT_H
 #define METRON_SCHEMA_SNAPSHOT_H
@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "schema/columns.h"
 #include "schema/event.h"
 #include "schema/job.h"
 
@@ -32,17 +33,6 @@ enum membership {
     MEMBER_BY_VARIABLE, /* it inherited METRON_JOB */
 };
 const char *membership_name(enum membership membership); /* "cgroup", …; NULL for none */
-
-enum process_has {
-    PROCESS_HAS_CPU = 1 << 0,
-    PROCESS_HAS_RSS = 1 << 1,
-    PROCESS_HAS_VMS = 1 << 2,
-    PROCESS_HAS_THREADS = 1 << 3,
-    PROCESS_HAS_FDS = 1 << 4,
-    PROCESS_HAS_AGE = 1 << 5,
-    PROCESS_HAS_IO = 1 << 6,
-    PROCESS_HAS_SHEET = 1 << 7,
-};
 
 /* One system call of a process since its job's sheet was started. */
 struct snapshot_call {
@@ -58,15 +48,12 @@ struct snapshot_process {
     uint64_t start_ticks; /* since boot, in kernel ticks: with the pid, which process, daemon or not */
     const char *command;  /* masked, one line; NULL: not known */
     char state;           /* as /proc/PID/stat has it */
-    unsigned has;         /* enum process_has */
-    double cpu;           /* cores used since the snapshot before */
-    uint64_t rss_bytes, vms_bytes;
-    uint32_t threads, open_fds;
+    bool has_age, has_sheet;
     double age_seconds;
-    uint64_t read_bytes, write_bytes; /* from and to storage, since its birth */
-    const char *job_id;               /* NULL: of no job */
+    const char *job_id; /* NULL: of no job */
     int64_t sheet_num;
     enum membership membership;
+    struct value_row values;
     const struct snapshot_call *calls; /* most time first; NULL: not counted */
     size_t call_count;
 };
@@ -86,24 +73,16 @@ struct snapshot_job {
     const char *status; /* "running", … as schema/job.h names it */
 };
 
-enum snapshot_has {
-    SNAPSHOT_HAS_MEMORY = 1 << 0, /* total, available and used */
-    SNAPSHOT_HAS_LOAD = 1 << 1,
-    SNAPSHOT_HAS_OWN_RSS = 1 << 2,
-};
-
 struct snapshot_pool;
 
 struct snapshot {
     struct timespec wall;
     uint64_t tick; /* from 1, in this daemon */
-    unsigned has;  /* enum snapshot_has */
     pid_t daemon_pid;
     double uptime_seconds; /* of the daemon */
     double boot_seconds; /* since the machine was booted: how long it is kept goes by this. Not in the JSON */
-    uint64_t memory_total_bytes, memory_available_bytes, memory_used_bytes;
-    uint64_t own_rss_bytes;
-    double load[3];
+    const struct snapshot_columns *columns; /* borrowed; of the rows */
+    struct value_row machine;
     struct snapshot_process *processes; /* by pid */
     size_t process_count;
     size_t zombie_count;       /* of them, state Z */
@@ -138,6 +117,12 @@ void snapshot_pool_free(struct snapshot_pool *pool);
 struct snapshot *snapshot_new(struct snapshot_pool *pool);
 struct snapshot *snapshot_hold(struct snapshot *snapshot);
 void snapshot_release(struct snapshot *snapshot); /* NULL is nothing */
+
+/* What its rows are of, with a row for the machine in which nothing is there yet. 0 or -ENOMEM. */
+int snapshot_set_columns(struct snapshot *snapshot, const struct snapshot_columns *columns);
+/* So many processes in its arena, empty but for their rows, in which nothing is there yet; NULL for want of
+ * memory. */
+struct snapshot_process *snapshot_make_processes(struct snapshot *snapshot, size_t count);
 
 /* A copy of the event, with all that it points to. 0 or -ENOMEM: it is as before. */
 int snapshot_add_event(struct snapshot *snapshot, const struct event *event);

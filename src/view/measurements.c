@@ -127,6 +127,7 @@ void measurements_json(struct strbuf *out, const struct registry *registry)
         json_key_string(&json, "reduce", reduce_name(m->reduce));
         json_key_string(&json, "cost", cost_text(m->cost, cost));
         json_key_string(&json, "meaning", m->meaning);
+        json_key_string(&json, "column", m->column);
         json_key_boolean(&json, "available", reason == NULL);
         json_key_string(&json, "reason", reason);
         json_object_end(&json);

@@ -79,8 +79,8 @@ def test_views_give_what_was_measured_under_the_names_of_the_format(tmp_path):
     told, errors = write(path, processes=60, ticks=40, churn=2, jobs=3, calls=1, events=3, json=1)
     assert len(told) == 40 and not errors
     connection = is_sound(path)
-    assert columns(connection, "snapshots") == SNAPSHOT_COLUMNS
-    assert columns(connection, "process_metrics") == PROCESS_COLUMNS
+    assert set(SNAPSHOT_COLUMNS) <= set(columns(connection, "snapshots"))
+    assert set(PROCESS_COLUMNS) <= set(columns(connection, "process_metrics"))
     assert columns(connection, "process_events") == EVENT_COLUMNS
     for number, text in told:
         snapshot = json.loads(text)
@@ -446,3 +446,47 @@ def test_a_process_sample_takes_less_than_sixty_bytes(tmp_path, record_property)
     record_property("bytes_per_process_sample", each)
     print(f"{each:.1f} bytes per process-sample, minutes and events included")
     assert each <= 60
+
+
+VIEWS = ("snapshots", "process_metrics", "snapshots_1m", "process_metrics_1m")
+
+
+def test_a_history_of_the_version_before_is_read_and_written_on(tmp_path):
+    """Its views had their columns written out; each row says what it said."""
+    path = tmp_path / "monitor.db"
+    older = sqlite3.connect(path)
+    older.executescript((pathlib.Path(__file__).parents[1] / "fixtures" / "history-5.sql").read_text(encoding="utf-8"))
+    older.row_factory = sqlite3.Row
+    before = {view: [dict(row) for row in older.execute(f"SELECT * FROM {view}")] for view in VIEWS}
+    assert all(before.values())
+    older.close()
+    _, errors = write(path, processes=3, ticks=5, interval=20, start=1700000400, maintain=1)
+    assert not errors
+    connection = is_sound(path)
+    for view, rows in before.items():
+        now = {row["id"]: dict(row) for row in connection.execute(f"SELECT * FROM {view}")}
+        assert len(now) > len(rows)
+        for row in rows:
+            assert row.items() <= now[row["id"]].items()
+
+
+def test_a_history_lacks_no_column_that_is_added_later(tmp_path):
+    """As if the metron that made it had kept less: what it did not keep is absent, what follows is there."""
+    path = tmp_path / "monitor.db"
+    write(path, processes=3, ticks=3)
+    older = sqlite3.connect(path)
+    for view in VIEWS:
+        older.execute(f"DROP VIEW {view}")
+    for table, column in (("samples", "threads"), ("ticks", "load_5"), ("minute_samples", "threads"),
+                          ("minute_samples", "threads_max"), ("minutes", "load_5"), ("minutes", "load_5_max")):
+        older.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    older.commit()
+    older.close()
+    write(path, processes=3, ticks=3, start=1700000300)
+    connection = is_sound(path)
+    rows = connection.execute("SELECT snapshot_id, threads FROM process_metrics").fetchall()
+    assert {row["threads"] is None for row in rows if row["snapshot_id"] <= 3} == {True}
+    assert {row["threads"] is None for row in rows if row["snapshot_id"] > 3} == {False}
+    assert [row["load_avg_5"] is None for row in connection.execute("SELECT load_avg_5 FROM snapshots")] == (
+        3 * [True] + 3 * [False])
+    assert set(PROCESS_COLUMNS) <= set(columns(connection, "process_metrics"))

@@ -29,7 +29,7 @@ static const double wall_base = 1763192573.25;
 static inline void open_history(void)
 {
     struct metron_error error = {0};
-    struct history_options options = {.path = path, .busy_timeout_ms = 20};
+    struct history_options options = {.path = path, .columns = all_columns(), .busy_timeout_ms = 20};
 
     if (history_open(&options, &history, &error) < 0)
         fail_msg("%s", error.message);
@@ -73,8 +73,9 @@ static inline struct snapshot *make(size_t count, unsigned tick)
     snapshot->wall.tv_sec += (time_t)tick * 5;
     snapshot->uptime_seconds = tick * 5;
     snapshot->boot_seconds = 1000 + tick * 5;
-    snapshot->has = SNAPSHOT_HAS_LOAD;
-    snapshot->load[0] = 0.5;
+    set_machine(snapshot, "load_avg_1", 0.5);
+    set_machine(snapshot, "load_avg_5", 0);
+    set_machine(snapshot, "load_avg_15", 0);
     for (size_t i = 0; i < count; i++)
         snapshot->processes[i].age_seconds += tick * 5;
     return snapshot;
@@ -131,7 +132,7 @@ static inline struct kept read_back(double since, size_t limit)
     struct kept kept = {0};
     struct metron_error error = {0};
 
-    if (history_read_snapshots(reader, since, limit, pool, keep, &kept, &error) < 0)
+    if (history_read_snapshots(reader, all_columns(), since, limit, pool, keep, &kept, &error) < 0)
         fail_msg("%s", error.message);
     history_reader_close(reader);
     return kept;

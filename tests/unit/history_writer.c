@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "columns_fixture.h"
 #include "store/history/history.h"
 
 struct option_value {
@@ -79,6 +80,7 @@ static struct option_value options[OPTIONS] = {
 /* A process that is made up. */
 struct actor {
     struct snapshot_process process;
+    double numbers[COLUMNS_MAX];
     char command[96];
     double born;
 };
@@ -123,21 +125,22 @@ static void actor_born(struct actor *actor, double wall)
         .start_ticks = 1000 + serial,
         .command = actor->command,
         .state = 'S',
-        .has = PROCESS_HAS_CPU | PROCESS_HAS_RSS | PROCESS_HAS_VMS | PROCESS_HAS_THREADS | PROCESS_HAS_FDS |
-               PROCESS_HAS_AGE | PROCESS_HAS_IO,
-        .rss_bytes = (1000 + chance() % 100000) * UINT64_C(4096),
-        .vms_bytes = (100000 + chance() % 1000000) * UINT64_C(4096),
-        .threads = 1 + chance() % 8,
-        .open_fds = 3 + chance() % 40,
-        .read_bytes = (chance() % 100000) * UINT64_C(4096),
-        .write_bytes = (chance() % 100000) * UINT64_C(4096),
+        .has_age = true,
+        .values = {.numbers = actor->numbers},
     };
+    set_value(&actor->process, "cpu_percent", 0);
+    set_value(&actor->process, "rss_mb", (1000 + chance() % 100000) * 4096.0);
+    set_value(&actor->process, "vms_mb", (100000 + chance() % 1000000) * 4096.0);
+    set_value(&actor->process, "threads", 1 + chance() % 8);
+    set_value(&actor->process, "open_fds", 3 + chance() % 40);
+    set_value(&actor->process, "read_bytes", (chance() % 100000) * 4096.0);
+    set_value(&actor->process, "write_bytes", (chance() % 100000) * 4096.0);
     if (get(JOBS) > 0 && serial % 2) {
         static const char *const names[] = {"night", "day", "köln"};
         unsigned jobs = (unsigned)get(JOBS) > 3 ? 3 : (unsigned)get(JOBS);
 
         actor->process.job_id = names[serial % jobs];
-        actor->process.has |= PROCESS_HAS_SHEET;
+        actor->process.has_sheet = true;
         actor->process.sheet_num = (int64_t)(serial % 5);
         actor->process.membership = MEMBER_BY_DESCENT;
     }
@@ -148,15 +151,15 @@ static void actor_works(struct actor *actor)
     struct snapshot_process *process = &actor->process;
 
     process->state = chance() % 3 ? 'R' : 'S';
-    process->cpu = (double)(chance() % 2000) / 1000;
-    process->rss_bytes += (chance() % 64) * UINT64_C(4096);
-    process->write_bytes += (chance() % 16) * UINT64_C(4096);
+    set_value(process, "cpu_percent", (double)(chance() % 2000) / 1000);
+    set_value(process, "rss_mb", get_value(process, "rss_mb") + (chance() % 64) * 4096.0);
+    set_value(process, "write_bytes", get_value(process, "write_bytes") + (chance() % 16) * 4096.0);
 }
 
 static void actor_rests(struct actor *actor)
 {
     actor->process.state = 'S';
-    actor->process.cpu = 0;
+    set_value(&actor->process, "cpu_percent", 0);
 }
 
 /* Those that go make room for others at the end: pids only grow, and stay in order. */
@@ -168,8 +171,10 @@ static void churn(double wall)
         memmove(&actors[gone], &actors[gone + 1], (actor_count - gone - 1) * sizeof(*actors));
         actor_born(&actors[actor_count - 1], wall);
     }
-    for (size_t i = 0; i < actor_count; i++)
-        actors[i].process.command = actors[i].command; /* it has moved */
+    for (size_t i = 0; i < actor_count; i++) { /* it may have moved */
+        actors[i].process.command = actors[i].command;
+        actors[i].process.values.numbers = actors[i].numbers;
+    }
 }
 
 static void act(double wall)
@@ -181,7 +186,7 @@ static void act(double wall)
 
         if (busy || happens(get(WAKING)))
             actor_works(&actors[i]);
-        else if (get(RANDOM) == 0 && actors[i].process.cpu > 0)
+        else if (get(RANDOM) == 0 && get_value(&actors[i].process, "cpu_percent") > 0)
             actor_rests(&actors[i]);
     }
 }
@@ -232,26 +237,28 @@ static struct snapshot *make_snapshot(struct snapshot_pool *pool, uint64_t tick,
     static const struct snapshot_call calls[] = {{"read", 40, 0.75}, {"write", 7, 0.25}};
     struct snapshot *snapshot = snapshot_new(pool);
 
-    if (!snapshot)
+    if (!snapshot || snapshot_set_columns(snapshot, all_columns()) < 0)
         return NULL;
     snapshot->boot_seconds = wall;
     snapshot->wall = (struct timespec){(time_t)wall, (long)((wall - (double)(time_t)wall) * 1e9)};
     snapshot->tick = tick;
-    snapshot->has = SNAPSHOT_HAS_MEMORY | SNAPSHOT_HAS_LOAD | SNAPSHOT_HAS_OWN_RSS;
     snapshot->daemon_pid = getpid();
     snapshot->uptime_seconds = (double)tick * get(INTERVAL);
-    snapshot->memory_total_bytes = UINT64_C(64) << 30;
-    snapshot->memory_available_bytes = (UINT64_C(32) << 30) + tick * 4096;
-    snapshot->memory_used_bytes = (UINT64_C(32) << 30) - tick * 4096;
-    snapshot->own_rss_bytes = 12 << 20;
-    snapshot->load[0] = 1.25;
-    snapshot->load[1] = (double)tick;
-    snapshot->load[2] = 0.5;
-    snapshot->processes = arena_alloc(&snapshot->arena, (actor_count + 1) * sizeof(*snapshot->processes));
+    set_machine(snapshot, "system_memory_total_mb", 0x1p36);
+    set_machine(snapshot, "system_memory_available_mb", 0x1p35 + (double)tick * 4096);
+    set_machine(snapshot, "system_memory_used_mb", 0x1p35 - (double)tick * 4096);
+    set_machine(snapshot, "daemon_rss_mb", 12 << 20);
+    set_machine(snapshot, "load_avg_1", 1.25);
+    set_machine(snapshot, "load_avg_5", (double)tick);
+    set_machine(snapshot, "load_avg_15", 0.5);
+    snapshot->processes = snapshot_make_processes(snapshot, actor_count);
     for (size_t i = 0; snapshot->processes && i < actor_count; i++) {
         struct snapshot_process *process = &snapshot->processes[i];
 
+        double *numbers = process->values.numbers;
         *process = actors[i].process;
+        process->values.numbers =
+            memcpy(numbers, actors[i].numbers, all_columns()->process.count * sizeof(*numbers));
         process->age_seconds = wall - actors[i].born;
         if (get(CALLS) > 0 && process->job_id) {
             process->calls = calls;
@@ -273,7 +280,7 @@ static double cpu_ms(void)
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-struct cost {
+struct spent {
     double write_ms, write_max_ms, maintain_ms, maintain_max_ms;
 };
 
@@ -293,7 +300,7 @@ static void tell(const struct history *history, const struct snapshot *snapshot)
     strbuf_fini(&text);
 }
 
-static void maintain(struct history *history, double wall, struct cost *cost)
+static void maintain(struct history *history, double wall, struct spent *cost)
 {
     struct metron_error error = {0};
     int more = 1;
@@ -310,7 +317,7 @@ static void maintain(struct history *history, double wall, struct cost *cost)
     }
 }
 
-static void one_tick(struct history *history, struct snapshot_pool *pool, uint64_t tick, struct cost *cost)
+static void one_tick(struct history *history, struct snapshot_pool *pool, uint64_t tick, struct spent *cost)
 {
     double wall = get(START) + (double)tick * get(INTERVAL);
     struct metron_error error = {0};
@@ -361,13 +368,14 @@ int main(int count, char **arguments)
 {
     struct metron_error error = {0};
     struct history *history = NULL;
-    struct cost cost = {0};
+    struct spent cost = {0};
 
     if (count < 2)
         return 2;
     read_options(count, arguments);
     struct history_options wishes = {
         .path = arguments[count - 1],
+        .columns = all_columns(),
         .full_hours = get(HOURS),
         .minute_days = get(MINUTE_DAYS),
         .event_days = get(EVENT_DAYS),

@@ -13,12 +13,14 @@ static void snapshot_comes_back_as_it_was(void **state)
     struct snapshot *snapshot = make(50, 0);
 
     for (size_t i = 0; i < 50; i++) {
-        snapshot->processes[i].cpu = (double)i / 1000; /* what the store keeps of it */
+        /* What the store keeps of it: */
+        set_value(&snapshot->processes[i], "cpu_percent", (double)i / 1000);
         snapshot->processes[i].age_seconds = 1234.5 + (double)i;
     }
     snapshot->processes[3].calls = calls;
     snapshot->processes[3].call_count = 2;
-    snapshot->processes[4].has = 0;
+    snapshot->processes[4].values.present = 0;
+    snapshot->processes[4].has_age = snapshot->processes[4].has_sheet = false;
     snapshot->processes[5].state = 'Z';
     snapshot->zombie_count = 1;
     snapshot->gpus = gpus;
@@ -103,7 +105,7 @@ static void idle_process_gets_no_second_row(void **state)
     for (unsigned i = 1; i < 10; i++) {
         struct snapshot *snapshot = make(20, i);
 
-        snapshot->processes[7].rss_bytes += i * 4096ULL;
+        set_value(&snapshot->processes[7], "rss_mb", 4096.0 * (12345 + 7 + i));
         put(snapshot);
     }
     assert_int_equal(ask("SELECT count(*) FROM samples"), 29);
@@ -117,7 +119,7 @@ static void state_alone_is_a_change_and_so_is_absence(void **state)
     put(make(2, 0));
     struct snapshot *snapshot = make(2, 1);
     snapshot->processes[0].state = 'R';
-    snapshot->processes[1].has &= ~(unsigned)PROCESS_HAS_FDS;
+    remove_value(&snapshot->processes[1], "open_fds");
     put(snapshot);
     put(make(2, 2));
     assert_int_equal(ask("SELECT count(*) FROM samples"), 6);
@@ -236,7 +238,7 @@ static void events_come_back_as_the_socket_has_them(void **state)
 }
 
 struct course {
-    uint64_t rss[32];
+    double rss[32];
     double at[32];
     size_t count;
 };
@@ -248,7 +250,7 @@ static int follow(void *context, double timestamp, const struct snapshot_process
     assert_int_equal(process->pid, 1002);
     assert_true(process->command != NULL);
     course->at[course->count] = timestamp - wall_base;
-    course->rss[course->count++] = process->rss_bytes;
+    course->rss[course->count++] = get_value(process, "rss_mb");
     assert_true(process->age_seconds > 1236 + course->at[course->count - 1]);
     return 0;
 }
@@ -260,22 +262,24 @@ static void history_of_a_process_has_every_snapshot_it_was_in(void **state)
         struct snapshot *snapshot = make(i < 10 ? 5 : 2, i); /* it ends */
 
         if (i >= 4 && i < 10)
-            snapshot->processes[2].rss_bytes = 4096ULL * i;
+            set_value(&snapshot->processes[2], "rss_mb", 4096.0 * i);
         put(snapshot);
     }
     struct history_reader *reader = open_reader();
     struct course course = {0};
-    assert_int_equal(history_read_process(reader, 1002, 0, wall_base + 9, 100, follow, &course, NULL), 0);
+    assert_int_equal(
+        history_read_process(reader, all_columns(), 1002, 0, wall_base + 9, 100, follow, &course, NULL), 0);
     assert_int_equal(course.count, 8);
     for (unsigned i = 0; i < 8; i++) {
         assert_true(course.at[i] == (i + 2) * 5);
-        assert_int_equal(course.rss[i], i < 2 ? 4096 * (12345 + 2) : 4096 * (i + 2));
+        assert_true(course.rss[i] == (i < 2 ? 4096 * (12345 + 2) : 4096 * (i + 2)));
     }
     course.count = 0;
-    assert_int_equal(history_read_process(reader, 1002, 123456 + 14, 0, 100, follow, &course, NULL), 0);
+    assert_int_equal(
+        history_read_process(reader, all_columns(), 1002, 123456 + 14, 0, 100, follow, &course, NULL), 0);
     assert_int_equal(course.count, 10);
     course.count = 0;
-    assert_int_equal(history_read_process(reader, 1002, 1, 0, 100, follow, &course, NULL), 0);
+    assert_int_equal(history_read_process(reader, all_columns(), 1002, 1, 0, 100, follow, &course, NULL), 0);
     assert_int_equal(course.count, 0);
     history_reader_close(reader);
 }

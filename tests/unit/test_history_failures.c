@@ -14,13 +14,13 @@ static void failed_write_leaves_nothing_and_the_next_is_whole(void **state)
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
     assert_int_equal(database_run(other, "BEGIN IMMEDIATE"), 0);
     struct snapshot *refused = make(12, 1);
-    refused->processes[3].rss_bytes += 4096;
+    add_to_value(&refused->processes[3], "rss_mb", 4096);
     assert_int_equal(history_write(history, refused, &error), -EBUSY);
     assert_non_null(strstr(error.message, path));
     assert_int_equal(database_run(other, "ROLLBACK"), 0);
     (void)sqlite3_close(other);
     struct snapshot *next = make(12, 2);
-    next->processes[3].rss_bytes += 4096;
+    add_to_value(&next->processes[3], "rss_mb", 4096);
     assert_int_equal(history_write(history, next, &error), 0);
     assert_int_equal(history_last_id(history), 2);
     assert_int_equal(ask("SELECT count(*) FROM snapshots"), 2);
@@ -71,7 +71,7 @@ static void snapshot_that_found_no_room_leaves_no_gap(void **state)
     set_file_limit(256 * 1024);
     int code = 0;
     for (int i = 0; i < 100 && code == 0; i++) {
-        snapshot->processes[i].rss_bytes += 4096;
+        add_to_value(&snapshot->processes[i], "rss_mb", 4096);
         code = history_write(history, snapshot, &error);
         jobs[0].job_id = "day"; /* the last one tells of a new one */
     }

@@ -95,7 +95,7 @@ static void removed_log_costs_nothing(void **state)
 
 static int open_another(struct metron_error *error)
 {
-    const struct history_options options = {.path = path, .busy_timeout_ms = 20};
+    const struct history_options options = {.path = path, .columns = all_columns(), .busy_timeout_ms = 20};
     struct history *another = NULL;
     int code = history_open(&options, &another, error);
 
@@ -119,7 +119,7 @@ static void file_that_is_in_use_is_refused(void **state)
 /* Another daemon was faster to make it: it is that one's. */
 static void file_that_another_daemon_made_meanwhile_is_left_to_it(void **state)
 {
-    const struct history_options options = {.path = path, .busy_timeout_ms = 20};
+    const struct history_options options = {.path = path, .columns = all_columns(), .busy_timeout_ms = 20};
     struct history *another = NULL;
     struct metron_error error = {0};
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
+#include "columns_fixture.h"
 #include "daemon/socket/request.h"
 #include "schema/job.h"
 #include "store/history/reader_state.h"
@@ -27,7 +28,7 @@ static int setup(void **state)
     pool = snapshot_pool_new();
     seen = (struct strbuf)STRBUF_INIT;
     assert_int_equal(sqlite3_open(":memory:", &database), SQLITE_OK);
-    assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, NULL), 0);
+    assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, all_columns(), NULL), 0);
     return reader_over(database, "x", &reader, NULL);
 }
 
@@ -173,7 +174,7 @@ static int see_snapshot(void *context, struct snapshot *snapshot)
 static int read_snapshots(void)
 {
     strbuf_reset(&seen);
-    return history_read_snapshots(reader, 0, 10, pool, see_snapshot, NULL, NULL);
+    return history_read_snapshots(reader, all_columns(), 0, 10, pool, see_snapshot, NULL, NULL);
 }
 
 static void numbers_that_nothing_can_be_are_damage(void **state)

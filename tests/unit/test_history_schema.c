@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "columns_fixture.h"
 #include "store/history/ranges.h"
 
 static const char *const steps[] = {
@@ -39,14 +40,14 @@ static void older_version_is_brought_up_with_what_is_in_it(void **state)
     (void)state;
     sqlite3 *database = open_memory();
 
-    assert_int_equal(schema_migrate(database, "x", steps, 1, NULL), 0);
+    assert_int_equal(schema_migrate(database, "x", steps, 1, NULL, NULL), 0);
     assert_int_equal(number(database, "PRAGMA user_version"), 1);
     assert_int_equal(database_run(database, "INSERT INTO ticks VALUES(7, 1.5)"), 0);
     assert_int_equal(schema_check(database, "x", 3, NULL), 0);
-    assert_int_equal(schema_migrate(database, "x", steps, 3, NULL), 0);
+    assert_int_equal(schema_migrate(database, "x", steps, 3, NULL, NULL), 0);
     assert_int_equal(number(database, "PRAGMA user_version"), 3);
     assert_int_equal(number(database, "SELECT id + child_count FROM snapshots WHERE load_avg_1 = 1.5"), 7);
-    assert_int_equal(schema_migrate(database, "x", steps, 3, NULL), 0);
+    assert_int_equal(schema_migrate(database, "x", steps, 3, NULL, NULL), 0);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 
@@ -57,14 +58,14 @@ static void every_version_there_was_is_brought_up_to_this_one(void **state)
     for (int version = 1; version < SCHEMA_VERSION; version++) {
         sqlite3 *database = open_memory();
 
-        assert_int_equal(schema_migrate(database, "x", schema_steps, version, NULL), 0);
+        assert_int_equal(schema_migrate(database, "x", schema_steps, version, all_columns(), NULL), 0);
         assert_int_equal(
             database_run(database,
                          "INSERT INTO jobs(name, status, peak_processes) VALUES('a', 'completed', 5);"
                          "INSERT INTO sheets(job, number, status) VALUES(1, 2, 'failed');"
                          "INSERT INTO events(timestamp, type) VALUES(1.7e9, 'exit')"),
             0);
-        assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, NULL), 0);
+        assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, all_columns(), NULL), 0);
         assert_int_equal(number(database, "PRAGMA user_version"), SCHEMA_VERSION);
         assert_int_equal(number(database, "SELECT peak_processes FROM jobs WHERE oom_kills IS NULL"), 5);
         assert_int_equal(number(database, "SELECT number FROM sheets WHERE hotspots IS NULL"), 2);
@@ -80,8 +81,8 @@ static void failed_step_leaves_the_older_version(void **state)
     sqlite3 *database = open_memory();
     struct metron_error error = {0};
 
-    assert_int_equal(schema_migrate(database, "x", broken, 1, NULL), 0);
-    assert_true(schema_migrate(database, "x", broken, 3, &error) < 0);
+    assert_int_equal(schema_migrate(database, "x", broken, 1, NULL, NULL), 0);
+    assert_true(schema_migrate(database, "x", broken, 3, NULL, &error) < 0);
     assert_non_null(strstr(error.message, "NONSENSE"));
     assert_int_equal(number(database, "PRAGMA user_version"), 1);
     assert_int_equal(number(database, "SELECT count(*) FROM sqlite_master"), 1);
@@ -94,7 +95,7 @@ static void newer_and_foreign_databases_are_refused(void **state)
     sqlite3 *database = open_memory();
     struct metron_error error = {0};
 
-    assert_int_equal(schema_migrate(database, "x", steps, 3, NULL), 0);
+    assert_int_equal(schema_migrate(database, "x", steps, 3, NULL, NULL), 0);
     assert_int_equal(schema_check(database, "x", 2, &error), -ENOTSUP);
     assert_int_equal(database_run(database, "PRAGMA application_id = 5"), 0);
     assert_int_equal(schema_check(database, "x", 3, &error), -EINVAL);

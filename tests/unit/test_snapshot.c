@@ -58,7 +58,7 @@ static void a_snapshot_comes_back_empty_with_its_memory(void **state)
     first->running_jobs = 3;
     first->pressure_level = "low";
     const size_t bytes = snapshot_bytes(first);
-    const struct snapshot_process *memory = first->processes;
+    const double *memory = first->machine.numbers; /* the first that was taken of it */
     snapshot_release(first);
 
     struct snapshot *second = snapshot_new(pool);
@@ -270,11 +270,16 @@ static void what_was_not_measured_is_left_out(void **state)
 {
     (void)state;
     struct snapshot *snapshot = snapshot_new(pool);
-    struct snapshot_process process = {.pid = 5, .ppid = 1, .start_ticks = 9, .cpu = 1, .rss_bytes = 1};
 
+    assert_int_equal(snapshot_set_columns(snapshot, all_columns()), 0);
+    struct snapshot_process *process = snapshot_make_processes(snapshot, 1);
+    process->pid = 5;
+    process->ppid = 1;
+    process->start_ticks = 9;
+    process->values.numbers[0] = 1; /* without its bit */
     snapshot->wall.tv_sec = 1763192573;
     snapshot->daemon_pid = 77;
-    snapshot->processes = &process;
+    snapshot->processes = process;
     snapshot->process_count = 1;
     assert_string_equal(
         json_of(snapshot, NULL),
@@ -282,9 +287,9 @@ static void what_was_not_measured_is_left_out(void **state)
         ","
         "\"zombie_pids\":[],\"zombie_count\":0,\"running_jobs\":0,\"active_sheets\":0,\"job_progress\":[],"
         "\"conductor_uptime_seconds\":0}");
-    process.has = PROCESS_HAS_CPU | PROCESS_HAS_AGE;
-    process.cpu = NAN;
-    process.age_seconds = INFINITY;
+    set_value(process, "cpu_percent", NAN);
+    process->has_age = true;
+    process->age_seconds = INFINITY;
     snapshot->uptime_seconds = NAN;
     assert_null(strstr(json_of(snapshot, NULL), "cpu_percent"));
     assert_null(strstr(strbuf_text(&text), "seconds"));
@@ -320,14 +325,13 @@ static struct snapshot *whole_snapshot(void)
     static struct snapshot_job jobs[2];
     struct snapshot *snapshot = snapshot_of(pool, 2);
 
-    snapshot->has = SNAPSHOT_HAS_MEMORY | SNAPSHOT_HAS_LOAD | SNAPSHOT_HAS_OWN_RSS;
-    snapshot->memory_total_bytes = UINT64_C(16) << 30;
-    snapshot->memory_available_bytes = UINT64_C(10) << 30;
-    snapshot->memory_used_bytes = UINT64_C(6) << 30;
-    snapshot->own_rss_bytes = 12 * 1048576 + 524288;
-    snapshot->load[0] = 1.25;
-    snapshot->load[1] = 0.5;
-    snapshot->load[2] = 0.07;
+    set_machine(snapshot, "system_memory_total_mb", 0x1p34);
+    set_machine(snapshot, "system_memory_available_mb", 10 * 0x1p30);
+    set_machine(snapshot, "system_memory_used_mb", 6 * 0x1p30);
+    set_machine(snapshot, "daemon_rss_mb", 12 * 1048576 + 524288);
+    set_machine(snapshot, "load_avg_1", 1.25);
+    set_machine(snapshot, "load_avg_5", 0.5);
+    set_machine(snapshot, "load_avg_15", 0.07);
     snapshot->pressure_level = "low";
     snapshot->running_jobs = 1;
     snapshot->active_sheets = 2;
@@ -343,7 +347,7 @@ static struct snapshot *whole_snapshot(void)
     snapshot->processes[0].state = 'Z';
     snapshot->processes[0].command = "a\"b\\c\t\x01\xc3\xa9\xff"
                                      "d";
-    snapshot->processes[1].cpu = 1.5;
+    set_value(&snapshot->processes[1], "cpu_percent", 1.5);
     snapshot->processes[1].calls = calls;
     snapshot->processes[1].call_count = 2;
     return snapshot;

@@ -8,8 +8,6 @@
 
 #include "daemon/daemon_state.h"
 
-#define MEBIBYTE (1024.0 * 1024)
-
 static struct daemon *daemon_of(const struct call *call)
 {
     return call_context(call);
@@ -72,6 +70,7 @@ static int answer_status(struct call *call, struct json *result)
     const struct watch_figures figures = watch_figures(daemon->watch);
     const struct snapshot *latest = daemon->latest;
     struct server_counts counts;
+    double number;
 
     server_count(daemon->server, &counts);
     json_object_begin(result);
@@ -79,8 +78,8 @@ static int answer_status(struct call *call, struct json *result)
     json_key_decimal(result, "uptime_seconds", watch_uptime(daemon->watch), 3);
     json_key_integer(result, "running_jobs", jobs_running(daemon->jobs));
     json_key_integer(result, "total_jobs_active", jobs_running(daemon->jobs));
-    if (latest && (latest->has & SNAPSHOT_HAS_OWN_RSS))
-        json_key_decimal(result, "memory_usage_mb", (double)latest->own_rss_bytes / MEBIBYTE, 3);
+    if (latest && value_row_find(&latest->columns->machine, &latest->machine, "daemon_rss_mb", &number))
+        json_key_decimal(result, "memory_usage_mb", number, 3);
     json_key_string(result, "version", daemon->options.version);
     json_key_decimal(result, "interval", daemon->options.interval, 3);
     json_key_integer(result, "ticks", (int64_t)figures.ticks);
@@ -171,15 +170,16 @@ void daemon_context_json(const struct daemon *daemon, struct json *json, pid_t p
     const struct snapshot *latest = daemon->latest;
     const struct snapshot_process *process = latest && pid ? snapshot_find(latest, pid) : NULL;
     char hotspot[128];
+    double number;
 
-    if (process && (process->has & PROCESS_HAS_RSS))
-        json_key_decimal(json, "rss_mb", (double)process->rss_bytes / MEBIBYTE, 1);
-    if (process && (process->has & PROCESS_HAS_CPU))
-        json_key_decimal(json, "cpu_pct", process->cpu * 100, 1);
+    if (process && value_row_find(&latest->columns->process, &process->values, "rss_mb", &number))
+        json_key_decimal(json, "rss_mb", number, 1);
+    if (process && value_row_find(&latest->columns->process, &process->values, "cpu_percent", &number))
+        json_key_decimal(json, "cpu_pct", number, 1);
     if (process && snapshot_hotspot(process, hotspot, sizeof(hotspot)))
         json_key_string(json, "syscall_hotspot", hotspot);
-    if (latest && (latest->has & SNAPSHOT_HAS_OWN_RSS))
-        json_key_decimal(json, "daemon_rss_mb", (double)latest->own_rss_bytes / MEBIBYTE, 1);
+    if (latest && value_row_find(&latest->columns->machine, &latest->machine, "daemon_rss_mb", &number))
+        json_key_decimal(json, "daemon_rss_mb", number, 1);
     if (pid)
         return;
     json_key_integer(json, "running_jobs", jobs_running(daemon->jobs));

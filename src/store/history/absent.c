@@ -39,12 +39,6 @@ int history_write_jobs(struct history *history, const struct snapshot *snapshot,
     return absent(error);
 }
 
-int64_t history_last_id(const struct history *history)
-{
-    (void)history;
-    return 0;
-}
-
 int history_maintain(struct history *history, double now, double budget_seconds, struct metron_error *error)
 {
     (void)history, (void)now, (void)budget_seconds;
@@ -68,14 +62,6 @@ void history_reader_close(struct history_reader *reader)
     (void)reader;
 }
 
-int history_read_snapshots(struct history_reader *reader, double since, size_t limit,
-                           struct snapshot_pool *pool, history_visit_snapshot *visit, void *context,
-                           struct metron_error *error)
-{
-    (void)reader, (void)since, (void)limit, (void)pool, (void)visit, (void)context;
-    return absent(error);
-}
-
 int history_read_events(struct history_reader *reader, double since, const char *job_id, size_t limit,
                         history_visit_event *visit, void *context, struct metron_error *error)
 {
@@ -83,25 +69,10 @@ int history_read_events(struct history_reader *reader, double since, const char 
     return absent(error);
 }
 
-int history_read_process(struct history_reader *reader, pid_t pid, uint64_t start_ticks, double since,
-                         size_t limit, history_visit_process *visit, void *context,
-                         struct metron_error *error)
-{
-    (void)reader, (void)pid, (void)start_ticks, (void)since, (void)limit, (void)visit, (void)context;
-    return absent(error);
-}
-
 int history_read_running_jobs(struct history_reader *reader, history_visit_job *visit, void *context,
                               struct metron_error *error)
 {
     (void)reader, (void)visit, (void)context;
-    return absent(error);
-}
-
-int history_read_jobs(struct history_reader *reader, size_t limit, history_visit_job *visit, void *context,
-                      struct metron_error *error)
-{
-    (void)reader, (void)limit, (void)visit, (void)context;
     return absent(error);
 }
 

@@ -219,7 +219,8 @@ static int open_once(struct history *history, struct metron_error *error)
     if (code == 0 && check_sound(history->database) == -EBADMSG)
         code = error_set(error, -EBADMSG, "history '%s': the file is damaged", history->path);
     if (code == 0)
-        code = schema_migrate(history->database, history->path, schema_steps, SCHEMA_VERSION, error);
+        code = schema_migrate(history->database, history->path, schema_steps, SCHEMA_VERSION,
+                              history->options.columns, error);
     /* By now SQLite has opened them. */
     for (size_t i = 0; i < 2 && code == 0; i++)
         code = companion_find(history->path, i, &history->companions[i], error);

@@ -151,6 +151,15 @@ void bind_real(sqlite3_stmt *compiled, int index, bool there, double value)
         (void)sqlite3_bind_null(compiled, index);
 }
 
+void bind_stored(sqlite3_stmt *compiled, int index, bool there, const struct measurement *measurement,
+                 union stored_value value)
+{
+    if (column_is_real(measurement))
+        bind_real(compiled, index, there, value.real);
+    else
+        bind_integer(compiled, index, there, value.whole);
+}
+
 static bool is_utf8(const char *text)
 {
     size_t length = strlen(text);
@@ -194,4 +203,16 @@ bool column_real(sqlite3_stmt *compiled, int column, double *out)
         return false;
     *out = sqlite3_column_double(compiled, column);
     return true;
+}
+
+void column_row(sqlite3_stmt *compiled, int first, const struct columns *columns, struct value_row *out)
+{
+    for (unsigned i = 0; i < columns->count; i++) {
+        const struct measurement *measurement = columns->of[i];
+        union stored_value stored;
+
+        if (column_is_real(measurement) ? column_real(compiled, first + (int)i, &stored.real)
+                                        : column_integer(compiled, first + (int)i, &stored.whole))
+            value_row_set(out, i, column_load(measurement, stored));
+    }
 }

@@ -11,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "base/error.h"
+#include "schema/columns.h"
 
 /* The errno for a result code of SQLite's, for whatever the connection (may be NULL) knows about the cause.
  * -EBADMSG: the file is damaged or no database. */
@@ -27,7 +28,7 @@ int database_number(sqlite3 *database, const char *sql, int64_t *out);
 
 /* A statement that is prepared at its first use and kept. */
 struct statement {
-    const char *sql;
+    char *sql; /* owned by whoever set it */
     sqlite3_stmt *compiled;
 };
 
@@ -40,6 +41,8 @@ int statement_run(sqlite3 *database, sqlite3_stmt *compiled);
 /* Values are counted from 1. What is not `there` is NULL. */
 void bind_integer(sqlite3_stmt *compiled, int index, bool there, int64_t value);
 void bind_real(sqlite3_stmt *compiled, int index, bool there, double value);
+void bind_stored(sqlite3_stmt *compiled, int index, bool there, const struct measurement *measurement,
+                 union stored_value value);
 /* NULL for none. The text must live until the statement is run. In text that is no UTF-8 each byte that is
  * not becomes \xNN: readers in other languages refuse a text column that is no text. */
 void bind_text(sqlite3_stmt *compiled, int index, const char *text);
@@ -47,5 +50,7 @@ void bind_text(sqlite3_stmt *compiled, int index, const char *text);
 /* A column that may be absent: whether it is there. */
 bool column_integer(sqlite3_stmt *compiled, int column, int64_t *out);
 bool column_real(sqlite3_stmt *compiled, int column, double *out);
+/* The values of all columns, the first of them in `first`. */
+void column_row(sqlite3_stmt *compiled, int first, const struct columns *columns, struct value_row *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "store/history/sql.h"
 #include "store/history/state.h"
 
 uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
@@ -29,6 +30,21 @@ static void fill_in(struct history_options *options)
         options->busy_timeout_ms = 2000;
 }
 
+static int expand_statements(struct history *history)
+{
+    struct strbuf sql = STRBUF_INIT;
+    bool failed = false;
+
+    for (size_t i = 0; i < SQL_COUNT && !failed; i++) {
+        strbuf_reset(&sql);
+        sql_expand(&sql, history_sql[i], history->options.columns);
+        history->statements[i].sql = sql.failed ? NULL : strdup(strbuf_text(&sql));
+        failed = !history->statements[i].sql;
+    }
+    strbuf_fini(&sql);
+    return failed ? -ENOMEM : 0;
+}
+
 int history_open(const struct history_options *options, struct history **out, struct metron_error *error)
 {
     struct history *history = calloc(1, sizeof(*history));
@@ -42,9 +58,12 @@ int history_open(const struct history_options *options, struct history **out, st
     history->options = *options;
     history->options.path = history->path;
     fill_in(&history->options);
-    for (size_t i = 0; i < SQL_COUNT; i++)
-        history->statements[i].sql = history_sql[i];
-    int code = history_connect(history, error);
+    int code = expand_statements(history);
+    if (code < 0) {
+        history_close(history);
+        return error_set(error, code, "no memory for the history");
+    }
+    code = history_connect(history, error);
     /* What was alive when the last daemon ended is marked, and a lock is noticed now rather than later. */
     if (code == 0) {
         code = history_begin(history);
@@ -105,10 +124,12 @@ void history_close(struct history *history)
     if (!history)
         return;
     history_disconnect(history);
+    for (size_t i = 0; i < SQL_COUNT; i++)
+        free(history->statements[i].sql);
     minutes_free(history);
     retention_free(history);
-    free(history->known.entries);
-    free(history->next.entries);
+    known_processes_fini(&history->known);
+    known_processes_fini(&history->next);
     id_set_fini(&history->ids);
     strbuf_fini(&history->text);
     strbuf_fini(&history->ranges);

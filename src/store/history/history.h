@@ -17,12 +17,13 @@
 #include "base/error.h"
 #include "schema/snapshot.h"
 
-/* 0: the default of each. */
+/* 0: the default of each number. */
 struct history_options {
     const char *path;
-    double full_hours;        /* every snapshot; 24 */
-    double minute_days;       /* one-minute means and maxima; 7 */
-    double event_days;        /* 30 */
+    const struct snapshot_columns *columns; /* what is kept of processes and the machine; borrowed */
+    double full_hours;                      /* every snapshot; 24 */
+    double minute_days;                     /* one-minute means and maxima; 7 */
+    double event_days;                      /* 30 */
     uint64_t size_cap_bytes;  /* of the file and its log (-wal), after each write; while one is under way,
                                * what it writes comes besides, and so does all that is written while another
                                * program reads in one long transaction. 0: none */

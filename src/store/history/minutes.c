@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/history/sql.h"
 #include "store/history/state.h"
 
 #define STEP_SAMPLES     2000 /* read in one step */
@@ -26,7 +27,6 @@
 #define SPAN_MAX                                                                                             \
     (INT64_C(1) << 23) /* samples of a minute: 128 MiB to count them in; no disk takes as many               \
                         */
-#define QUANTITIES 5   /* cpu, rss, vms, threads, open_fds: as the statement gives them */
 
 /* What holds for one sample; first as differences to the sample before it. */
 struct held {
@@ -37,23 +37,27 @@ struct held {
 struct quantity_sum {
     double by_ms, ms;
     double by_tick, ticks;
-    int64_t max;
+    double max;
 };
 
+/* A process in the minute under way: its column number i is quantities[at + i]. */
 struct process_sum {
     int64_t process;
-    struct quantity_sum of[QUANTITIES];
+    size_t at;
+};
+
+struct mean {
+    bool has;
+    double mean, max;
 };
 
 struct minute_values {
     int64_t process, sample;
-    bool has[QUANTITIES];
-    double mean[QUANTITIES];
-    int64_t max[QUANTITIES];
 };
 
 struct minute_list {
     struct minute_values *entries; /* owned; by process */
+    struct mean *means;            /* owned; of each entry one per column */
     size_t count, capacity;
 };
 
@@ -65,7 +69,9 @@ struct rollup {
     int64_t at;         /* the next sample to be read */
     struct held *held;  /* owned; by sample, from base */
     size_t held_capacity;
-    struct process_sum *sums; /* owned */
+    unsigned width;                  /* columns of a process that have a mean */
+    struct process_sum *sums;        /* owned */
+    struct quantity_sum *quantities; /* owned */
     size_t sum_count, sum_capacity;
     uint32_t *table; /* owned; index into sums plus one, by a hash of the process */
     size_t table_size;
@@ -77,18 +83,26 @@ struct rollup {
     struct minute_list known, next;
 };
 
+static void list_fini(struct minute_list *list)
+{
+    free(list->entries);
+    free(list->means);
+    *list = (struct minute_list){0};
+}
+
 /* Between two minutes: a storm of processes makes this many MiB. */
 static void give_back(struct rollup *rollup)
 {
     free(rollup->held);
     free(rollup->sums);
+    free(rollup->quantities);
     free(rollup->table);
     rollup->held = NULL;
     rollup->sums = NULL;
+    rollup->quantities = NULL;
     rollup->table = NULL;
     rollup->held_capacity = rollup->sum_capacity = rollup->sum_count = rollup->table_size = 0;
-    free(rollup->next.entries);
-    rollup->next = (struct minute_list){0};
+    list_fini(&rollup->next);
 }
 
 void minutes_forget(struct history *history)
@@ -107,7 +121,7 @@ void minutes_free(struct history *history)
     if (!rollup)
         return;
     give_back(rollup);
-    free(rollup->known.entries);
+    list_fini(&rollup->known);
     free(rollup);
     history->rollup = NULL;
 }
@@ -296,6 +310,11 @@ static int reserve_sum(struct rollup *rollup)
     if (!sums)
         return -ENOMEM;
     rollup->sums = sums;
+    struct quantity_sum *quantities =
+        reallocarray(rollup->quantities, capacity * rollup->width + 1, sizeof(*quantities));
+    if (!quantities)
+        return -ENOMEM;
+    rollup->quantities = quantities;
     uint32_t *table = calloc(capacity * 2, sizeof(*table));
     if (!table)
         return -ENOMEM;
@@ -317,20 +336,22 @@ static int add_sample(struct rollup *rollup, sqlite3_stmt *row, const struct hel
         return code;
     size_t place = table_place(rollup, process);
     if (!rollup->table[place]) {
-        rollup->sums[rollup->sum_count] = (struct process_sum){.process = process};
+        size_t at = rollup->sum_count * rollup->width;
+
+        memset(&rollup->quantities[at], 0, rollup->width * sizeof(*rollup->quantities));
+        rollup->sums[rollup->sum_count] = (struct process_sum){.process = process, .at = at};
         rollup->table[place] = (uint32_t)++rollup->sum_count;
     }
-    struct process_sum *sum = &rollup->sums[rollup->table[place] - 1];
-    for (int i = 0; i < QUANTITIES; i++) {
-        struct quantity_sum *of = &sum->of[i];
-        int64_t value = 0;
+    struct quantity_sum *of = &rollup->quantities[rollup->sums[rollup->table[place] - 1].at];
+    for (unsigned i = 0; i < rollup->width; i++, of++) {
+        double value = 0;
 
-        if (!column_integer(row, 2 + i, &value))
+        if (!column_real(row, 2 + (int)i, &value))
             continue;
         of->max = of->ticks > 0 && of->max > value ? of->max : value;
-        of->by_ms += (double)value * (double)held->ms;
+        of->by_ms += value * (double)held->ms;
         of->ms += (double)held->ms;
-        of->by_tick += (double)value * (double)held->ticks;
+        of->by_tick += value * (double)held->ticks;
         of->ticks += (double)held->ticks;
     }
     return 0;
@@ -373,45 +394,43 @@ static int compare_sums(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct minute_values values_of(const struct process_sum *sum)
+static void means_of(const struct rollup *rollup, const struct process_sum *sum, struct mean *out)
 {
-    struct minute_values values = {.process = sum->process};
+    for (unsigned i = 0; i < rollup->width; i++) {
+        const struct quantity_sum *of = &rollup->quantities[sum->at + i];
 
-    for (int i = 0; i < QUANTITIES; i++) {
-        const struct quantity_sum *of = &sum->of[i];
-
-        values.has[i] = of->ticks > 0;
+        out[i] = (struct mean){.has = of->ticks > 0};
         if (of->ticks > 0) {
-            values.mean[i] = of->ms > 0 ? of->by_ms / of->ms : of->by_tick / of->ticks;
-            values.max[i] = of->max;
+            out[i].mean = of->ms > 0 ? of->by_ms / of->ms : of->by_tick / of->ticks;
+            out[i].max = of->max;
         }
     }
-    return values;
 }
 
-static bool values_equal(const struct minute_values *a, const struct minute_values *b)
+static bool means_equal(const struct mean *a, const struct mean *b, unsigned width)
 {
-    for (int i = 0; i < QUANTITIES; i++)
-        if (a->has[i] != b->has[i] || a->mean[i] != b->mean[i] || a->max[i] != b->max[i])
+    for (unsigned i = 0; i < width; i++)
+        if (a[i].has != b[i].has || a[i].mean != b[i].mean || a[i].max != b[i].max)
             return false;
     return true;
 }
 
-static int values_write(struct history *history, struct minute_values *values)
+static int values_write(struct history *history, struct minute_values *values, const struct mean *means)
 {
     sqlite3_stmt *add = history_statement(history, SQL_MINUTE_SAMPLE_ADD);
+    int place = 0;
 
     values->sample = ++history->rollup->last_sample;
-    bind_integer(add, 1, true, values->sample);
-    bind_integer(add, 2, true, values->process);
-    for (int i = 0; i < QUANTITIES; i++) {
-        bind_real(add, 3 + 2 * i, values->has[i], values->mean[i]);
-        bind_integer(add, 4 + 2 * i, values->has[i], values->max[i]);
+    bind_integer(add, ++place, true, values->sample);
+    bind_integer(add, ++place, true, values->process);
+    for (unsigned i = 0; i < history->rollup->width; i++) {
+        bind_real(add, ++place, means[i].has, means[i].mean);
+        bind_real(add, ++place, means[i].has, means[i].max); /* whole, where its column is */
     }
     return history_run(history, add);
 }
 
-static int reserve_list(struct minute_list *list, size_t count)
+static int reserve_list(struct minute_list *list, size_t count, unsigned width)
 {
     if (count <= list->capacity)
         return 0;
@@ -420,6 +439,10 @@ static int reserve_list(struct minute_list *list, size_t count)
     if (!entries)
         return -ENOMEM;
     list->entries = entries;
+    struct mean *means = reallocarray(list->means, count * width + 1, sizeof(*means));
+    if (!means)
+        return -ENOMEM;
+    list->means = means;
     list->capacity = count;
     return 0;
 }
@@ -428,7 +451,8 @@ static int reserve_list(struct minute_list *list, size_t count)
 static int write_processes(struct history *history, bool keyframe)
 {
     struct rollup *rollup = history->rollup;
-    int code = reserve_list(&rollup->next, rollup->sum_count);
+    const unsigned width = rollup->width;
+    int code = reserve_list(&rollup->next, rollup->sum_count, width);
     size_t at = 0;
 
     if (rollup->sum_count > 0)
@@ -438,15 +462,18 @@ static int write_processes(struct history *history, bool keyframe)
         struct minute_values *values = &rollup->next.entries[i];
         const struct minute_values *known = rollup->known.entries;
 
-        *values = values_of(&rollup->sums[i]);
+        struct mean *means = &rollup->next.means[i * width];
+
+        *values = (struct minute_values){.process = rollup->sums[i].process};
+        means_of(rollup, &rollup->sums[i], means);
         while (at < rollup->known.count && known[at].process < values->process)
             at++;
         bool held = !keyframe && at < rollup->known.count && known[at].process == values->process &&
-                    values_equal(&known[at], values);
+                    means_equal(&rollup->known.means[at * width], means, width);
         if (held)
             values->sample = known[at].sample;
         else
-            code = values_write(history, values);
+            code = values_write(history, values, means);
         first = values->sample < first ? values->sample : first;
     }
     rollup->next.count = rollup->sum_count;
@@ -513,6 +540,7 @@ int minutes_step(struct history *history, double now)
     if (!history->rollup && !(history->rollup = calloc(1, sizeof(*history->rollup))))
         return -ENOMEM;
     struct rollup *rollup = history->rollup;
+    rollup->width = columns_with_mean(&history->options.columns->process);
     if (!rollup->loaded && (code = load(history)) < 0)
         return code;
     if (!rollup->active) {

@@ -22,7 +22,12 @@
 #define KEYFRAME_ROW     32  /* bytes of a row, about */
 #define CLOCK_STEP       0.5 /* seconds by which a start time may seem to have moved */
 
-static int reserve(struct known_processes *processes, size_t count)
+static const struct columns *columns_of(const struct history *history)
+{
+    return &history->options.columns->process;
+}
+
+static int reserve(struct history *history, struct known_processes *processes, size_t count)
 {
     if (count <= processes->capacity && !capacity_is_spare(processes->capacity, count))
         return 0;
@@ -32,8 +37,27 @@ static int reserve(struct known_processes *processes, size_t count)
     if (!entries)
         return -ENOMEM;
     processes->entries = entries;
+    union stored_value *values =
+        reallocarray(processes->values, capacity * columns_of(history)->count + 1, sizeof(*values));
+    if (!values)
+        return -ENOMEM;
+    processes->values = values;
     processes->capacity = capacity;
     return 0;
+}
+
+void known_processes_fini(struct known_processes *processes)
+{
+    free(processes->entries);
+    free(processes->values);
+    *processes = (struct known_processes){0};
+}
+
+/* The values of one of them. */
+static union stored_value *values_at(const struct history *history, const struct known_processes *processes,
+                                     const struct known_process *entry)
+{
+    return processes->values + (size_t)(entry - processes->entries) * columns_of(history)->count;
 }
 
 int command_row(struct history *history, const char *text, int64_t hour, int64_t *out)
@@ -65,11 +89,6 @@ int command_row(struct history *history, const char *text, int64_t hour, int64_t
     return code;
 }
 
-static int64_t rounded(double value)
-{
-    return value < 1e15 ? llround(value) : (int64_t)1e15;
-}
-
 static uint64_t hash_calls(const struct snapshot_process *process)
 {
     uint64_t hash = HASH_BEGIN;
@@ -84,37 +103,33 @@ static uint64_t hash_calls(const struct snapshot_process *process)
     return hash;
 }
 
-static struct sample_values values_of(const struct snapshot_process *process)
+static void values_take(struct history *history, const struct snapshot_process *process,
+                        struct known_process *entry)
 {
-    unsigned has = process->has & (PROCESS_HAS_CPU | PROCESS_HAS_RSS | PROCESS_HAS_VMS | PROCESS_HAS_THREADS |
-                                   PROCESS_HAS_FDS | PROCESS_HAS_IO);
+    const struct columns *columns = columns_of(history);
+    union stored_value *values = values_at(history, &history->next, entry);
 
-    if (!(process->cpu >= 0))
-        has &= ~(unsigned)PROCESS_HAS_CPU;
-    struct sample_values values = {.has = has, .state = process->state};
-    if (has & PROCESS_HAS_CPU)
-        values.cpu = rounded(process->cpu * 1000);
-    if (has & PROCESS_HAS_RSS)
-        values.rss = (int64_t)(process->rss_bytes / 1024);
-    if (has & PROCESS_HAS_VMS)
-        values.vms = (int64_t)(process->vms_bytes / 1024);
-    if (has & PROCESS_HAS_THREADS)
-        values.threads = process->threads;
-    if (has & PROCESS_HAS_FDS)
-        values.open_fds = process->open_fds;
-    if (has & PROCESS_HAS_IO) {
-        values.read_bytes = (int64_t)process->read_bytes;
-        values.write_bytes = (int64_t)process->write_bytes;
+    entry->state = process->state;
+    entry->calls = process->calls && process->call_count ? hash_calls(process) : 0;
+    entry->present = 0;
+    for (unsigned i = 0; i < columns->count; i++) {
+        double number = process->values.numbers[i];
+
+        values[i] = (union stored_value){.whole = 0};
+        if (!value_row_has(&process->values, i) || !(number >= 0) || !isfinite(number))
+            continue;
+        entry->present |= UINT64_C(1) << i;
+        values[i] = column_store(columns->of[i], number);
     }
-    values.calls = process->calls && process->call_count ? hash_calls(process) : 0;
-    return values;
 }
 
-static bool values_equal(const struct sample_values *a, const struct sample_values *b)
+static bool values_equal(const struct history *history, const struct known_process *before,
+                         const struct known_process *entry)
 {
-    return a->has == b->has && a->state == b->state && a->cpu == b->cpu && a->rss == b->rss &&
-           a->vms == b->vms && a->threads == b->threads && a->open_fds == b->open_fds &&
-           a->read_bytes == b->read_bytes && a->write_bytes == b->write_bytes && a->calls == b->calls;
+    return before->present == entry->present && before->state == entry->state &&
+           before->calls == entry->calls &&
+           memcmp(values_at(history, &history->known, before), values_at(history, &history->next, entry),
+                  columns_of(history)->count * sizeof(union stored_value)) == 0;
 }
 
 int calls_text(struct history *history, const struct snapshot_call *calls, size_t count)
@@ -157,25 +172,21 @@ static int calls_write(struct history *history, const struct snapshot_process *p
 static int sample_write(struct history *history, const struct snapshot_process *process,
                         struct known_process *entry)
 {
-    const struct sample_values *values = &entry->values;
+    const struct columns *columns = columns_of(history);
+    const union stored_value *values = values_at(history, &history->next, entry);
     sqlite3_stmt *add = history_statement(history, SQL_SAMPLE_ADD);
 
     entry->sample = ++history->counters.sample;
     bind_integer(add, 1, true, entry->sample);
     bind_integer(add, 2, true, entry->row);
-    if (values->state)
-        (void)sqlite3_bind_text(add, 3, &values->state, 1, SQLITE_STATIC);
+    if (entry->state)
+        (void)sqlite3_bind_text(add, 3, &entry->state, 1, SQLITE_STATIC);
     else
         (void)sqlite3_bind_null(add, 3);
-    bind_integer(add, 4, values->has & PROCESS_HAS_CPU, values->cpu);
-    bind_integer(add, 5, values->has & PROCESS_HAS_RSS, values->rss);
-    bind_integer(add, 6, values->has & PROCESS_HAS_VMS, values->vms);
-    bind_integer(add, 7, values->has & PROCESS_HAS_THREADS, values->threads);
-    bind_integer(add, 8, values->has & PROCESS_HAS_FDS, values->open_fds);
-    bind_integer(add, 9, values->has & PROCESS_HAS_IO, values->read_bytes);
-    bind_integer(add, 10, values->has & PROCESS_HAS_IO, values->write_bytes);
+    for (unsigned i = 0; i < columns->count; i++)
+        bind_stored(add, 4 + (int)i, (entry->present >> i) & 1, columns->of[i], values[i]);
     int code = history_run(history, add);
-    return code == 0 && values->calls ? calls_write(history, process, entry) : code;
+    return code == 0 && entry->calls ? calls_write(history, process, entry) : code;
 }
 
 static int process_end(struct history *history, const struct known_process *entry)
@@ -247,8 +258,8 @@ static int entry_fill(struct history *history, const struct snapshot_process *pr
 
 static struct known_process entry_of(const struct snapshot_process *process, double wall)
 {
-    bool aged = (process->has & PROCESS_HAS_AGE) && isfinite(process->age_seconds);
-    bool sheet = process->has & PROCESS_HAS_SHEET;
+    bool aged = process->has_age && isfinite(process->age_seconds);
+    bool sheet = process->has_sheet;
 
     return (struct known_process){
         .serial = process->serial,
@@ -260,7 +271,6 @@ static struct known_process entry_of(const struct snapshot_process *process, dou
         .has_sheet = sheet,
         .sheet = sheet ? process->sheet_num : 0,
         .membership = (int)process->membership,
-        .values = values_of(process),
     };
 }
 
@@ -293,9 +303,10 @@ static int match(struct history *history, const struct snapshot *snapshot, doubl
         const struct known_process *before =
             at < count && known[at].pid == process->pid ? &known[at++] : NULL;
         *entry = entry_of(process, wall);
+        values_take(history, process, entry);
         if (code == 0)
             code = entry_fill(history, process, before, wall, entry);
-        if (before && entry->sample && !values_equal(&before->values, &entry->values))
+        if (before && entry->sample && !values_equal(history, before, entry))
             entry->sample = 0;
     }
     for (; at < count && code == 0; at++)
@@ -362,7 +373,7 @@ static int ranges_write(struct history *history)
 int processes_write(struct history *history, const struct snapshot *snapshot, double wall)
 {
     struct history_counters *counters = &history->counters;
-    int code = reserve(&history->next, snapshot->process_count);
+    int code = reserve(history, &history->next, snapshot->process_count);
 
     if (code == 0)
         code = match(history, snapshot, wall);

@@ -8,6 +8,7 @@
 #include "base/json_reader.h"
 #include "store/history/reader_state.h"
 #include "store/history/schema.h"
+#include "store/history/sql.h"
 
 #define BUSY_MS   2000
 #define CALLS_MAX 4096 /* no kernel has as many */
@@ -95,6 +96,19 @@ sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *sql, int
 
     if (*code == 0 && sqlite3_prepare_v2(reader->database, sql, -1, &statement, NULL) != SQLITE_OK)
         *code = database_errno(reader->database, sqlite3_extended_errcode(reader->database));
+    return statement;
+}
+
+sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *template,
+                                     const struct snapshot_columns *columns, int *code)
+{
+    struct strbuf sql = STRBUF_INIT;
+
+    sql_expand(&sql, template, columns);
+    if (sql.failed)
+        *code = -ENOMEM;
+    sqlite3_stmt *statement = reader_prepare(reader, strbuf_text(&sql), code);
+    strbuf_fini(&sql);
     return statement;
 }
 

@@ -29,9 +29,9 @@ int history_read_last_time(struct history_reader *reader, double before, struct 
  * events and changed jobs). `tick` is the snapshot's id; a process has the same `serial` in all of them. One
  * that is needed for longer is held with snapshot_hold. */
 typedef int history_visit_snapshot(void *context, struct snapshot *snapshot);
-int history_read_snapshots(struct history_reader *reader, double since, size_t limit,
-                           struct snapshot_pool *pool, history_visit_snapshot *visit, void *context,
-                           struct metron_error *error);
+int history_read_snapshots(struct history_reader *reader, const struct snapshot_columns *columns,
+                           double since, size_t limit, struct snapshot_pool *pool,
+                           history_visit_snapshot *visit, void *context, struct metron_error *error);
 
 /* An event as the store has it: `json` is the object that the socket gives, whatever kind it is. */
 struct history_event {
@@ -50,9 +50,9 @@ int history_read_events(struct history_reader *reader, double since, const char 
 /* One process in the last `limit` snapshots since a time, oldest first. `start_ticks` 0: whoever had the pid.
  */
 typedef int history_visit_process(void *context, double timestamp, const struct snapshot_process *process);
-int history_read_process(struct history_reader *reader, pid_t pid, uint64_t start_ticks, double since,
-                         size_t limit, history_visit_process *visit, void *context,
-                         struct metron_error *error);
+int history_read_process(struct history_reader *reader, const struct snapshot_columns *columns, pid_t pid,
+                         uint64_t start_ticks, double since, size_t limit, history_visit_process *visit,
+                         void *context, struct metron_error *error);
 
 /* The jobs that run, as far as the history knows (after a restart: those that ran when the daemon ended),
  * with their sheets, oldest first. */

@@ -10,68 +10,39 @@ void process_set_age(struct snapshot_process *process, bool has_started, double 
 {
     if (!has_started)
         return;
-    process->has |= PROCESS_HAS_AGE;
+    process->has_age = true;
     process->age_seconds = timestamp > started ? timestamp - started : 0;
 }
 
-static void values_read(sqlite3_stmt *row, struct snapshot_process *out)
+int process_read(sqlite3_stmt *row, const struct columns *columns, struct arena *arena, double timestamp,
+                 struct snapshot_process *out)
 {
-    const unsigned char *state = sqlite3_column_text(row, 1);
-    int64_t number = 0;
-
-    out->state = state ? (char)state[0] : '\0';
-    if (column_integer(row, 2, &number)) {
-        out->has |= PROCESS_HAS_CPU;
-        out->cpu = (double)number / 1000;
-    }
-    if (column_integer(row, 3, &number)) {
-        out->has |= PROCESS_HAS_RSS;
-        out->rss_bytes = (uint64_t)number * 1024;
-    }
-    if (column_integer(row, 4, &number)) {
-        out->has |= PROCESS_HAS_VMS;
-        out->vms_bytes = (uint64_t)number * 1024;
-    }
-    if (column_integer(row, 5, &number)) {
-        out->has |= PROCESS_HAS_THREADS;
-        out->threads = (uint32_t)number;
-    }
-    if (column_integer(row, 6, &number)) {
-        out->has |= PROCESS_HAS_FDS;
-        out->open_fds = (uint32_t)number;
-    }
-    if (column_integer(row, 7, &number)) {
-        out->has |= PROCESS_HAS_IO;
-        out->read_bytes = (uint64_t)number;
-        out->write_bytes = (uint64_t)sqlite3_column_int64(row, 8);
-    }
-}
-
-int process_read(sqlite3_stmt *row, struct arena *arena, double timestamp, struct snapshot_process *out)
-{
-    int64_t membership = sqlite3_column_int64(row, 18);
+    const unsigned char *state = sqlite3_column_text(row, PROCESS_STATE);
+    int64_t membership = sqlite3_column_int64(row, PROCESS_MEMBERSHIP);
     double started = 0;
     int code = 0;
 
     *out = (struct snapshot_process){
-        .serial = (uint64_t)sqlite3_column_int64(row, 9),
-        .image = (uint64_t)sqlite3_column_int64(row, 14),
-        .pid = (pid_t)sqlite3_column_int64(row, 10),
-        .ppid = (pid_t)sqlite3_column_int64(row, 11),
-        .start_ticks = (uint64_t)sqlite3_column_int64(row, 12),
+        .serial = (uint64_t)sqlite3_column_int64(row, PROCESS_ORIGIN),
+        .image = (uint64_t)sqlite3_column_int64(row, PROCESS_COMMAND),
+        .pid = (pid_t)sqlite3_column_int64(row, PROCESS_PID),
+        .ppid = (pid_t)sqlite3_column_int64(row, PROCESS_PPID),
+        .start_ticks = (uint64_t)sqlite3_column_int64(row, PROCESS_START_TICKS),
+        .state = state ? (char)state[0] : '\0',
         .membership = membership >= 0 && membership <= MEMBER_BY_VARIABLE ? (enum membership)membership
                                                                           : MEMBER_OF_NONE,
+        .values = {.numbers = out->values.numbers},
     };
-    values_read(row, out);
-    bool has_started = column_real(row, 13, &started);
+    column_row(row, PROCESS_VALUES, columns, &out->values);
+    bool has_started = column_real(row, PROCESS_STARTED, &started);
     process_set_age(out, has_started, started, timestamp);
-    out->command = column_copy(row, 15, arena, &code);
-    out->job_id = column_copy(row, 16, arena, &code);
-    if (column_integer(row, 17, &out->sheet_num))
-        out->has |= PROCESS_HAS_SHEET;
-    const char *calls = (const char *)sqlite3_column_text(row, 19);
+    out->command = column_copy(row, PROCESS_TEXT, arena, &code);
+    out->job_id = column_copy(row, PROCESS_JOB, arena, &code);
+    out->has_sheet = column_integer(row, PROCESS_SHEET, &out->sheet_num);
+    const char *calls = (const char *)sqlite3_column_text(row, PROCESS_CALLS);
     if (code == 0 && calls)
-        code = calls_read(calls, (size_t)sqlite3_column_bytes(row, 19), arena, &out->calls, &out->call_count);
+        code = calls_read(calls, (size_t)sqlite3_column_bytes(row, PROCESS_CALLS), arena, &out->calls,
+                          &out->call_count);
     return code;
 }
 
@@ -79,6 +50,7 @@ int process_read(sqlite3_stmt *row, struct arena *arena, double timestamp, struc
 struct point {
     int64_t sample; /* 0: none */
     struct snapshot_process process;
+    double numbers[COLUMNS_MAX]; /* of its row */
     bool has_started;
     double started;
     struct arena arena;
@@ -91,7 +63,8 @@ struct points {
     bool more; /* the other one is a sample that lies ahead */
 };
 
-static int point_next(struct history_reader *reader, sqlite3_stmt *samples, struct points *points)
+static int point_next(struct history_reader *reader, sqlite3_stmt *samples, const struct columns *columns,
+                      struct points *points)
 {
     struct point *ahead = &points->at[!points->current];
     int code = reader_step(reader, samples);
@@ -100,9 +73,10 @@ static int point_next(struct history_reader *reader, sqlite3_stmt *samples, stru
     if (code != 1)
         return code;
     arena_reset(&ahead->arena);
-    ahead->sample = sqlite3_column_int64(samples, 0);
-    ahead->has_started = column_real(samples, 13, &ahead->started);
-    return process_read(samples, &ahead->arena, 0, &ahead->process);
+    ahead->sample = sqlite3_column_int64(samples, PROCESS_SAMPLE);
+    ahead->has_started = column_real(samples, PROCESS_STARTED, &ahead->started);
+    ahead->process.values.numbers = ahead->numbers;
+    return process_read(samples, columns, &ahead->arena, 0, &ahead->process);
 }
 
 struct search {
@@ -120,7 +94,8 @@ static int find_in_range(void *context, int64_t first, int64_t last)
 
 /* The last sample up to this snapshot's last, if it is one of the snapshot's. */
 static int visit_tick(struct history_reader *reader, sqlite3_stmt *tick, sqlite3_stmt *samples,
-                      struct points *points, history_visit_process *visit, void *context, bool *visited)
+                      const struct columns *columns, struct points *points, history_visit_process *visit,
+                      void *context, bool *visited)
 {
     double timestamp = sqlite3_column_double(tick, 1);
     int64_t last = sqlite3_column_int64(tick, 2);
@@ -128,7 +103,7 @@ static int visit_tick(struct history_reader *reader, sqlite3_stmt *tick, sqlite3
 
     while (code == 0 && points->more && points->at[!points->current].sample <= last) {
         points->current = !points->current;
-        code = point_next(reader, samples, points);
+        code = point_next(reader, samples, columns, points);
     }
     struct point *point = &points->at[points->current];
     const char *text = (const char *)sqlite3_column_text(tick, 3);
@@ -143,9 +118,9 @@ static int visit_tick(struct history_reader *reader, sqlite3_stmt *tick, sqlite3
     return visit(context, timestamp, &point->process);
 }
 
-int history_read_process(struct history_reader *reader, pid_t pid, uint64_t start_ticks, double since,
-                         size_t limit, history_visit_process *visit, void *context,
-                         struct metron_error *error)
+int history_read_process(struct history_reader *reader, const struct snapshot_columns *columns, pid_t pid,
+                         uint64_t start_ticks, double since, size_t limit, history_visit_process *visit,
+                         void *context, struct metron_error *error)
 {
     static const char tick_sql[] =
         "SELECT id, timestamp, last_sample, ranges FROM ticks WHERE timestamp >= ?1 AND id >="
@@ -165,7 +140,7 @@ int history_read_process(struct history_reader *reader, pid_t pid, uint64_t star
     if (code < 0)
         return code;
     sqlite3_stmt *ticks = reader_prepare(reader, tick_sql, &code);
-    sqlite3_stmt *samples = reader_prepare(reader, sample_sql, &code);
+    sqlite3_stmt *samples = reader_prepare_columns(reader, sample_sql, columns, &code);
     bind_real(ticks, 1, true, since);
     bind_integer(ticks, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
     bind_real(samples, 1, true, since);
@@ -173,7 +148,7 @@ int history_read_process(struct history_reader *reader, pid_t pid, uint64_t star
     bind_integer(samples, 3, true, pid);
     bind_integer(samples, 4, true, (int64_t)start_ticks);
     if (code == 0)
-        code = point_next(reader, samples, &points);
+        code = point_next(reader, samples, &columns->process, &points);
     while (code == 0) {
         int step = reader_step(reader, ticks);
 
@@ -182,7 +157,7 @@ int history_read_process(struct history_reader *reader, pid_t pid, uint64_t star
             break;
         }
         visited = false;
-        code = visit_tick(reader, ticks, samples, &points, visit, context, &visited);
+        code = visit_tick(reader, ticks, samples, &columns->process, &points, visit, context, &visited);
     }
     (void)sqlite3_finalize(ticks);
     (void)sqlite3_finalize(samples);

@@ -195,7 +195,7 @@ static int make_room(struct snapshot *snapshot, size_t *room)
         return 0;
 
     size_t larger = *room > 0 ? *room * 2 : PROCESSES_FIRST;
-    struct snapshot_process *processes = arena_alloc(&snapshot->arena, larger * sizeof(*processes));
+    struct snapshot_process *processes = snapshot_make_processes(snapshot, larger);
 
     if (!processes)
         return -ENOMEM;
@@ -220,7 +220,7 @@ static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, con
     while (code == 0 && (code = reader_step(reader, rows)) == 1) {
         code = (int64_t)snapshot->process_count < count ? make_room(snapshot, &room) : -EBADMSG;
         if (code == 0)
-            code = process_read(rows, &snapshot->arena, timestamp,
+            code = process_read(rows, &snapshot->columns->process, &snapshot->arena, timestamp,
                                 &snapshot->processes[snapshot->process_count++]);
     }
     (void)sqlite3_reset(rows);
@@ -229,44 +229,44 @@ static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, con
     return code;
 }
 
-static uint64_t column_kib(sqlite3_stmt *row, int column)
-{
-    return (uint64_t)sqlite3_column_int64(row, column) * 1024;
-}
+/* What is selected of a snapshot, as a template. */
+enum {
+    TICK_ID,
+    TICK_TIMESTAMP,
+    TICK_DAEMON_PID,
+    TICK_UPTIME,
+    TICK_PROCESSES,
+    TICK_ZOMBIES,
+    TICK_GPUS,
+    TICK_PRESSURE,
+    TICK_RUNNING_JOBS,
+    TICK_ACTIVE_SHEETS,
+    TICK_JOBS,
+    TICK_RANGES,
+    TICK_VALUES, /* the first of them */
+};
+#define TICK_COLUMNS                                                                                         \
+    "t.id, timestamp, daemon_pid, uptime_seconds, process_count, zombie_count, gpus, pressure_level,"        \
+    " running_jobs, active_sheets, g.jobs, ranges{M, t.$s}"
 
 static int machine_read(sqlite3_stmt *tick, struct snapshot *snapshot)
 {
-    int64_t number = 0;
-    int code = timespec_of(sqlite3_column_double(tick, 1), &snapshot->wall);
+    int code = timespec_of(sqlite3_column_double(tick, TICK_TIMESTAMP), &snapshot->wall);
 
-    snapshot->tick = (uint64_t)sqlite3_column_int64(tick, 0);
-    snapshot->daemon_pid = (pid_t)sqlite3_column_int64(tick, 2);
-    snapshot->uptime_seconds = sqlite3_column_double(tick, 3);
-    if (column_integer(tick, 4, &number)) {
-        snapshot->has |= SNAPSHOT_HAS_MEMORY;
-        snapshot->memory_total_bytes = column_kib(tick, 4);
-        snapshot->memory_available_bytes = column_kib(tick, 5);
-        snapshot->memory_used_bytes = column_kib(tick, 6);
-    }
-    if (column_integer(tick, 7, &number)) {
-        snapshot->has |= SNAPSHOT_HAS_OWN_RSS;
-        snapshot->own_rss_bytes = column_kib(tick, 7);
-    }
-    snapshot->zombie_count = (size_t)sqlite3_column_int64(tick, 9);
-    if (column_real(tick, 10, &snapshot->load[0])) {
-        snapshot->has |= SNAPSHOT_HAS_LOAD;
-        snapshot->load[1] = sqlite3_column_double(tick, 11);
-        snapshot->load[2] = sqlite3_column_double(tick, 12);
-    }
-    snapshot->pressure_level = column_copy(tick, 14, &snapshot->arena, &code);
-    snapshot->running_jobs = (unsigned)sqlite3_column_int64(tick, 15);
-    snapshot->active_sheets = (unsigned)sqlite3_column_int64(tick, 16);
-    const char *gpus = (const char *)sqlite3_column_text(tick, 13);
+    snapshot->tick = (uint64_t)sqlite3_column_int64(tick, TICK_ID);
+    snapshot->daemon_pid = (pid_t)sqlite3_column_int64(tick, TICK_DAEMON_PID);
+    snapshot->uptime_seconds = sqlite3_column_double(tick, TICK_UPTIME);
+    column_row(tick, TICK_VALUES, &snapshot->columns->machine, &snapshot->machine);
+    snapshot->zombie_count = (size_t)sqlite3_column_int64(tick, TICK_ZOMBIES);
+    snapshot->pressure_level = column_copy(tick, TICK_PRESSURE, &snapshot->arena, &code);
+    snapshot->running_jobs = (unsigned)sqlite3_column_int64(tick, TICK_RUNNING_JOBS);
+    snapshot->active_sheets = (unsigned)sqlite3_column_int64(tick, TICK_ACTIVE_SHEETS);
+    const char *gpus = (const char *)sqlite3_column_text(tick, TICK_GPUS);
     if (code == 0 && gpus)
-        code = gpus_read(snapshot, gpus, (size_t)sqlite3_column_bytes(tick, 13));
-    const char *jobs = (const char *)sqlite3_column_text(tick, 17);
+        code = gpus_read(snapshot, gpus, (size_t)sqlite3_column_bytes(tick, TICK_GPUS));
+    const char *jobs = (const char *)sqlite3_column_text(tick, TICK_JOBS);
     if (code == 0 && jobs)
-        code = jobs_read(snapshot, jobs, (size_t)sqlite3_column_bytes(tick, 17));
+        code = jobs_read(snapshot, jobs, (size_t)sqlite3_column_bytes(tick, TICK_JOBS));
     return code;
 }
 
@@ -274,23 +274,21 @@ static int snapshot_read(struct history_reader *reader, sqlite3_stmt *tick, sqli
                          struct snapshot *snapshot)
 {
     int code = machine_read(tick, snapshot);
-    const char *ranges = (const char *)sqlite3_column_text(tick, 18);
+    const char *ranges = (const char *)sqlite3_column_text(tick, TICK_RANGES);
 
     if (code < 0 || !ranges)
         return code < 0 ? code : -EBADMSG;
-    return processes_read(reader, rows, ranges, sqlite3_column_bytes(tick, 18), sqlite3_column_int64(tick, 8),
-                          sqlite3_column_double(tick, 1), snapshot);
+    return processes_read(reader, rows, ranges, sqlite3_column_bytes(tick, TICK_RANGES),
+                          sqlite3_column_int64(tick, TICK_PROCESSES),
+                          sqlite3_column_double(tick, TICK_TIMESTAMP), snapshot);
 }
 
-int history_read_snapshots(struct history_reader *reader, double since, size_t limit,
-                           struct snapshot_pool *pool, history_visit_snapshot *visit, void *context,
-                           struct metron_error *error)
+int history_read_snapshots(struct history_reader *reader, const struct snapshot_columns *columns,
+                           double since, size_t limit, struct snapshot_pool *pool,
+                           history_visit_snapshot *visit, void *context, struct metron_error *error)
 {
     static const char tick_sql[] =
-        "SELECT t.id, timestamp, daemon_pid, uptime_seconds, memory_total, memory_available, memory_used,"
-        " daemon_rss, process_count, zombie_count, load_1, load_5, load_15, gpus, pressure_level, "
-        "running_jobs,"
-        " active_sheets, g.jobs, ranges FROM ticks AS t LEFT JOIN progress AS g ON g.id = t.progress"
+        "SELECT " TICK_COLUMNS " FROM ticks AS t LEFT JOIN progress AS g ON g.id = t.progress"
         " WHERE timestamp >= ?1 AND t.id >= (SELECT min(id) FROM (SELECT id FROM ticks WHERE timestamp >= ?1"
         " ORDER BY id DESC LIMIT ?2)) ORDER BY t.id";
     static const char row_sql[] =
@@ -302,14 +300,16 @@ int history_read_snapshots(struct history_reader *reader, double since, size_t l
 
     if (code < 0)
         return code;
-    sqlite3_stmt *ticks = reader_prepare(reader, tick_sql, &code);
-    sqlite3_stmt *rows = reader_prepare(reader, row_sql, &code);
+    sqlite3_stmt *ticks = reader_prepare_columns(reader, tick_sql, columns, &code);
+    sqlite3_stmt *rows = reader_prepare_columns(reader, row_sql, columns, &code);
     bind_real(ticks, 1, true, since);
     bind_integer(ticks, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
     while (code == 0 && (code = reader_step(reader, ticks)) == 1) {
         struct snapshot *snapshot = snapshot_new(pool);
 
-        code = snapshot ? snapshot_read(reader, ticks, rows, snapshot) : -ENOMEM;
+        code = snapshot ? snapshot_set_columns(snapshot, columns) : -ENOMEM;
+        if (code == 0)
+            code = snapshot_read(reader, ticks, rows, snapshot);
         if (code == 0) {
             code = visit(context, snapshot);
             visited = code != 0;

@@ -20,6 +20,9 @@ int reader_begin(struct history_reader *reader, struct metron_error *error);
 int reader_end(struct history_reader *reader, int code, bool visited, struct metron_error *error);
 /* NULL: *code says why. */
 sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *sql, int *code);
+/* The same with a template. */
+sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *template,
+                                     const struct snapshot_columns *columns, int *code);
 /* 1: there is a row; 0: no more. */
 int reader_step(struct history_reader *reader, sqlite3_stmt *statement);
 
@@ -35,14 +38,32 @@ int calls_read(const char *text, size_t length, struct arena *arena, const struc
  */
 int members_read(const char *text, size_t length, struct arena *arena, struct job *job);
 
-/* A process at one instant, of a row that was selected with these columns and tables. */
+/* A process at one instant, of a row that was selected with these columns and tables (templates, sql.h). */
+enum {
+    PROCESS_SAMPLE,
+    PROCESS_STATE,
+    PROCESS_ORIGIN,
+    PROCESS_PID,
+    PROCESS_PPID,
+    PROCESS_START_TICKS,
+    PROCESS_STARTED,
+    PROCESS_COMMAND,
+    PROCESS_TEXT,
+    PROCESS_JOB,
+    PROCESS_SHEET,
+    PROCESS_MEMBERSHIP,
+    PROCESS_CALLS,
+    PROCESS_VALUES, /* the first of them */
+};
 #define PROCESS_COLUMNS                                                                                      \
-    "s.id, s.state, s.cpu, s.rss, s.vms, s.threads, s.open_fds, s.read_bytes, s.write_bytes, p.origin,"      \
-    " p.pid, p.ppid, p.start_ticks, p.started, p.command, c.text, j.name, p.sheet, p.membership, l.calls"
+    "s.id, s.state, p.origin, p.pid, p.ppid, p.start_ticks, p.started, p.command, c.text, j.name, p.sheet,"  \
+    " p.membership, l.calls{P, s.$s}"
 #define PROCESS_JOINS                                                                                        \
     " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"                       \
     " LEFT JOIN calls AS l ON l.sample = s.id"
-int process_read(sqlite3_stmt *row, struct arena *arena, double timestamp, struct snapshot_process *out);
+/* `out` has a row for the values of these columns. */
+int process_read(sqlite3_stmt *row, const struct columns *columns, struct arena *arena, double timestamp,
+                 struct snapshot_process *out);
 void process_set_age(struct snapshot_process *process, bool has_started, double started, double timestamp);
 
 #endif

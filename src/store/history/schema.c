@@ -3,9 +3,9 @@
  *
  * - ticks: one row per snapshot. `ranges` is a JSON object {"first id": how many more, …} of the samples that
  *   make it up: those written with it and the older ones that still hold.
- * - samples: one row whenever a process differs from its last row (its age does not count). Small integers:
- *   cpu in tenths of a percent, memory in KiB. Rows are only ever added at the end and deleted from the
- * start.
+ * - samples: one row whenever a process differs from its last row (its age does not count), with a column
+ *   for each value that snapshots keep (schema/columns.h). Rows are only ever added at the end and deleted
+ *   from the start.
  * - processes: who a sample is about; another row after an exec, a new parent or a change of job, with the id
  * of the first one as `origin`. `last_seen` is NULL as long as it is there.
  * - commands: each text once. `used` is the hour (unix time / 3600) it was last given to a new row, or seen
@@ -27,6 +27,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+
+#include "store/history/sql.h"
 
 #define USAGE_COLUMNS                                                                                        \
     "cpu_seconds REAL, cgroup_cpu_seconds REAL, peak_rss_bytes INTEGER, peak_pss_bytes INTEGER,"             \
@@ -54,16 +56,13 @@
     " membership INTEGER, last_seen REAL);"                                                                  \
     "CREATE INDEX processes_last_seen ON processes(last_seen);"                                              \
     "CREATE INDEX processes_job ON processes(job) WHERE job IS NOT NULL;"                                    \
-    "CREATE TABLE samples(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, state TEXT, cpu INTEGER,"        \
-    " rss INTEGER, vms INTEGER, threads INTEGER, open_fds INTEGER, read_bytes INTEGER,"                      \
-    " write_bytes INTEGER);"                                                                                 \
+    "CREATE TABLE samples(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, state TEXT{P, $s $t});"          \
     "CREATE TABLE calls(sample INTEGER PRIMARY KEY, calls TEXT NOT NULL);"                                   \
     "CREATE TABLE process_calls(process INTEGER PRIMARY KEY, calls TEXT NOT NULL);"                          \
     "CREATE TABLE progress(id INTEGER PRIMARY KEY, jobs TEXT NOT NULL);"                                     \
     "CREATE TABLE ticks(id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, interval_ms INTEGER,"               \
-    " daemon_pid INTEGER, uptime_seconds REAL, memory_total INTEGER, memory_available INTEGER,"              \
-    " memory_used INTEGER, daemon_rss INTEGER, process_count INTEGER, zombie_count INTEGER,"                 \
-    " load_1 REAL, load_5 REAL, load_15 REAL, gpus TEXT, pressure_level TEXT, running_jobs INTEGER,"         \
+    " daemon_pid INTEGER, uptime_seconds REAL{M, $s $t}, process_count INTEGER, zombie_count INTEGER,"       \
+    " gpus TEXT, pressure_level TEXT, running_jobs INTEGER,"                                                 \
     " active_sheets INTEGER, progress INTEGER, first_sample INTEGER NOT NULL,"                               \
     " last_sample INTEGER NOT NULL, ranges TEXT NOT NULL);"                                                  \
     "CREATE INDEX ticks_timestamp ON ticks(timestamp);"                                                      \
@@ -75,17 +74,12 @@
  * each quantity the mean has its plain name. */
 #define MINUTE_TABLES                                                                                        \
     "CREATE TABLE minutes(id INTEGER PRIMARY KEY, minute INTEGER NOT NULL, last_tick INTEGER NOT NULL,"      \
-    " num_samples INTEGER NOT NULL, daemon_pid INTEGER,"                                                     \
-    " memory_total INTEGER, memory_available REAL, memory_available_max INTEGER, memory_used REAL,"          \
-    " memory_used_max INTEGER, daemon_rss REAL, daemon_rss_max INTEGER, process_count REAL,"                 \
-    " process_count_max INTEGER, zombie_count REAL, zombie_count_max INTEGER, load_1 REAL,"                  \
-    " load_1_max REAL, load_5 REAL, load_5_max REAL, load_15 REAL, load_15_max REAL, gpus TEXT,"             \
+    " num_samples INTEGER NOT NULL, daemon_pid INTEGER{m, $s REAL, $s_max $t}, process_count REAL,"          \
+    " process_count_max INTEGER, zombie_count REAL, zombie_count_max INTEGER, gpus TEXT,"                    \
     " running_jobs REAL, running_jobs_max INTEGER, active_sheets REAL, active_sheets_max INTEGER,"           \
     " first_sample INTEGER NOT NULL, last_sample INTEGER NOT NULL, ranges TEXT NOT NULL);"                   \
     "CREATE INDEX minutes_minute ON minutes(minute);"                                                        \
-    "CREATE TABLE minute_samples(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, cpu REAL,"                \
-    " cpu_max INTEGER, rss REAL, rss_max INTEGER, vms REAL, vms_max INTEGER, threads REAL,"                  \
-    " threads_max INTEGER, open_fds REAL, open_fds_max INTEGER);"
+    "CREATE TABLE minute_samples(id INTEGER PRIMARY KEY, process INTEGER NOT NULL{p, $s REAL, $s_max $t});"
 
 /* SQL is read by its own lines. */
 /* clang-format off */
@@ -95,37 +89,6 @@
     "(SELECT CASE WHEN count(json_extract(g.value, '$." field "')) > 0"                                      \
     " THEN json_group_array(json_extract(g.value, '$." field "')) END FROM json_each(" table ".gpus) AS g)"
 
-#define VIEWS                                                                                                \
-    "CREATE VIEW snapshots AS SELECT id, timestamp, daemon_pid,"                                             \
-    " memory_total / 1024.0 AS system_memory_total_mb,"                                                      \
-    " memory_available / 1024.0 AS system_memory_available_mb,"                                              \
-    " memory_used / 1024.0 AS system_memory_used_mb, daemon_rss / 1024.0 AS daemon_rss_mb,"                  \
-    " process_count AS child_count, zombie_count, load_1 AS load_avg_1, load_5 AS load_avg_5,"               \
-    " load_15 AS load_avg_15, json_array_length(gpus) AS gpu_count,"                                         \
-    " " GPU_ARRAY("ticks", "utilization_pct") " AS gpu_utilization_pct,"                                     \
-    " " GPU_ARRAY("ticks", "memory_used_mb") " AS gpu_memory_used_mb,"                                       \
-    " " GPU_ARRAY("ticks", "temperature_c") " AS gpu_temperature,"                                           \
-    " pressure_level, running_jobs, active_sheets FROM ticks;"
-
-/* CROSS JOIN fixes the order: a snapshot, its ranges, the samples of each. */
-#define PROCESS_VIEW                                                                                         \
-    "CREATE VIEW process_metrics AS SELECT (t.id << " SCHEMA_ID_SHIFT ") | (t.last_sample - s.id) AS id,"    \
-    " t.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.state AS state,"               \
-    " s.cpu / 10.0 AS cpu_percent, s.rss / 1024.0 AS rss_mb, s.vms / 1024.0 AS vms_mb,"                      \
-    " s.threads AS threads, s.open_fds AS open_fds, max(t.timestamp - p.started, 0) AS age_seconds,"         \
-    " j.name AS job_id, p.sheet AS sheet_num,"                                                               \
-    " (SELECT CASE WHEN count(*) > 0 THEN json_group_object(k.key, json_extract(k.value, '$[0]')) END"       \
-    "  FROM json_each(l.calls) AS k) AS syscall_counts,"                                                     \
-    " (SELECT CASE WHEN sum(json_extract(k.value, '$[1]')) > 0 THEN json_group_object(k.key,"                \
-    "   round(100.0 * json_extract(k.value, '$[1]') /"                                                       \
-    "    (SELECT sum(json_extract(a.value, '$[1]')) FROM json_each(l.calls) AS a), 2)) END"                  \
-    "  FROM json_each(l.calls) AS k) AS syscall_time_pct"                                                    \
-    " FROM ticks AS t CROSS JOIN json_each(t.ranges) AS r"                                                   \
-    " CROSS JOIN samples AS s ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"   \
-    " CROSS JOIN processes AS p ON p.id = s.process"                                                         \
-    " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"                       \
-    " LEFT JOIN calls AS l ON l.sample = s.id;"
-
 #define EVENT_VIEW                                                                                           \
     "CREATE VIEW process_events AS SELECT e.id AS id, e.timestamp AS timestamp, e.pid AS pid,"               \
     " e.type AS event_type, e.exit_code AS exit_code, e.signal_num AS signal_num, j.name AS job_id,"         \
@@ -133,35 +96,57 @@
     "  json_set(coalesce(e.details, '{}'), '$.command', c.text) END AS details"                              \
     " FROM events AS e LEFT JOIN commands AS c ON c.id = e.command LEFT JOIN jobs AS j ON j.id = e.job;"
 
-/* Means have the names of what they are means of: what was written for the full ones can read these. */
-#define MINUTE_VIEWS                                                                                         \
-    "CREATE VIEW snapshots_1m AS SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid,"            \
-    " memory_total / 1024.0 AS system_memory_total_mb,"                                                      \
-    " memory_available / 1024.0 AS system_memory_available_mb,"                                              \
-    " memory_available_max / 1024.0 AS system_memory_available_mb_max,"                                      \
-    " memory_used / 1024.0 AS system_memory_used_mb, memory_used_max / 1024.0 AS system_memory_used_mb_max," \
-    " daemon_rss / 1024.0 AS daemon_rss_mb, daemon_rss_max / 1024.0 AS daemon_rss_mb_max,"                   \
-    " process_count AS child_count, process_count_max AS child_count_max, zombie_count, zombie_count_max,"   \
-    " load_1 AS load_avg_1, load_1_max AS load_avg_1_max, load_5 AS load_avg_5,"                             \
-    " load_5_max AS load_avg_5_max, load_15 AS load_avg_15, load_15_max AS load_avg_15_max,"                 \
-    " json_array_length(gpus) AS gpu_count,"                                                                 \
-    " " GPU_ARRAY("minutes", "utilization_pct") " AS gpu_utilization_pct,"                                   \
-    " " GPU_ARRAY("minutes", "utilization_pct_max") " AS gpu_utilization_pct_max,"                           \
-    " " GPU_ARRAY("minutes", "memory_used_mb") " AS gpu_memory_used_mb,"                                     \
-    " " GPU_ARRAY("minutes", "memory_used_mb_max") " AS gpu_memory_used_mb_max,"                             \
-    " " GPU_ARRAY("minutes", "temperature_c") " AS gpu_temperature,"                                         \
-    " " GPU_ARRAY("minutes", "temperature_c_max") " AS gpu_temperature_max,"                                 \
-    " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes;"                        \
-    "CREATE VIEW process_metrics_1m AS SELECT (m.id << " SCHEMA_ID_SHIFT ") | (m.last_sample - s.id) AS id," \
-    " m.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.cpu / 10.0 AS cpu_percent,"    \
-    " s.cpu_max / 10.0 AS cpu_percent_max, s.rss / 1024.0 AS rss_mb, s.rss_max / 1024.0 AS rss_mb_max,"      \
-    " s.vms / 1024.0 AS vms_mb, s.vms_max / 1024.0 AS vms_mb_max, s.threads AS threads,"                     \
-    " s.threads_max AS threads_max, s.open_fds AS open_fds, s.open_fds_max AS open_fds_max,"                 \
-    " max(m.minute * 60 + 60 - p.started, 0) AS age_seconds, j.name AS job_id, p.sheet AS sheet_num"         \
-    " FROM minutes AS m CROSS JOIN json_each(m.ranges) AS r CROSS JOIN minute_samples AS s"                  \
-    "  ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"                          \
-    " CROSS JOIN processes AS p ON p.id = s.process"                                                         \
-    " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job;"
+/* Views over columns are made anew whenever they are not these. CROSS JOIN fixes the order: a snapshot, its
+ * ranges, the samples of each. Means have the names of what they are means of: what was written for the full
+ * ones can read these. */
+static const struct {
+    const char *name, *sql;
+} views[] = {
+    {"snapshots",
+     "CREATE VIEW snapshots AS SELECT id, timestamp, daemon_pid{M, $s$d AS $n},"
+     " process_count AS child_count, zombie_count, json_array_length(gpus) AS gpu_count,"
+     " " GPU_ARRAY("ticks", "utilization_pct") " AS gpu_utilization_pct,"
+     " " GPU_ARRAY("ticks", "memory_used_mb") " AS gpu_memory_used_mb,"
+     " " GPU_ARRAY("ticks", "temperature_c") " AS gpu_temperature,"
+     " pressure_level, running_jobs, active_sheets FROM ticks"},
+    {"process_metrics",
+     "CREATE VIEW process_metrics AS SELECT (t.id << " SCHEMA_ID_SHIFT ") | (t.last_sample - s.id) AS id,"
+     " t.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.state AS state"
+     "{P, s.$s$d AS $n}, max(t.timestamp - p.started, 0) AS age_seconds,"
+     " j.name AS job_id, p.sheet AS sheet_num,"
+     " (SELECT CASE WHEN count(*) > 0 THEN json_group_object(k.key, json_extract(k.value, '$[0]')) END"
+     "  FROM json_each(l.calls) AS k) AS syscall_counts,"
+     " (SELECT CASE WHEN sum(json_extract(k.value, '$[1]')) > 0 THEN json_group_object(k.key,"
+     "   round(100.0 * json_extract(k.value, '$[1]') /"
+     "    (SELECT sum(json_extract(a.value, '$[1]')) FROM json_each(l.calls) AS a), 2)) END"
+     "  FROM json_each(l.calls) AS k) AS syscall_time_pct"
+     " FROM ticks AS t CROSS JOIN json_each(t.ranges) AS r"
+     " CROSS JOIN samples AS s ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"
+     " CROSS JOIN processes AS p ON p.id = s.process"
+     " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"
+     " LEFT JOIN calls AS l ON l.sample = s.id"},
+    {"snapshots_1m",
+     "CREATE VIEW snapshots_1m AS SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid"
+     "{m, $s$d AS $n, $s_max$d AS $n_max},"
+     " process_count AS child_count, process_count_max AS child_count_max, zombie_count, zombie_count_max,"
+     " json_array_length(gpus) AS gpu_count,"
+     " " GPU_ARRAY("minutes", "utilization_pct") " AS gpu_utilization_pct,"
+     " " GPU_ARRAY("minutes", "utilization_pct_max") " AS gpu_utilization_pct_max,"
+     " " GPU_ARRAY("minutes", "memory_used_mb") " AS gpu_memory_used_mb,"
+     " " GPU_ARRAY("minutes", "memory_used_mb_max") " AS gpu_memory_used_mb_max,"
+     " " GPU_ARRAY("minutes", "temperature_c") " AS gpu_temperature,"
+     " " GPU_ARRAY("minutes", "temperature_c_max") " AS gpu_temperature_max,"
+     " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes"},
+    {"process_metrics_1m",
+     "CREATE VIEW process_metrics_1m AS SELECT (m.id << " SCHEMA_ID_SHIFT ") | (m.last_sample - s.id) AS id,"
+     " m.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command"
+     "{p, s.$s$d AS $n, s.$s_max$d AS $n_max},"
+     " max(m.minute * 60 + 60 - p.started, 0) AS age_seconds, j.name AS job_id, p.sheet AS sheet_num"
+     " FROM minutes AS m CROSS JOIN json_each(m.ranges) AS r CROSS JOIN minute_samples AS s"
+     "  ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"
+     " CROSS JOIN processes AS p ON p.id = s.process"
+     " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"},
+};
 
 /* clang-format on */
 
@@ -192,12 +177,58 @@
     "ALTER TABLE jobs ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;"
 
 const char *const schema_steps[SCHEMA_VERSION] = {
-    TABLES MINUTE_TABLES VIEWS PROCESS_VIEW EVENT_VIEW MINUTE_VIEWS,
+    TABLES MINUTE_TABLES EVENT_VIEW,
     WHOLE_JOBS,
     OWNED_JOBS,
     KNOWN_MEMBERS,
     RETENTION_CLOCK,
+    "", /* from here on writers name the columns that they fill: another metron may add some */
 };
+
+static int add_column(sqlite3 *database, const char *table, const char *name, const char *suffix,
+                      const char *type)
+{
+    char sql[256];
+    int64_t found = 0;
+
+    (void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM pragma_table_info('%s') WHERE name = '%s%s'",
+                   table, name, suffix);
+    int code = database_number(database, sql, &found);
+    if (code < 0 || found > 0)
+        return code;
+    (void)snprintf(sql, sizeof(sql), "ALTER TABLE %s ADD COLUMN %s%s %s", table, name, suffix, type);
+    return database_run(database, sql);
+}
+
+/* Columns that this metron keeps and the file lacks, because another one made it. */
+static int add_columns(sqlite3 *database, const struct snapshot_columns *columns)
+{
+    static const struct {
+        const char *table, *suffix;
+        bool is_machine, is_minute;
+        const char *type;
+    } kinds[] = {
+        {"samples", "", false, false, NULL},         {"ticks", "", true, false, NULL},
+        {"minute_samples", "", false, true, "REAL"}, {"minute_samples", "_max", false, true, NULL},
+        {"minutes", "", true, true, "REAL"},         {"minutes", "_max", true, true, NULL},
+    };
+    int code = 0;
+
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+        const struct columns *list = kinds[k].is_machine ? &columns->machine : &columns->process;
+
+        for (unsigned i = 0; i < list->count && code == 0; i++) {
+            const struct measurement *column = list->of[i];
+            if (kinds[k].is_minute && !column_has_mean(column))
+                continue;
+            code = add_column(database, kinds[k].table, column->stored, kinds[k].suffix,
+                              kinds[k].type            ? kinds[k].type
+                              : column_is_real(column) ? "REAL"
+                                                       : "INTEGER");
+        }
+    }
+    return code;
+}
 
 int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error)
 {
@@ -222,18 +253,60 @@ int schema_check(sqlite3 *database, const char *path, int newest, struct metron_
     return 0;
 }
 
-static int run_step(sqlite3 *database, const char *step, int version)
+static int run_step(sqlite3 *database, const char *step, int version, const struct snapshot_columns *columns)
 {
     char mark[96];
-    int code = database_run(database, step);
+    struct strbuf sql = STRBUF_INIT;
 
+    sql_expand(&sql, step, columns);
+    int code = sql.failed ? -ENOMEM : database_run(database, strbuf_text(&sql));
+    strbuf_fini(&sql);
     (void)snprintf(mark, sizeof(mark), "PRAGMA user_version = %d; PRAGMA application_id = %d", version,
                    SCHEMA_APPLICATION);
     return code < 0 ? code : database_run(database, mark);
 }
 
+/* Whether the file has the view, word for word. */
+static int has_view(sqlite3 *database, const char *name, const char *sql, bool *out)
+{
+    sqlite3_stmt *find = NULL;
+
+    if (sqlite3_prepare_v2(database, "SELECT sql = ? FROM sqlite_master WHERE type = 'view' AND name = ?", -1,
+                           &find, NULL) != SQLITE_OK)
+        return database_errno(database, sqlite3_extended_errcode(database));
+    bind_text(find, 1, sql);
+    bind_text(find, 2, name);
+    int result = sqlite3_step(find);
+    *out = result == SQLITE_ROW && sqlite3_column_int(find, 0);
+    (void)sqlite3_finalize(find);
+    return database_errno(database, result);
+}
+
+static int make_views(sqlite3 *database, const struct snapshot_columns *columns)
+{
+    struct strbuf sql = STRBUF_INIT;
+    int code = 0;
+
+    for (size_t i = 0; i < sizeof(views) / sizeof(*views) && code == 0; i++) {
+        char drop[96];
+        bool is_there = false;
+
+        strbuf_reset(&sql);
+        sql_expand(&sql, views[i].sql, columns);
+        code = sql.failed ? -ENOMEM : has_view(database, views[i].name, strbuf_text(&sql), &is_there);
+        if (code < 0 || is_there)
+            continue;
+        (void)snprintf(drop, sizeof(drop), "DROP VIEW IF EXISTS %s", views[i].name);
+        code = database_run(database, drop);
+        if (code == 0)
+            code = database_run(database, strbuf_text(&sql));
+    }
+    strbuf_fini(&sql);
+    return code;
+}
+
 int schema_migrate(sqlite3 *database, const char *path, const char *const *steps, int newest,
-                   struct metron_error *error)
+                   const struct snapshot_columns *columns, struct metron_error *error)
 {
     int64_t version = 0;
 
@@ -242,8 +315,10 @@ int schema_migrate(sqlite3 *database, const char *path, const char *const *steps
         database_number(database, "PRAGMA user_version", &version) < 0)
         goto failed;
     for (; version < newest; version++)
-        if (version < 0 || run_step(database, steps[version], (int)version + 1) < 0)
+        if (version < 0 || run_step(database, steps[version], (int)version + 1, columns) < 0)
             goto failed;
+    if (columns && (add_columns(database, columns) < 0 || make_views(database, columns) < 0))
+        goto failed;
     if (database_run(database, "COMMIT") == 0)
         return 0;
 failed:;

@@ -4,11 +4,12 @@
 #ifndef METRON_STORE_HISTORY_SCHEMA_H
 #define METRON_STORE_HISTORY_SCHEMA_H
 
+#include "schema/columns.h"
 #include "store/history/database.h"
 
 /* "mtrn": what a file of ours has as its application_id. */
 #define SCHEMA_APPLICATION 0x6D74726E
-#define SCHEMA_VERSION     5
+#define SCHEMA_VERSION     6
 
 /* What a job or a sheet used: columns of both tables, SCHEMA_USAGE_COUNT of them. */
 #define SCHEMA_USAGE                                                                                         \
@@ -28,8 +29,9 @@ extern const char *const schema_steps[SCHEMA_VERSION];
 /* -ENOTSUP: of a newer version; -EINVAL: of another program; else the errno of what failed, with the file as
  * it was. */
 int schema_check(sqlite3 *database, const char *path, int newest, struct metron_error *error);
-/* Brings the file up to `newest` (made-up steps are for tests), in one transaction. */
+/* Brings the file up to `newest` (made-up steps are for tests), adds the columns that it lacks and makes its
+ * views those of these columns (NULL: there are none), in one transaction. */
 int schema_migrate(sqlite3 *database, const char *path, const char *const *steps, int newest,
-                   struct metron_error *error);
+                   const struct snapshot_columns *columns, struct metron_error *error);
 
 #endif

@@ -18,17 +18,6 @@
 #include "store/history/history.h"
 #include "store/history/ranges.h"
 
-/* What a row of samples holds; equal ones need no other row. */
-struct sample_values {
-    unsigned has; /* enum process_has, of what is held here */
-    char state;
-    int64_t cpu;      /* tenths of a percent */
-    int64_t rss, vms; /* KiB */
-    int64_t threads, open_fds;
-    int64_t read_bytes, write_bytes;
-    uint64_t calls; /* a hash of them; 0: none */
-};
-
 /* A process as it was last written. */
 struct known_process {
     uint64_t serial, image;
@@ -42,11 +31,15 @@ struct known_process {
     int64_t sheet;
     int membership;
     int64_t sample;
-    struct sample_values values;
+    /* What its row of samples holds, with the values of its columns; an equal one needs no other row. */
+    char state;
+    uint64_t calls;   /* a hash of them; 0: none */
+    uint64_t present; /* a bit for each column; of those without one the value is 0 */
 };
 
 struct known_processes {
     struct known_process *entries; /* owned; by pid, as the snapshot has them */
+    union stored_value *values;    /* owned; of each entry one per column */
     size_t count, capacity;
 };
 
@@ -162,6 +155,7 @@ static inline int64_t retention_clock(const struct history *history)
 
 /* processes.c: `wall` of the snapshot in unix seconds. Fills `next` and the ranges' text. */
 int processes_write(struct history *history, const struct snapshot *snapshot, double wall);
+void known_processes_fini(struct known_processes *processes);
 int command_row(struct history *history, const char *text, int64_t hour, int64_t *out);
 
 /* jobs.c */

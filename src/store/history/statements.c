@@ -1,5 +1,5 @@
 /*
- * The statements that write, each prepared at its first use.
+ * The statements that write, each prepared at its first use: templates over columns (sql.h).
  */
 #include "store/history/schema.h"
 #include "store/history/state.h"
@@ -16,10 +16,11 @@
     "'" name "', round(" MEAN("json_extract(g.value, '$." name "')") ", 3),"                                 \
     " '" name "_max', max(json_extract(g.value, '$." name "'))"
 #define MINUTE_ADD                                                                                           \
-    "INSERT INTO minutes SELECT ?3, ?4, ?2, count(*), max(daemon_pid), max(memory_total),"                   \
-    " " MEAN_MAX("memory_available") ", " MEAN_MAX("memory_used") ", " MEAN_MAX("daemon_rss") ","            \
-    " " MEAN_MAX("process_count") ", " MEAN_MAX("zombie_count") ", " MEAN_MAX("load_1") ","                  \
-    " " MEAN_MAX("load_5") ", " MEAN_MAX("load_15") ","                                                      \
+    "INSERT INTO minutes(id, minute, last_tick, num_samples, daemon_pid{m, $s, $s_max}, process_count,"      \
+    " process_count_max, zombie_count, zombie_count_max, gpus, running_jobs, running_jobs_max,"              \
+    " active_sheets, active_sheets_max, first_sample, last_sample, ranges, clock)"                           \
+    " SELECT ?3, ?4, ?2, count(*), max(daemon_pid){m, " MEAN_MAX("$s") "},"                                  \
+    " " MEAN_MAX("process_count") ", " MEAN_MAX("zombie_count") ","                                          \
     " coalesce((SELECT CASE WHEN count(*) > 0 THEN json_group_array(json(gpu)) END FROM (SELECT json_object("\
     "  'index', json_extract(g.value, '$.index'), " GPU_FIELD("utilization_pct") ","                         \
     "  " GPU_FIELD("memory_used_mb") ", " GPU_FIELD("temperature_c") ") AS gpu"                              \
@@ -40,12 +41,15 @@ const char *const history_sql[SQL_COUNT] = {
         "INSERT INTO processes(id, origin, pid, ppid, start_ticks, started, command, job, sheet,"
         " membership) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [SQL_PROCESS_END] = "UPDATE processes SET last_seen = ? WHERE id = ?",
-    [SQL_SAMPLE_ADD] = "INSERT INTO samples VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [SQL_SAMPLE_ADD] = "INSERT INTO samples(id, process, state{P, $s}) VALUES(?, ?, ?{P, ?})",
     [SQL_CALLS_ADD] = "INSERT INTO calls VALUES(?, ?)",
     [SQL_CALLS_LATEST] = "INSERT OR REPLACE INTO process_calls VALUES(?, ?)",
     [SQL_PROGRESS_ADD] = "INSERT INTO progress VALUES(?, ?)",
     [SQL_TICK_ADD] =
-        "INSERT INTO ticks VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO ticks(id, timestamp, interval_ms, daemon_pid, uptime_seconds, process_count,"
+        " zombie_count, gpus, pressure_level, running_jobs, active_sheets, progress,"
+        " first_sample, last_sample, ranges, clock{M, $s})"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?{M, ?})",
     /* ?1 time, ?2 the event as JSON, ?3 job, ?4 command, ?5 retention clock: whatever else the JSON says are
        details. */
     [SQL_EVENT_ADD] =
@@ -86,9 +90,9 @@ const char *const history_sql[SQL_COUNT] = {
     [SQL_MINUTE_NEXT] = "SELECT id, CAST(timestamp / 60 AS INTEGER) FROM ticks WHERE id > ? ORDER BY id",
     [SQL_MINUTE_TICKS] = "SELECT id, interval_ms, first_sample, last_sample, ranges FROM ticks"
                          " WHERE id BETWEEN ? AND ? ORDER BY id",
-    [SQL_MINUTE_SAMPLES] = "SELECT id, process, cpu, rss, vms, threads, open_fds FROM samples"
-                           " WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
-    [SQL_MINUTE_SAMPLE_ADD] = "INSERT INTO minute_samples VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [SQL_MINUTE_SAMPLES] =
+        "SELECT id, process{p, $s} FROM samples WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+    [SQL_MINUTE_SAMPLE_ADD] = "INSERT INTO minute_samples(id, process{p, $s, $s_max}) VALUES(?, ?{p, ?, ?})",
     /* ?1 first and ?2 last snapshot, ?3 id, ?4 minute, ?5, ?6 and ?7 the samples */
     [SQL_MINUTE_ADD] = MINUTE_ADD,
 };

@@ -200,11 +200,6 @@ static void gpus_text(struct strbuf *out, const struct snapshot *snapshot)
     json_array_end(&json);
 }
 
-static int64_t kib(uint64_t bytes)
-{
-    return (int64_t)(bytes / 1024);
-}
-
 /* The time this snapshot stands for, by the daemon's own clock, which nobody sets. */
 static int64_t interval_ms(const struct history_counters *counters, const struct snapshot *snapshot)
 {
@@ -216,36 +211,37 @@ static int64_t interval_ms(const struct history_counters *counters, const struct
 static int tick_write(struct history *history, const struct snapshot *snapshot, double wall)
 {
     struct history_counters *counters = &history->counters;
-    bool memory = snapshot->has & SNAPSHOT_HAS_MEMORY, load = snapshot->has & SNAPSHOT_HAS_LOAD;
+    const struct columns *columns = &snapshot->columns->machine;
     int64_t interval = interval_ms(counters, snapshot);
     sqlite3_stmt *add = history_statement(history, SQL_TICK_ADD);
+    int place = 0;
 
     gpus_text(&history->text, snapshot);
     if (history->text.failed || history->ranges.failed)
         return -ENOMEM;
-    bind_integer(add, 1, true, ++counters->tick);
-    bind_real(add, 2, true, wall);
-    bind_integer(add, 3, interval > 0, interval);
-    bind_integer(add, 4, snapshot->daemon_pid > 0, snapshot->daemon_pid);
-    bind_real(add, 5, true, snapshot->uptime_seconds);
-    bind_integer(add, 6, memory, kib(snapshot->memory_total_bytes));
-    bind_integer(add, 7, memory, kib(snapshot->memory_available_bytes));
-    bind_integer(add, 8, memory, kib(snapshot->memory_used_bytes));
-    bind_integer(add, 9, snapshot->has & SNAPSHOT_HAS_OWN_RSS, kib(snapshot->own_rss_bytes));
-    bind_integer(add, 10, true, (int64_t)snapshot->process_count);
-    bind_integer(add, 11, true, (int64_t)snapshot->zombie_count);
-    for (int i = 0; i < 3; i++)
-        bind_real(add, 12 + i, load && isfinite(snapshot->load[i]), snapshot->load[i]);
-    bind_text(add, 15, snapshot->gpus ? strbuf_text(&history->text) : NULL);
-    bind_text(add, 16, snapshot->pressure_level);
-    bind_integer(add, 17, true, snapshot->running_jobs);
-    bind_integer(add, 18, true, snapshot->active_sheets);
-    bind_integer(add, 19, true, counters->progress);
-    bind_integer(add, 20, true, history->ids.base);
-    bind_integer(add, 21, true, counters->sample);
-    (void)sqlite3_bind_text(add, 22, strbuf_text(&history->ranges), (int)history->ranges.length,
+    bind_integer(add, ++place, true, ++counters->tick);
+    bind_real(add, ++place, true, wall);
+    bind_integer(add, ++place, interval > 0, interval);
+    bind_integer(add, ++place, snapshot->daemon_pid > 0, snapshot->daemon_pid);
+    bind_real(add, ++place, true, snapshot->uptime_seconds);
+    bind_integer(add, ++place, true, (int64_t)snapshot->process_count);
+    bind_integer(add, ++place, true, (int64_t)snapshot->zombie_count);
+    bind_text(add, ++place, snapshot->gpus ? strbuf_text(&history->text) : NULL);
+    bind_text(add, ++place, snapshot->pressure_level);
+    bind_integer(add, ++place, true, snapshot->running_jobs);
+    bind_integer(add, ++place, true, snapshot->active_sheets);
+    bind_integer(add, ++place, true, counters->progress);
+    bind_integer(add, ++place, true, history->ids.base);
+    bind_integer(add, ++place, true, counters->sample);
+    (void)sqlite3_bind_text(add, ++place, strbuf_text(&history->ranges), (int)history->ranges.length,
                             SQLITE_STATIC);
-    bind_integer(add, 23, true, retention_clock(history));
+    bind_integer(add, ++place, true, retention_clock(history));
+    for (unsigned i = 0; i < columns->count; i++) {
+        double number = snapshot->machine.numbers[i];
+        bool there = value_row_has(&snapshot->machine, i) && isfinite(number);
+
+        bind_stored(add, ++place, there, columns->of[i], column_store(columns->of[i], there ? number : 0));
+    }
     counters->wall = wall;
     counters->uptime = snapshot->uptime_seconds;
     return history_run(history, add);

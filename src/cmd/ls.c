@@ -168,6 +168,7 @@ static int choose_columns(struct ls *ls)
     const char *fields = settings_text(ls->settings, SETTING_FIELDS);
     const char *group = settings_text(ls->settings, SETTING_GROUP_BY);
     const char *sort = settings_text(ls->settings, SETTING_SORT);
+    static const char *const oom[] = {"outcome.kind", "outcome.oom_victim", "cgroup_oom_kills"};
     ptrdiff_t column;
     int code;
 
@@ -190,10 +191,8 @@ static int choose_columns(struct ls *ls)
         code = want(ls, group, true, false);
     if (code == 0)
         code = want(ls, "exit_code", false, false);
-    if (code == 0 && is_table(ls))
-        code = want(ls, "cause", false, false);
-    if (code == 0 && is_table(ls))
-        code = want(ls, "cgroup_oom_kills", false, false);
+    for (size_t i = 0; code == 0 && is_table(ls) && i < sizeof(oom) / sizeof(oom[0]); i++)
+        code = want(ls, oom[i], false, false);
     for (const char *const *field = ls->filter ? filter_fields(ls->filter) : NULL;
          code == 0 && field && *field; field++)
         code = want(ls, *field, true, true);

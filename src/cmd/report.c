@@ -33,7 +33,7 @@ static const struct command_description description = {
         "With --json all of it as one object, also what the page sums up or leaves out: a key for each "
         "section, every number exact, with its unit and source.",
     .examples = "  metron report .metron/logs/2026.11.15T07.42.53-4711_\n"
-                "  metron report --json .metron/logs/2026.11.15T07.42.53-4711_ | jq .outcome.cause\n"
+                "  metron report --json .metron/logs/2026.11.15T07.42.53-4711_ | jq .outcome.kind\n"
                 "  metron report --job night\n",
     .command = COMMAND_REPORT,
     .options_anywhere = true,

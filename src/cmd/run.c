@@ -149,14 +149,14 @@ static int run_command(const struct settings *settings, char **argv, struct avai
         return exit_or_run_alone(&options, code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE, error);
     registration_begin(&registration, settings, availability->cgroup.scope == CGROUP_SCOPE_OWN);
     code = run_execute(run, error);
-    registration_end(&registration, run_get_info(run)->exit_code);
+    registration_end(&registration, run_get_info(run)->outcome.exit_code);
     if (code < 0 && exit_or_run_alone(&options, EXIT_TROUBLE, error) == RUN_ALONE) {
         run_withdraw(run);
         return RUN_ALONE;
     }
     if (code == 0)
         measuring_summary(run, settings);
-    int exit_code = run_get_info(run)->exit_code;
+    int exit_code = run_get_info(run)->outcome.exit_code;
     if (code < 0 && exit_code == 0)
         exit_code = EXIT_TROUBLE;
     run_free(run);

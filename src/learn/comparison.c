@@ -29,7 +29,7 @@ static bool begins_with(const char *text, const char *prefix)
 bool comparison_leaves_out(const char *name)
 {
     static const char *const names[] = {"start_time", "end_time", "prefix", "logs_prefix"};
-    static const char *const folders[] = {"output_paths.", "recorder.",  "headline.",
+    static const char *const folders[] = {"output_paths.", "recorder.",  "headline.", "outcome.",
                                           "stall.",        "survivors.", "syscalls."};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

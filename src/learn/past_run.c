@@ -9,7 +9,9 @@ const char *const past_run_fields[] = {
     "status",
     "exit_code",
     "signal",
-    "cause",
+    "outcome.oom_victim",
+    "outcome.limit_of",
+    "outcome.ended_by_metron",
     "command",
     "peak_memory",
     "cpu_seconds",
@@ -17,7 +19,7 @@ const char *const past_run_fields[] = {
     "num_samples",
     "attached.children",
     "stall.cpu.share",
-    "stall.cpu.note",
+    "stall.cpu.of",
     "job",
     "system.may_use.memory",
     "env.SLURM_JOB_ID",
@@ -55,17 +57,6 @@ static bool time_was_up(const struct recording *recording, const struct past_run
            recording->start_wall + run->wall_seconds >= job_end - grace_seconds;
 }
 
-static bool mentions(const char *text, const char *words)
-{
-    return text && strstr(text, words);
-}
-
-/* A kill "in its group" may have been of somebody else's process. */
-static bool is_out_of_memory(const char *cause, double exit_code)
-{
-    return mentions(cause, "OOM killer") && !(exit_code == 0 && mentions(cause, "in its group"));
-}
-
 /* 126 and 127 are of a shell as well, whose command then was seen. */
 static bool is_not_started(const struct recording *recording, double exit_code)
 {
@@ -78,18 +69,18 @@ static bool is_not_started(const struct recording *recording, double exit_code)
 static enum past_end how_it_ended(const struct recording *recording, const struct past_run *run,
                                   double job_end)
 {
-    const char *cause = recording_text(recording, "cause");
+    bool is_out_of_memory = recording_met_oom_killer(recording);
     double exit_code, signal;
 
     if (recording->status == RECORDING_RUNNING)
         return PAST_RUNNING;
     if (recording->status == RECORDING_LOST)
         return PAST_LOST;
-    if (recording_field(recording, "attached.children") && !mentions(cause, "OOM killer"))
+    if (recording_field(recording, "attached.children") && !is_out_of_memory)
         return PAST_ATTACHED;
     if (!recording_number(recording, "exit_code", &exit_code))
         return PAST_UNKNOWN;
-    if (is_out_of_memory(cause, exit_code))
+    if (is_out_of_memory)
         return PAST_OUT_OF_MEMORY;
     if (exit_code == 0)
         return PAST_SUCCEEDED;
@@ -98,7 +89,8 @@ static enum past_end how_it_ended(const struct recording *recording, const struc
     /* con-duct has a signal as a negative exit code; a shell as 128 more. */
     bool by_signal = recording_number(recording, "signal", &signal) || exit_code < 0 ||
                      (exit_code > 128 && exit_code <= 128 + 64);
-    if ((by_signal || mentions(cause, "ended through metron")) && time_was_up(recording, run, job_end))
+    if ((by_signal || recording_field(recording, "outcome.ended_by_metron")) &&
+        time_was_up(recording, run, job_end))
         return PAST_OUT_OF_TIME;
     return by_signal ? PAST_SIGNALLED : PAST_FAILED;
 }
@@ -139,17 +131,15 @@ static const char *program_of(struct arena *arena, const char *command)
  * its name: "proc_peak_rss_total", con-duct's "peak_rss". */
 static bool is_sampled(const struct recorded_field *memory)
 {
-    return mentions(memory->source, "_peak_") ||
-           (memory->source && strncmp(memory->source, "peak_", strlen("peak_")) == 0) ||
-           (memory->note && strcmp(memory->note, "sampled") == 0);
+    return memory->source &&
+           (strstr(memory->source, "_peak_") || strncmp(memory->source, "peak_", strlen("peak_")) == 0);
 }
 
-/* Of the run itself: how others on the machine waited says nothing of it. */
 static double cpu_wait_of(const struct recording *recording)
 {
     double share = measured(recording, "stall.cpu.share");
 
-    return share <= 1 && !recording_field(recording, "stall.cpu.note") ? share : -1;
+    return share <= 1 && recording_waits_are_its_own(recording) ? share : -1;
 }
 
 void past_run_read(const struct recording *recording, struct arena *arena, struct past_run *out)
@@ -174,12 +164,13 @@ void past_run_read(const struct recording *recording, struct arena *arena, struc
         out->memory_source = kept(arena, memory->source);
         out->memory_note = kept(arena, memory->note);
         out->memory_sampled = is_sampled(memory);
-        out->memory_of_one = mentions(memory->note, "several may have held more");
+        out->memory_bound = memory->bound;
+        /* The marks that the kernel keeps are of one process each. */
+        out->memory_of_one = memory->bound == BOUND_LOWER && !out->memory_sampled;
     }
     out->program = program_of(arena, recording_text(recording, "command"));
     out->end = how_it_ended(recording, out, requested.end_wall);
     /* Where the host itself had none left, the run's own limit was not what it met. */
-    if (out->end == PAST_OUT_OF_MEMORY && mentions(recording_text(recording, "cause"), "limit") &&
-        !mentions(recording_text(recording, "cause"), "cannot be seen"))
+    if (out->end == PAST_OUT_OF_MEMORY && recording_met_limit(recording))
         out->memory_limit_bytes = fmax(0, measured(recording, "system.may_use.memory"));
 }

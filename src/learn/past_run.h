@@ -31,9 +31,10 @@ struct past_run {
     const char *program;       /* the first word of its command, without folders; NULL: not told */
     double memory_bytes;       /* its peak */
     const char *memory_source; /* the key that the peak was taken from; NULL: not told */
-    const char *memory_note;   /* what to know about it; NULL: nothing */
-    bool memory_sampled;       /* what fell between two samples is not in it */
-    bool memory_of_one;        /* of the largest single process: several may have held more at once */
+    enum bound memory_bound;
+    const char *memory_note; /* what to know about it, for people; NULL: nothing */
+    bool memory_sampled;     /* what fell between two samples is not in it */
+    bool memory_of_one;      /* of the largest single process: several may have held more at once */
     double cpu_seconds, wall_seconds;
     double cpu_wait; /* share of its time that some of it waited for a CPU */
     /* Runs of one job may be its ranks: those that ran at the same time. `batch` is the scheduler's job;

@@ -184,24 +184,26 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static void count_source(struct suggestion *out, const char *source, const char *note)
+static void count_source(struct suggestion *out, const struct past_run *run)
 {
     for (size_t i = 0; i < out->source_count; i++)
-        if (same_text(out->sources[i].source, source) && same_text(out->sources[i].note, note)) {
+        if (same_text(out->sources[i].source, run->memory_source) &&
+            same_text(out->sources[i].note, run->memory_note)) {
             out->sources[i].runs++;
             return;
         }
     if (out->source_count == SUGGESTION_SOURCES_MAX)
         out->more_sources++;
     else
-        out->sources[out->source_count++] = (struct suggestion_source){source, note, 1};
+        out->sources[out->source_count++] =
+            (struct suggestion_source){run->memory_source, run->memory_note, run->memory_bound, 1};
 }
 
 static void find_sources(const struct past_run *runs, size_t count, struct suggestion *out)
 {
     for (size_t i = 0; i < count; i++)
         if (runs[i].memory_bytes >= 0 && is_counted(&runs[i], out->none_succeeded)) {
-            count_source(out, runs[i].memory_source, runs[i].memory_note);
+            count_source(out, &runs[i]);
             out->memory_sampled += runs[i].memory_sampled;
             out->memory_of_one += runs[i].memory_of_one;
         }

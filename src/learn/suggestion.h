@@ -58,6 +58,7 @@ struct suggested {
 /* A method by which peaks were measured. */
 struct suggestion_source {
     const char *source, *note; /* borrowed from the runs; `source` NULL: not told; `note` NULL: none */
+    enum bound bound;
     size_t runs;
 };
 

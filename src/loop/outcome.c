@@ -1,15 +1,12 @@
 /*
- * How a run ended: exit code, signal, cause of death, and who is still alive. Causes are told from what the
- * kernel counted, never guessed from an exit code.
+ * How a run ended (schema/outcome.h), and who is still alive. What killed it is told from what the kernel
+ * counted, never guessed from an exit code.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/units.h"
 #include "loop/feed.h"
 #include "loop/run_state.h"
 #include "probe/cgroup/files.h"
@@ -18,24 +15,24 @@
 #include "tree/tree.h"
 
 /* At whose limit the OOM killer struck. */
-static const char *oom_limit_text(struct run *run, const struct oom_verdict *oom)
+static void set_limit(struct run *run, struct outcome *outcome, const struct oom_verdict *oom)
 {
-    char limit[UNIT_TEXT_SIZE] = "";
-
-    if (oom->limit_bytes != CGROUP_NO_LIMIT)
-        (void)unit_human(UNIT_BYTES, (double)oom->limit_bytes, limit);
     switch (oom->kind) {
     case OOM_OWN_LIMIT:
-        return arena_printf(&run->arena, " at its own limit%s%s", limit[0] ? " of " : "", limit);
+        outcome->limit_of = LIMIT_OF_OWN;
+        break;
     case OOM_ANCESTOR_LIMIT:
-        return arena_printf(&run->arena, " at the limit of %s (%s%s%s)",
-                            oom->is_parent ? "its parent group" : "a group above its own", limit,
-                            limit[0] ? " of " : "", oom->group);
+        outcome->limit_of = oom->is_parent ? LIMIT_OF_PARENT : LIMIT_OF_ANCESTOR;
+        outcome->limit_group = arena_strdup(&run->arena, oom->group);
+        break;
     case OOM_HOST:
-        return ": the host was out of memory";
+        outcome->limit_of = LIMIT_OF_HOST;
+        return;
     default:
-        return "; whose limit it was cannot be seen from here";
+        return;
     }
+    if (oom->limit_bytes != CGROUP_NO_LIMIT)
+        outcome->limit_bytes = oom->limit_bytes;
 }
 
 /* Counters tell of it where the kernel did not. */
@@ -54,50 +51,48 @@ static void record_oom(struct run *run)
     run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
 }
 
-/* What the OOM killer had to do with it; NULL: nothing. A kill is the command's own unless all of them are
- * accounted for by other processes that are known to have died of SIGKILL. */
-static const char *oom_cause(struct run *run, bool killed)
+/* What the OOM killer had to do with it. A kill is the command's own unless all of them are accounted for by
+ * other processes that are known to have died of SIGKILL. */
+static void set_oom(struct run *run, struct outcome *outcome)
 {
     struct oom_verdict oom;
+    bool killed = outcome->signal == SIGKILL;
     uint64_t others = tree_killed(run->tree) - killed;
     const struct cgroup_target *cgroup = run->options.context->cgroup;
     bool own_group = cgroup->scope == CGROUP_SCOPE_OWN && !cgroup->reasons[CGROUP_MEMORY];
 
     oom_watch_read(run->oom, &oom);
-    if (oom.kind == OOM_NONE)
-        return NULL;
     /* Where it is not known how everybody else in the group ended, only a kill at about the time of the
      * command's own end speaks of it. */
     bool told = tree_root_was_oom_killed(run->tree);
     bool of_command = told || (killed && run->kill_rounds == 0 &&
                                (oom.just_now || (own_group && tree_counts_all(run->tree))));
-    if (oom.kind == OOM_ON_MACHINE)
-        return of_command
-                   ? "killed by SIGKILL, likely by the OOM killer: it has killed on this machine meanwhile"
-                   : NULL;
-    const char *limit = oom_limit_text(run, &oom);
-    if (!told && of_command && others < oom.kills)
+    bool likely = oom.kind == OOM_ON_MACHINE;
+    if (oom.kind == OOM_NONE || (likely && !of_command))
+        return;
+    of_command = told || (of_command && (likely || others < oom.kills));
+    if (of_command && !told && !likely)
         record_oom(run);
-    if (told || (of_command && others < oom.kills))
-        return arena_printf(&run->arena, "killed by the OOM killer%s", limit ? limit : "");
-    return arena_printf(&run->arena, "the OOM killer killed %llu %s%s", (unsigned long long)oom.kills,
-                        own_group ? "of its processes" : "in its group", limit ? limit : "");
+    outcome->oom_victim = of_command  ? OOM_VICTIM_COMMAND
+                          : own_group ? OOM_VICTIM_PROCESSES
+                                      : OOM_VICTIM_GROUP;
+    if (of_command)
+        outcome->kind = OUTCOME_OOM;
+    outcome->oom_likely = likely;
+    outcome->oom_kills = oom.kills;
+    set_limit(run, outcome, &oom);
 }
 
-/* Who sent the signal that ended the command, where the kernel told; "" otherwise. That it was metron is told
- * elsewhere, and what a process brought upon itself needs no sender. */
-static const char *sender_text(struct run *run)
+/* Who sent the signal that ended the command, where the kernel told. That it was metron is told elsewhere,
+ * and what a process brought upon itself needs no sender. */
+static const struct event_sender *sender_of(const struct run *run, int signal)
 {
     const struct event_sender *sender = tree_root_killer(run->tree);
-    const char *text;
 
-    if (!sender || sender->pid == getpid() || sender->pid == run->launched.pid)
-        return "";
-    if (!sender->pid)
-        return run->info.signal == SIGKILL ? ", sent by the kernel" : "";
-    text = arena_printf(&run->arena, ", sent by %s (pid %d)",
-                        sender->name && sender->name[0] ? sender->name : "a process", (int)sender->pid);
-    return text ? text : "";
+    if (!sender || sender->pid == getpid() || sender->pid == run->launched.pid ||
+        (!sender->pid && signal != SIGKILL))
+        return NULL;
+    return sender;
 }
 
 unsigned run_note_refused(struct run *run)
@@ -123,44 +118,35 @@ unsigned run_note_refused(struct run *run)
 }
 
 /* What metron had to do with its end. A control group is killed without anybody's permission. */
-static const char *ending_text(const struct run *run, bool killed)
+static void set_ending(const struct run *run, struct outcome *outcome)
 {
-    if (!run->ending)
-        return "";
-    return run->root_refused && !(killed && run->kill_rounds > 0) ? "; metron was not permitted to end it"
-                                                                  : ", ended through metron";
+    outcome->not_permitted =
+        run->ending && run->root_refused && !(outcome->signal == SIGKILL && run->kill_rounds > 0);
+    outcome->ended_by_metron = run->ending && !outcome->not_permitted;
 }
 
 void run_set_outcome(struct run *run)
 {
-    struct run_info *info = &run->info;
+    struct outcome *outcome = &run->info.outcome;
     int status = run->root_status;
-    char text[160];
 
     if (!run->root_ended) {
-        info->exit_code = 128 + SIGKILL;
-        info->cause = run->root_refused ? "still runs: metron was not permitted to end it"
-                                        : "does not end, not even at SIGKILL";
-        return;
-    }
-    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    const char *oom = oom_cause(run, killed);
-    run->oom_struck = oom != NULL;
-    if (WIFSIGNALED(status)) {
-        info->signal = WTERMSIG(status);
-        info->exit_code = 128 + info->signal;
-        const char *name = sigabbrev_np(info->signal);
-        (void)snprintf(text, sizeof(text), "killed by SIG%s%s%s%s", name ? name : "?",
-                       WCOREDUMP(status) ? ", core dumped" : "", sender_text(run), ending_text(run, killed));
+        *outcome = (struct outcome){
+            .kind = OUTCOME_STILL_RUNNING, .exit_code = 128 + SIGKILL, .not_permitted = run->root_refused};
+    } else if (WIFSIGNALED(status)) {
+        *outcome = (struct outcome){.kind = OUTCOME_SIGNALED,
+                                    .exit_code = 128 + WTERMSIG(status),
+                                    .signal = WTERMSIG(status),
+                                    .core_dumped = WCOREDUMP(status),
+                                    .sender = sender_of(run, WTERMSIG(status))};
     } else {
-        info->exit_code = WEXITSTATUS(status);
-        (void)snprintf(text, sizeof(text), "exited with code %d%s", info->exit_code,
-                       ending_text(run, killed));
+        *outcome = (struct outcome){.kind = OUTCOME_EXITED, .exit_code = WEXITSTATUS(status)};
     }
-    if (oom && strncmp(oom, "killed", 6) == 0)
-        info->cause = oom;
-    else
-        info->cause = arena_printf(&run->arena, "%s%s%s", text, oom ? "; " : "", oom ? oom : "");
+    if (run->root_ended) {
+        set_ending(run, outcome);
+        set_oom(run, outcome);
+    }
+    run->info.cause = outcome_cause(&run->arena, outcome);
 }
 
 void run_name_survivors(struct run *run)

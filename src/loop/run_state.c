@@ -321,9 +321,11 @@ void run_never_started(struct run *run, int code, const struct metron_error *err
 {
     struct run_info *info = &run->info;
 
-    info->exit_code = launch_failure_exit_code(code);
-    info->cause =
-        arena_printf(&run->arena, "could not be started: %s", error ? error->message : strerror(-code));
+    info->outcome =
+        (struct outcome){.kind = OUTCOME_NOT_STARTED,
+                         .exit_code = launch_failure_exit_code(code),
+                         .error = arena_strdup(&run->arena, error ? error->message : strerror(-code))};
+    info->cause = outcome_cause(&run->arena, &info->outcome);
     info->end_wall = clock_wall();
     info->ended = true;
     run_warn_write(run, RUN_INFO, run_folder_write_info(&run->folder, info));
@@ -332,12 +334,12 @@ void run_never_started(struct run *run, int code, const struct metron_error *err
 void run_settle_files(struct run *run, int code)
 {
     const struct run_options *options = &run->options;
-    bool failed = code < 0 || run->info.exit_code != 0;
+    bool failed = code < 0 || run->info.outcome.exit_code != 0;
     bool soon = options->fail_time < 0 || run->info.wall_seconds < options->fail_time;
 
     /* A command that was ended early on demand did not fail early, and what one needs that ran out of memory
      * is the question to come: their records are wanted. */
-    bool wanted = options->fail_time > 0 && (run->ending || run->oom_struck);
+    bool wanted = options->fail_time > 0 && (run->ending || run->info.outcome.oom_victim != OOM_VICTIM_NONE);
 
     run_finish_files(run);
     run->discarded = run->folder.prefix && failed && soon && options->fail_time != 0 && !wanted;

@@ -73,7 +73,6 @@ struct run {
     struct run_info info;
     struct run_survivor survivors[SURVIVORS_NAMED];
     struct attach_watch *watch; /* attached: the ends of the roots (attach.c) */
-    bool oom_struck;            /* the OOM killer had to do with how it ended */
     bool discarded;
 };
 
@@ -85,7 +84,7 @@ void run_finish_files(struct run *run);
 void run_never_started(struct run *run, int code, const struct metron_error *error);
 /* After a signal to end the tree: how many processes it was refused for. Warns of them, once. */
 unsigned run_note_refused(struct run *run);
-/* Exit code, signal and cause from the command's wait status. */
+/* Outcome and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
 /* Everything but what is of a kind: signals, ticks, what the kernel tells. 0 or a negative errno. */
 int run_start_loop(struct run *run);

@@ -2,9 +2,9 @@
 
 #include "base/units.h"
 
-static struct headline_answer answer(const struct record *summary, const char *key, const char *note)
+static struct headline_answer answer(const struct record *summary, const char *key, const struct note *note)
 {
-    struct headline_answer answer = {.source = key, .note = note};
+    struct headline_answer answer = {.source = key, .note = note ? *note : (struct note){0}};
     answer.has = record_number(summary, key, &answer.value);
     return answer;
 }
@@ -32,15 +32,10 @@ static bool shares_are_of_the_peak(const struct record *summary)
 static struct headline_answer memory_bound(const struct record *summary, bool alone)
 {
     double shares;
-    const char *note = record_number(summary, "smaps_peak_pss_total", &shares)
-                           ? "upper bound of what was sampled: shared pages are counted once per process, "
-                             "and their shares could not "
-                             "be read at the peak"
-                           : "upper bound of what was sampled: shared pages are counted once per process";
+    const struct note *note =
+        record_number(summary, "smaps_peak_pss_total", &shares) ? &note_shares_unread : &note_shared_pages;
     struct headline_answer sum = answer(summary, "proc_peak_rss_total", alone ? NULL : note);
-    struct headline_answer group =
-        answer(summary, "cgroup_peak_mem_anon_shmem",
-               "upper bound of what was sampled: whoever else is in its group is counted as well");
+    struct headline_answer group = answer(summary, "cgroup_peak_mem_anon_shmem", &note_others_in_group);
 
     return !alone && sum.has && group.has && group.value < sum.value ? group : sum;
 }
@@ -57,43 +52,47 @@ static struct headline_answer peak_memory(const struct record *summary,
     bool shares = shares_are_of_the_peak(summary);
     /* Where it is more than any sample saw of the whole, the samples missed that moment, and what the others
      * held in it. */
-    const char *one = alone ? NULL : "largest single process; several may have held more at once";
+    const struct note *one = alone ? NULL : &note_largest_process;
+    const struct note *sampled = alone ? NULL : &note_sampled;
 
     if (alone && facts->attached)
-        one = "since metron attached";
+        one = &note_since_attached;
 
     larger(&best, answer(summary, "proc_hwm_max", one));
     larger(&best, answer(summary, "exit_max_rss_max", one));
     larger(&best, answer(summary, "rusage_max_rss", one));
     if (own)
-        larger(&best, answer(summary, "cgroup_peak_mem_anon_shmem", alone ? NULL : "sampled"));
+        larger(&best, answer(summary, "cgroup_peak_mem_anon_shmem", sampled));
     if (shares)
-        larger(&best, answer(summary, "smaps_peak_pss_total", alone ? NULL : "sampled"));
+        larger(&best, answer(summary, "smaps_peak_pss_total", sampled));
     if (!own && !shares)
         larger(&best, memory_bound(summary, alone));
     return best;
 }
 
 static const struct {
-    const char *source, *method, *bias;
+    const char *source;
+    enum bound bound;
+    const char *method, *bias;
     const char *inherited_bias; /* where the group is not the target's own; NULL: the same */
     const char *attached_bias;  /* where processes ran already; NULL: the same */
 } methods[] = {
-    {"cgroup_mem_peak", "largest charge of the control group, kept by the kernel",
+    {"cgroup_mem_peak", BOUND_UPPER, "largest charge of the control group, kept by the kernel",
      "page cache is included; pages that others read first are charged to them",
      "page cache is included, and whoever else is in the group", NULL},
-    {"cgroup_peak_mem_anon_shmem", "anonymous and shared memory of the control group, sampled",
+    {"cgroup_peak_mem_anon_shmem", BOUND_NONE, "anonymous and shared memory of the control group, sampled",
      "a peak between two samples is missed", "whoever else is in the group is included; sampled", NULL},
-    {"smaps_peak_pss_total", "sum of proportional shares of all processes, sampled",
+    {"smaps_peak_pss_total", BOUND_NONE, "sum of proportional shares of all processes, sampled",
      "a peak between two readings is missed; pages shared with others count in part", NULL, NULL},
-    {"proc_peak_rss_total", "sum of resident memory of all processes, sampled",
+    {"proc_peak_rss_total", BOUND_UPPER, "sum of resident memory of all processes, sampled",
      "a shared page is counted once per process: too high where memory is shared", NULL, NULL},
-    {"proc_hwm_max", "largest high-water mark of a single process, kept by the kernel",
+    {"proc_hwm_max", BOUND_LOWER, "largest high-water mark of a single process, kept by the kernel",
      "one process only: too low where several hold memory at once", NULL,
      "one process only; of one that ran already what was sampled, until it is above its mark of before"},
-    {"exit_max_rss_max", "largest resident memory of a single process at its end, kept by the kernel",
+    {"exit_max_rss_max", BOUND_LOWER,
+     "largest resident memory of a single process at its end, kept by the kernel",
      "one process only: too low where several hold memory at once", NULL, NULL},
-    {"rusage_max_rss", "largest resident memory of a single reaped process, from wait4",
+    {"rusage_max_rss", BOUND_LOWER, "largest resident memory of a single reaped process, from wait4",
      "one process only: too low where several hold memory at once", NULL, NULL},
 };
 
@@ -106,10 +105,13 @@ static void compare_methods(const struct record *summary, const struct headline_
         if (!record_number(summary, methods[i].source, &method->value))
             continue;
         method->source = methods[i].source;
+        method->bound = methods[i].bound;
         method->method = methods[i].method;
         method->bias = methods[i].bias;
-        if (!facts->own_cgroup && methods[i].inherited_bias)
+        if (!facts->own_cgroup && methods[i].inherited_bias) {
             method->bias = methods[i].inherited_bias;
+            method->bound = BOUND_UPPER; /* of whoever else is in the group too */
+        }
         if (facts->attached && methods[i].attached_bias)
             method->bias = methods[i].attached_bias;
         headline->memory_method_count++;
@@ -120,11 +122,13 @@ static void compare_methods(const struct record *summary, const struct headline_
 static struct headline_answer stall(const struct record *summary, const struct headline_method_facts *facts,
                                     const char *group_key, const char *machine_key)
 {
-    const char *whose =
-        facts->attached ? "of the group that its processes are in" : "of the group metron was started in";
+    const struct note *whose = facts->attached ? &note_of_targets_group : &note_of_metrons_group;
     struct headline_answer share = answer(summary, group_key, facts->own_cgroup ? NULL : whose);
-    if (!share.has)
-        share = answer(summary, machine_key, "of the whole machine");
+    share.of = facts->own_cgroup ? "run" : "group";
+    if (!share.has) {
+        share = answer(summary, machine_key, &note_of_machine);
+        share.of = "machine";
+    }
     share.value /= 100; /* the edge says percent */
     return share;
 }
@@ -148,7 +152,7 @@ static struct headline_answer cpu_by_exits(const struct record *summary,
 {
     bool some_live = facts->living_cpu_seconds > 0;
     struct headline_answer exits =
-        answer(summary, "exit_cpu_seconds_total", some_live ? "with what living processes had used" : NULL);
+        answer(summary, "exit_cpu_seconds_total", some_live ? &note_with_living : NULL);
 
     exits.value += facts->living_cpu_seconds;
     return exits;
@@ -168,8 +172,8 @@ static struct headline_answer cpu_seconds(const struct record *summary,
         return other;
     if (!other.has || !cpu_exceeds(other.value, group.value))
         return group;
-    if (!other.note)
-        other.note = "some of its processes left its control group";
+    if (!other.note.text)
+        other.note = note_left_group;
     return other;
 }
 
@@ -177,10 +181,10 @@ static struct headline_answer cpu_seconds(const struct record *summary,
 static struct headline_answer processes(const struct record *summary,
                                         const struct headline_method_facts *facts)
 {
-    const char *note = facts->spawned_is_exact ? NULL : "lower bound";
+    const struct note *note = facts->spawned_is_exact ? NULL : &note_spawns_unseen;
 
     if (facts->found)
-        note = note ? "lower bound, with those that ran already" : "with those that ran already";
+        note = note ? &note_with_found_unseen : &note_with_found;
     struct headline_answer all = answer(summary, "proc_spawned", note);
     all.value += (double)facts->found;
     return all;
@@ -194,7 +198,7 @@ struct headline headline_of(const struct record *summary, const struct headline_
     headline.cpu_seconds = cpu_seconds(summary, facts);
     headline.peak_memory_bytes = peak_memory(summary, facts);
     if (own)
-        headline.memory_upper_bound = answer(summary, "cgroup_mem_peak", NULL);
+        headline.memory_upper_bound = answer(summary, "cgroup_mem_peak", &note_page_cache);
     /* Pages that somebody else read first are charged to him: then it is no bound. */
     if (headline.memory_upper_bound.value < headline.peak_memory_bytes.value)
         headline.memory_upper_bound.has = false;

@@ -11,12 +11,12 @@
 
 /* How the numbers of the summary came about. */
 struct headline_method_facts {
-    const char *cpu_note;      /* what is missing in the ledger's CPU; NULL: nothing is known to be */
-    bool spawned_is_exact;     /* every spawn was told */
-    bool own_cgroup;           /* the keys of the cgroup are those of a group made for the target alone */
-    size_t found;              /* processes that ran already, and belong to it */
-    bool attached;             /* the group is the one that these are in */
-    double living_cpu_seconds; /* what processes that still live have used themselves; 0: nobody does */
+    const struct note *cpu_note; /* what is missing in the ledger's CPU; NULL: nothing is known to be */
+    bool spawned_is_exact;       /* every spawn was told */
+    bool own_cgroup;             /* the keys of the cgroup are those of a group made for the target alone */
+    size_t found;                /* processes that ran already, and belong to it */
+    bool attached;               /* the group is the one that these are in */
+    double living_cpu_seconds;   /* what processes that still live have used themselves; 0: nobody does */
 };
 
 struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts);

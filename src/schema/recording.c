@@ -73,7 +73,7 @@ const char *recording_text(const struct recording *recording, const char *name)
     return field && field->kind == FIELD_TEXT ? field->text : NULL;
 }
 
-const char *recording_outcome(const struct recording *recording)
+const char *recording_cause(const struct recording *recording)
 {
     const char *cause = recording_text(recording, "cause");
     const char *ended_by = recording_text(recording, "attached.ended_by");
@@ -84,31 +84,27 @@ const char *recording_outcome(const struct recording *recording)
                                            : "attached to what ran already; it goes on";
 }
 
-/* In the words of reduce/headline.c, tree/ and store/. */
-enum bound recording_bound(const char *note)
+bool recording_met_oom_killer(const struct recording *recording)
 {
-    static const struct {
-        const char *words;
-        enum bound bound;
-    } said[] = {
-        {"lower bound", BOUND_LOWER},
-        {"not conserved", BOUND_LOWER},
-        {"several may have held more", BOUND_LOWER},
-        {"upper bound", BOUND_UPPER},
-        {"an estimate", BOUND_ABOUT},
-    };
+    const char *victim = recording_text(recording, "outcome.oom_victim");
+    double exit_code = 0;
 
-    for (size_t i = 0; note && i < COUNT(said); i++)
-        if (strstr(note, said[i].words))
-            return said[i].bound;
-    return BOUND_NONE;
+    return victim && !(strcmp(victim, "group") == 0 && recording_number(recording, "exit_code", &exit_code) &&
+                       exit_code == 0);
 }
 
-const char *bound_name(enum bound bound)
+bool recording_met_limit(const struct recording *recording)
 {
-    static const char *const names[] = {NULL, "lower", "upper", "estimate"};
+    const char *limit_of = recording_text(recording, "outcome.limit_of");
 
-    return names[bound & 3];
+    return limit_of && strcmp(limit_of, "host") != 0;
+}
+
+bool recording_waits_are_its_own(const struct recording *recording)
+{
+    const char *of = recording_text(recording, "stall.cpu.of");
+
+    return of && strcmp(of, "run") == 0;
 }
 
 ptrdiff_t recording_key_index(const struct recording *recording, const char *key)

@@ -14,20 +14,18 @@
 #include "base/arena.h"
 #include "base/units.h"
 #include "schema/measurement.h"
+#include "schema/note.h"
 
 enum recording_kind { RECORDING_METRON, RECORDING_DUCT };
 /* Lost: it says that it runs, and its metron is gone. */
 enum recording_status { RECORDING_ENDED, RECORDING_RUNNING, RECORDING_LOST };
-
-/* How a number stands to what it is called: at least, at most, or about as much. */
-enum bound { BOUND_NONE = 0, BOUND_LOWER = 1, BOUND_UPPER = 2, BOUND_ABOUT = 3 };
 
 enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
 
 /*
  * Names: of execution_summary and the top level the key itself ("exit_code", "proc_peak_rss_total",
  * "command", "job"); deeper ones by their path ("system.hostname", "env.SLURM_JOB_ID", "provenance.tier",
- * "headline.cpu_seconds.source", "stall.cpu.share"). Lists, tallies and tables ("arguments",
+ * "headline.cpu_seconds.source", "stall.cpu.share", "outcome.kind"). Lists, tallies and tables ("arguments",
  * "syscalls.by_call", "survivors.processes") are FIELD_JSON; info.json's list `peak_memory` is
  * "peak_memory_methods" here. The aliases come last and win:
  *
@@ -53,7 +51,8 @@ struct recorded_field {
     double number;      /* 0 or 1 of a boolean */
     const char *text;   /* of a text; of FIELD_JSON (arrays, tallies, per-device objects) as in the file */
     const char *source; /* of an alias: the key it was taken from; else NULL */
-    const char *note;   /* what to know about it; NULL: nothing */
+    enum bound bound;   /* of an alias */
+    const char *note;   /* what to know about it, for people; NULL: nothing */
 };
 
 /* An alias that is a number: a question that is asked of every run, whoever recorded it. */
@@ -105,10 +104,13 @@ bool recording_number(const struct recording *recording, const char *name, doubl
 const char *recording_text(const struct recording *recording, const char *name); /* NULL: none */
 /* How it ended, for people: its cause; of what ran already and was only attached to, whether it goes on.
  * NULL: nothing is known. */
-const char *recording_outcome(const struct recording *recording);
-/* What a note says of its number; NULL will do. */
-enum bound recording_bound(const char *note);
-const char *bound_name(enum bound bound); /* "lower", "upper", "estimate"; NULL: none */
+const char *recording_cause(const struct recording *recording);
+/* Whether the OOM killer ended it, or some of it. A kill in its group may have been of somebody else's
+ * process; the exit code then decides. */
+bool recording_met_oom_killer(const struct recording *recording);
+bool recording_met_limit(const struct recording *recording); /* and it was a group's limit, not the host */
+/* Whether stall.cpu is of the run itself: how others waited says nothing of it. */
+bool recording_waits_are_its_own(const struct recording *recording);
 /* The index of a key, or -1. */
 ptrdiff_t recording_key_index(const struct recording *recording, const char *key);
 /* The key that a summary key is made of ("proc_peak_rss_total" -> "proc_rss_total", delta keys themselves);

@@ -15,6 +15,19 @@ const char *stall_name(enum stall stall)
     return names[stall];
 }
 
+static void bound_json(struct json *json, enum bound bound)
+{
+    json_key_string(json, "bound", bound == BOUND_NONE ? "exact" : bound_name(bound));
+}
+
+/* Where it was taken from, and what to know about it. */
+static void answer_parts_json(struct json *json, const struct headline_answer *answer)
+{
+    json_key_string(json, "source", answer->source);
+    bound_json(json, answer->note.bound);
+    json_key_string(json, "note", answer->note.text);
+}
+
 static void answer_json(struct json *json, const char *key, const struct headline_answer *answer)
 {
     if (!answer->has)
@@ -22,8 +35,7 @@ static void answer_json(struct json *json, const char *key, const struct headlin
     json_key(json, key);
     json_object_begin(json);
     json_key_number(json, "value", answer->value);
-    json_key_string(json, "source", answer->source);
-    json_key_string(json, "note", answer->note);
+    answer_parts_json(json, answer);
     json_object_end(json);
 }
 
@@ -180,8 +192,7 @@ static void peak_json(struct json *json, const struct headline *headline)
     json_key(json, "peak_memory_bytes");
     json_object_begin(json);
     json_key_number(json, "value", peak->value);
-    json_key_string(json, "source", peak->source);
-    json_key_string(json, "note", peak->note);
+    answer_parts_json(json, peak);
     answer_json(json, "upper_bound", &headline->memory_upper_bound);
     json_object_end(json);
 }
@@ -196,6 +207,7 @@ static void memory_json(struct json *json, const struct headline *headline)
         json_object_begin(json);
         json_key_string(json, "source", method->source);
         json_key_number(json, "value", method->value);
+        bound_json(json, method->bound);
         json_key_string(json, "method", method->method);
         json_key_string(json, "bias", method->bias);
         json_object_end(json);
@@ -216,7 +228,8 @@ static void stalls_json(struct json *json, const struct headline *headline)
         json_object_begin(json);
         json_key_number(json, "share", stall->value);
         json_key_string(json, "source", stall->source);
-        json_key_string(json, "note", stall->note);
+        json_key_string(json, "of", stall->of);
+        json_key_string(json, "note", stall->note.text);
         json_object_end(json);
     }
     json_object_end(json);
@@ -239,14 +252,14 @@ static void syscalls_json(struct json *json, const struct run_info *info)
     json_object_end(json);
 }
 
-static void outcome_json(struct json *json, const struct run_info *info)
+static void ending_json(struct json *json, const struct run_info *info)
 {
     json_key(json, "execution_summary");
     json_object_begin(json);
     if (run_info_has_exit(info))
-        json_key_integer(json, "exit_code", info->exit_code);
-    if (info->signal)
-        json_key_integer(json, "signal", info->signal);
+        json_key_integer(json, "exit_code", info->outcome.exit_code);
+    if (info->outcome.signal)
+        json_key_integer(json, "signal", info->outcome.signal);
     json_key_string(json, "cause", info->cause);
     json_key_string(json, "command", info->command);
     json_key_string(json, "logs_prefix", info->prefix);
@@ -262,6 +275,7 @@ static void outcome_json(struct json *json, const struct run_info *info)
     }
     json_object_end(json);
 
+    outcome_json(json, &info->outcome);
     json_key(json, "headline");
     json_object_begin(json);
     answer_json(json, "cpu_seconds", &info->headline.cpu_seconds);
@@ -338,6 +352,6 @@ void run_info_json(struct json *json, const struct run_info *info)
     system_json(json, info);
     provenance_json(json, info);
     if (info->ended)
-        outcome_json(json, info);
+        ending_json(json, info);
     json_object_end(json);
 }

@@ -12,23 +12,27 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "schema/note.h"
+#include "schema/outcome.h"
 #include "schema/record.h"
 #include "schema/registry.h"
 
-#define METRON_SCHEMA_VERSION "1.0"
+#define METRON_SCHEMA_VERSION "1.1"
 
 /* One answer to a common question, with the key it was taken from. */
 struct headline_answer {
     bool has;
     double value;
     const char *source; /* the key, static or borrowed */
-    const char *note;   /* what to know about it; NULL: nothing */
+    struct note note;
+    const char *of; /* of a stall, who waited: "run", "group" (shared with others), "machine" */
 };
 
 /* One way of measuring the peak of memory, and what it gave. */
 struct headline_method {
     const char *source; /* the key */
     double value;       /* bytes */
+    enum bound bound;
     const char *method, *bias;
 };
 
@@ -145,9 +149,8 @@ struct run_info {
     bool ended;
     struct timespec end_wall;
     double wall_seconds;
-    int exit_code; /* what metron exits with; attached: what the only root ended with */
-    int signal;    /* 0: none */
-    const char *cause;
+    struct outcome outcome;
+    const char *cause; /* the outcome as a sentence */
     unsigned num_samples, num_reports;
     const struct record *summary;
     struct headline headline;

@@ -63,7 +63,8 @@ struct tree {
     bool dropped_children; /* a parent that ignores SIGCHLD was seen */
     bool io_missed;        /* I/O counters of somebody who ended could not be read */
     bool has_io;           /* I/O counters of somebody were read */
-    char cpu_missing[160];
+    struct note cpu_missing;
+    char cpu_missing_text[NOTE_TEXT_SIZE];
     pid_t last_pid; /* about to be reaped, and what its io file said: 0 if it could not be read */
     struct pid_io last_io;
     struct pid_io children_io; /* where that fails: of all that we reaped before it */

@@ -485,21 +485,16 @@ static bool books_are_whole(const struct tree *tree)
            (tree->options.alone || (tree->told_from_start && tree_events_lost(tree) == 0));
 }
 
-const char *tree_cpu_missing(struct tree *tree)
+const struct note *tree_cpu_missing(struct tree *tree)
 {
     if (!books_are_whole(tree))
-        return "not conserved: what ended unseen and was not inherited is missing";
+        return &note_ended_unseen;
     if (tree->dropped_children && tree->options.reaps)
-        return "not conserved: a process ignored SIGCHLD, and the kernel drops the CPU of its children";
-    if (tree->ledger.dropped_cpu_seconds > 0) {
-        (void)snprintf(
-            tree->cpu_missing, sizeof(tree->cpu_missing),
-            "not conserved: at least %.2f s of CPU were dropped by the kernel with the processes that "
-            "had used them",
-            tree->ledger.dropped_cpu_seconds);
-        return tree->cpu_missing;
-    }
-    return NULL;
+        return &note_ignored_sigchld;
+    if (tree->ledger.dropped_cpu_seconds <= 0)
+        return NULL;
+    tree->cpu_missing = note_dropped_by_kernel(tree->ledger.dropped_cpu_seconds, tree->cpu_missing_text);
+    return &tree->cpu_missing;
 }
 
 uint64_t tree_spawned(const struct tree *tree)

@@ -38,6 +38,7 @@
 #include "probe/pid/dir.h"
 #include "probe/pid/stat.h"
 #include "schema/event.h"
+#include "schema/note.h"
 #include "schema/snapshot.h"
 #include "schema/subject.h"
 #include "tree/ledger.h"
@@ -259,7 +260,7 @@ bool tree_has_io(const struct tree *tree);    /* I/O counters of somebody were r
 /* The last pass has been made: what is missing in the ledger now is lost. */
 void tree_settle(struct tree *tree);
 /* What the ledger is known to miss; NULL: nothing. Borrowed. */
-const char *tree_cpu_missing(struct tree *tree);
+const struct note *tree_cpu_missing(struct tree *tree);
 /* Those whose end was told, with what they had used, since tree_forget_ended; and all of them together. */
 size_t tree_ended_count(const struct tree *tree);
 const struct ended *tree_ended(const struct tree *tree, size_t index);

@@ -193,7 +193,7 @@ static void add_cpu(struct strbuf *out, const struct run_summary *summary)
             strbuf_addf(out, " of the %.4g it may use", summary->cpus);
         }
     }
-    add_method(out, cpu->source, cpu->note);
+    add_method(out, cpu->source, cpu->note.text);
 }
 
 static void add_memory(struct strbuf *out, const struct run_summary *summary)
@@ -218,7 +218,7 @@ static void add_memory(struct strbuf *out, const struct run_summary *summary)
         add_human(out, UNIT_BYTES, summary->memory_bytes);
         strbuf_adds(out, " it may use");
     }
-    add_method(out, memory->source, memory->note);
+    add_method(out, memory->source, memory->note.text);
     if (!summary->charge.has)
         return;
     add_label(out, summary, "");
@@ -235,7 +235,7 @@ static void add_processes(struct strbuf *out, const struct run_summary *summary)
     if (!processes->has)
         return;
     add_label(out, summary, "processes");
-    bool is_bound = recording_bound(processes->note) == BOUND_LOWER;
+    bool is_bound = processes->note.bound == BOUND_LOWER;
     strbuf_adds(out, is_bound ? "at least " : "");
     add_human(out, UNIT_COUNT, processes->value);
     if (summary->processes_at_once >= 0) {
@@ -244,7 +244,7 @@ static void add_processes(struct strbuf *out, const struct run_summary *summary)
         strbuf_adds(out, " in a sample");
     }
     char ran_already[48];
-    const char *note = is_bound ? NULL : processes->note;
+    const char *note = is_bound ? NULL : processes->note.text;
     if (summary->attached) {
         (void)snprintf(ran_already, sizeof(ran_already), "%zu ran already", summary->attached->processes);
         note = ran_already;
@@ -286,7 +286,7 @@ static void add_stalls(struct strbuf *out, const struct run_summary *summary)
         return;
     /* One name for the three: "cgroup_ave_psi_cpu_some_pct" as "cgroup_ave_psi_*_some_pct". */
     bool is_group = first->source && strncmp(first->source, "cgroup_", 7) == 0;
-    add_method(out, is_group ? "cgroup_ave_psi_*_some_pct" : "psi_ave_*_some_pct", first->note);
+    add_method(out, is_group ? "cgroup_ave_psi_*_some_pct" : "psi_ave_*_some_pct", first->note.text);
 }
 
 /* How many, and where their time went. That they could not be counted is a warning, and was given. */

@@ -79,7 +79,7 @@ void run_summary_of_info(struct run_summary *summary, const struct run_info *inf
         .kind = RECORDING_METRON,
         .status = RECORDING_ENDED,
         .has_exit_code = run_info_has_exit(info),
-        .exit_code = info->exit_code,
+        .exit_code = info->outcome.exit_code,
         .cause = info->cause ? info->cause : "did not start",
         .attached = info->attached.roots ? &info->attached : NULL,
         .wall_seconds = info->wall_seconds,
@@ -109,7 +109,7 @@ static struct headline_answer answer_of(const struct recording *recording, const
 
     if (!field || field->kind != FIELD_NUMBER)
         return (struct headline_answer){0};
-    return (struct headline_answer){true, field->number, field->source, field->note};
+    return (struct headline_answer){true, field->number, field->source, {field->bound, field->note}, NULL};
 }
 
 static void take_recorded_parts(struct run_summary *summary, const struct recording *recording)
@@ -127,7 +127,7 @@ static void take_recorded_parts(struct run_summary *summary, const struct record
         struct headline_answer *stall = &summary->stalls[i];
         stall->has = recording_number(recording, stalls[i][0], &stall->value);
         stall->source = recording_text(recording, stalls[i][1]);
-        stall->note = recording_text(recording, stalls[i][2]);
+        stall->note.text = recording_text(recording, stalls[i][2]);
     }
     summary->syscall_method = recording_text(recording, "syscalls.method");
     summary->syscalls = number_or_none(in_recording, recording, "syscalls.count");
@@ -144,7 +144,7 @@ void run_summary_of_recording(struct run_summary *summary, const struct recordin
     *summary = (struct run_summary){
         .kind = recording->kind,
         .status = recording->status,
-        .cause = recording_outcome(recording),
+        .cause = recording_cause(recording),
         .wall_seconds = number_or_none(in_recording, recording, "wall"),
         .command = recording_text(recording, "command"),
         .job = recording_text(recording, "job"),

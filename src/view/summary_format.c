@@ -23,8 +23,8 @@ static const struct run_field {
     enum field_kind_of_info kind;
     size_t offset;
 } run_fields[] = {
-    {"exit_code", IS_EXIT_CODE, offsetof(struct run_info, exit_code)},
-    {"signal", IS_SIGNAL, offsetof(struct run_info, signal)},
+    {"exit_code", IS_EXIT_CODE, offsetof(struct run_info, outcome.exit_code)},
+    {"signal", IS_SIGNAL, offsetof(struct run_info, outcome.signal)},
     {"cause", IS_TEXT, offsetof(struct run_info, cause)},
     {"command", IS_TEXT, offsetof(struct run_info, command)},
     {"logs_prefix", IS_TEXT, offsetof(struct run_info, prefix)},

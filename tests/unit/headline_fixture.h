@@ -64,9 +64,10 @@ static inline void answer_is(const struct headline_answer *answer, double value,
     assert_string_equal(answer->source, source);
     assert_true(fabs(answer->value - value) < 1e-9);
     if (!note)
-        assert_null(answer->note);
-    else if (!answer->note || !strstr(answer->note, note))
-        fail_msg("%s: '%s' does not say '%s'", source, answer->note ? answer->note : "(nothing)", note);
+        assert_null(answer->note.text);
+    else if (!answer->note.text || !strstr(answer->note.text, note))
+        fail_msg("%s: '%s' does not say '%s'", source, answer->note.text ? answer->note.text : "(nothing)",
+                 note);
 }
 
 #endif

@@ -47,7 +47,7 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-/* A run as tests think of it; what is negative or NULL is absent. */
+/* A run as tests think of it; what is negative or NULL is absent. A note is of an upper bound. */
 struct run {
     const char *job, *command;
     double start, exit_code, wall, cpu, memory;
@@ -87,6 +87,7 @@ static inline void add_run(struct run run)
                                     .unit = UNIT_BYTES,
                                     .number = run.memory,
                                     .source = run.memory_source ? run.memory_source : "proc_hwm_max",
+                                    .bound = run.memory_note ? BOUND_UPPER : BOUND_NONE,
                                     .note = run.memory_note};
     struct recording recording = {.path = "run_info.json",
                                   .status = run.status,

@@ -30,17 +30,18 @@ static void cpu_that_is_not_conserved_is_said_to_be_so(void **state)
 {
     (void)state;
     static const struct known known[] = {{"proc_cpu_seconds", 1}};
-    static const struct headline_method_facts lossy = {.cpu_note = "not conserved: made up"};
+    static const struct headline_method_facts lossy = {.cpu_note = &note_ended_unseen};
     const struct headline headline = HEADLINE(known, &lossy);
 
     answer_is(&headline.cpu_seconds, 1, "proc_cpu_seconds", "not conserved");
+    assert_int_equal(headline.cpu_seconds.note.bound, BOUND_LOWER);
 }
 
 static void an_own_group_counts_cpu_before_the_ledger(void **state)
 {
     (void)state;
     static const struct known known[] = {{"proc_cpu_seconds", 1}, {"cgroup_cpu_seconds", 2}};
-    static const struct headline_method_facts lossy = {.cpu_note = "not conserved", .own_cgroup = true};
+    static const struct headline_method_facts lossy = {.cpu_note = &note_ended_unseen, .own_cgroup = true};
     const struct headline headline = HEADLINE(known, &lossy);
 
     answer_is(&headline.cpu_seconds, 2, "cgroup_cpu_seconds", NULL); /* the ledger's loss is not its own */
@@ -59,7 +60,7 @@ static void an_own_group_that_does_not_count_cpu_leaves_it_to_the_ledger(void **
 {
     (void)state;
     static const struct known known[] = {{"proc_cpu_seconds", 1}, {"cgroup_mem_peak", 2}};
-    static const struct headline_method_facts lossy = {.cpu_note = "not conserved", .own_cgroup = true};
+    static const struct headline_method_facts lossy = {.cpu_note = &note_ended_unseen, .own_cgroup = true};
     const struct headline headline = HEADLINE(known, &lossy);
 
     answer_is(&headline.cpu_seconds, 1, "proc_cpu_seconds", "not conserved");
@@ -73,10 +74,11 @@ static void without_group_and_shares_the_peak_is_the_largest_with_its_method(voi
     static const struct {
         double rss_total, hwm_max, max_rss;
         const char *source, *note;
+        enum bound bound;
     } cases[] = {
-        {30, 20, 10, "proc_peak_rss_total", "upper bound"},
-        {10, 30, 20, "proc_hwm_max", "largest single process"},
-        {10, 20, 30, "rusage_max_rss", "largest single process"},
+        {30, 20, 10, "proc_peak_rss_total", "upper bound", BOUND_UPPER},
+        {10, 30, 20, "proc_hwm_max", "largest single process", BOUND_LOWER},
+        {10, 20, 30, "rusage_max_rss", "largest single process", BOUND_LOWER},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -87,6 +89,7 @@ static void without_group_and_shares_the_peak_is_the_largest_with_its_method(voi
         const struct headline headline = HEADLINE(known, &exact);
 
         answer_is(&headline.peak_memory_bytes, 30, cases[i].source, cases[i].note);
+        assert_int_equal(headline.peak_memory_bytes.note.bound, cases[i].bound);
         assert_false(headline.memory_upper_bound.has);
     }
 }
@@ -115,6 +118,7 @@ static void the_peak_is_the_largest_of_group_shares_and_high_water_mark(void **s
 
         answer_is(&headline.peak_memory_bytes, 40, cases[i].source, cases[i].note);
         answer_is(&headline.memory_upper_bound, 888, "cgroup_mem_peak", NULL);
+        assert_int_equal(headline.memory_upper_bound.note.bound, BOUND_UPPER);
     }
 }
 
@@ -188,7 +192,7 @@ static void ends_that_were_all_told_count_cpu_before_the_ledger(void **state)
 {
     (void)state;
     static const struct known known[] = {{"proc_cpu_seconds", 1}, {"exit_cpu_seconds_total", 60}};
-    static const struct headline_method_facts lossy = {.cpu_note = "not conserved"};
+    static const struct headline_method_facts lossy = {.cpu_note = &note_ended_unseen};
     const struct headline headline = HEADLINE(known, &lossy);
 
     answer_is(&headline.cpu_seconds, 60, "exit_cpu_seconds_total",
@@ -310,9 +314,9 @@ static void one_process_in_all_needs_no_warning(void **state)
     static const struct known known[] = {{"proc_peak_rss_total", 20}, {"proc_spawned", 1}};
     static const struct known two[] = {{"proc_peak_rss_total", 20}, {"proc_spawned", 2}};
 
-    assert_null(HEADLINE(known, &exact).peak_memory_bytes.note);
-    assert_non_null(HEADLINE(known, &inexact).peak_memory_bytes.note); /* at least one */
-    assert_non_null(HEADLINE(two, &exact).peak_memory_bytes.note);
+    assert_null(HEADLINE(known, &exact).peak_memory_bytes.note.text);
+    assert_non_null(HEADLINE(known, &inexact).peak_memory_bytes.note.text); /* at least one */
+    assert_non_null(HEADLINE(two, &exact).peak_memory_bytes.note.text);
 }
 
 static void every_method_stands_beside_the_others_with_its_bias(void **state)

@@ -68,34 +68,32 @@ static void ends_are_told_apart(void **state)
     assert_int_equal(read_fields(RECORDING_LOST, nothing).end, PAST_LOST);
 }
 
-static void want_of_memory_is_told_by_the_cause(void **state)
+#define OOM(victim) TEXT("outcome.oom_victim", victim)
+
+static void want_of_memory_is_told_by_the_outcome(void **state)
 {
     (void)state;
-    struct past_run run =
-        READ(NUMBER("exit_code", 137), TEXT("cause", "killed by the OOM killer at its own limit of 64 MiB"),
-             NUMBER("system.may_use.memory", 64 * MIB));
+    struct past_run run = READ(NUMBER("exit_code", 137), OOM("command"), TEXT("outcome.limit_of", "own"),
+                               NUMBER("system.may_use.memory", 64 * MIB));
     assert_int_equal(run.end, PAST_OUT_OF_MEMORY);
     assert_true(run.memory_limit_bytes == 64 * MIB);
 
-    run =
-        READ(NUMBER("exit_code", 137), TEXT("cause", "killed by the OOM killer: the host was out of memory"),
-             NUMBER("system.may_use.memory", 64 * MIB));
-    assert_int_equal(run.end, PAST_OUT_OF_MEMORY);
-    assert_true(run.memory_limit_bytes == 0);
-
-    run = READ(NUMBER("exit_code", 137),
-               TEXT("cause", "killed by the OOM killer; whose limit it was cannot be seen from here"),
+    run = READ(NUMBER("exit_code", 137), OOM("command"), TEXT("outcome.limit_of", "host"),
                NUMBER("system.may_use.memory", 64 * MIB));
+    assert_int_equal(run.end, PAST_OUT_OF_MEMORY);
     assert_true(run.memory_limit_bytes == 0);
 
-    run =
-        READ(NUMBER("exit_code", 1),
-             TEXT("cause", "exited with code 1; the OOM killer killed 2 of its processes at its own limit"));
+    run = READ(NUMBER("exit_code", 137), OOM("command"), NUMBER("system.may_use.memory", 64 * MIB));
     assert_int_equal(run.end, PAST_OUT_OF_MEMORY);
-    /* may have been anybody's */
-    run = READ(NUMBER("exit_code", 0),
-               TEXT("cause", "exited with code 0; the OOM killer killed 1 in its group"));
-    assert_int_equal(run.end, PAST_SUCCEEDED);
+    assert_true(run.memory_limit_bytes == 0); /* whose limit it was is not known */
+
+    assert_int_equal(READ(NUMBER("exit_code", 1), OOM("processes")).end, PAST_OUT_OF_MEMORY);
+    assert_int_equal(READ(NUMBER("exit_code", 0), OOM("group")).end,
+                     PAST_SUCCEEDED); /* may have been anybody's */
+    assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15),
+                          TEXT("cause", "killed by SIGTERM, sent by OOM killer (pid 7)"))
+                         .end,
+                     PAST_SIGNALLED); /* the sentence is not read */
 }
 
 static void want_of_time_needs_a_request(void **state)
@@ -259,39 +257,36 @@ static void texts_outlive_the_recording(void **state)
     assert_string_equal(run.memory_note, "an upper bound");
 }
 
-#define PEAK(s, n)                                                                                           \
+#define PEAK(s, b)                                                                                           \
     {                                                                                                        \
-        .name = "peak_memory", .kind = FIELD_NUMBER, .number = 1, .source = (s), .note = (n)                 \
+        .name = "peak_memory", .kind = FIELD_NUMBER, .number = 1, .source = (s), .bound = (b)                \
     }
 
 static void what_a_peak_may_lack_is_known(void **state)
 {
     (void)state;
-    assert_true(READ(PEAK("peak_rss", "an estimate")).memory_sampled);
-    assert_true(READ(PEAK("proc_peak_rss_total", NULL)).memory_sampled);
-    assert_true(READ(PEAK("anything", "sampled")).memory_sampled);
-    assert_false(READ(PEAK("cgroup_mem_peak", NULL)).memory_sampled);
-    struct past_run run =
-        READ(PEAK("proc_hwm_max", "largest single process; several may have held more at once"));
+    assert_true(READ(PEAK("peak_rss", BOUND_ABOUT)).memory_sampled);
+    assert_true(READ(PEAK("proc_peak_rss_total", BOUND_NONE)).memory_sampled);
+    assert_false(READ(PEAK("cgroup_mem_peak", BOUND_NONE)).memory_sampled);
+    struct past_run run = READ(PEAK("proc_hwm_max", BOUND_LOWER));
     assert_true(run.memory_of_one && !run.memory_sampled);
-    assert_false(READ(PEAK("proc_hwm_max", NULL)).memory_of_one);
+    assert_false(READ(PEAK("proc_hwm_max", BOUND_NONE)).memory_of_one);
 }
 
 static void only_its_own_waits_for_a_cpu_count(void **state)
 {
     (void)state;
-    assert_true(READ(NUMBER("stall.cpu.share", 0.5)).cpu_wait == 0.5);
+    assert_true(READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.of", "run")).cpu_wait == 0.5);
     assert_true(READ(NUMBER("exit_code", 0)).cpu_wait < 0);
-    assert_true(
-        READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.note", "of the whole machine")).cpu_wait < 0);
-    assert_true(READ(NUMBER("stall.cpu.share", 7)).cpu_wait < 0);
+    assert_true(READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.of", "machine")).cpu_wait < 0);
+    assert_true(READ(NUMBER("stall.cpu.share", 7), TEXT("stall.cpu.of", "run")).cpu_wait < 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(ends_are_told_apart, empty_arena),
-        cmocka_unit_test_teardown(want_of_memory_is_told_by_the_cause, empty_arena),
+        cmocka_unit_test_teardown(want_of_memory_is_told_by_the_outcome, empty_arena),
         cmocka_unit_test_teardown(want_of_time_needs_a_request, empty_arena),
         cmocka_unit_test_teardown(requests_are_of_the_task_in_a_step, empty_arena),
         cmocka_unit_test_teardown(memory_per_cpu_is_for_every_cpu, empty_arena),

@@ -282,6 +282,81 @@ static void what_a_running_one_has_used_so_far_is_told_if_asked_for(void **state
     recording_fini(&run);
 }
 
+/* Schema 1.0 has its facts in sentences only. */
+static void the_facts_of_an_older_recording_come_from_its_sentences(void **state)
+{
+    static const struct {
+        const char *cause, *kind, *victim, *limit_of, *sender;
+    } cases[] = {
+        {"exited with code 3, ended through metron", "exited", NULL, NULL, NULL},
+        {"killed by SIGKILL, sent by kill (pid 7104)", "signaled", NULL, NULL, "kill"},
+        {"killed by SIGKILL, sent by the kernel", "signaled", NULL, NULL, "the kernel"},
+        {"killed by the OOM killer at its own limit of 64 MiB", "oom", "command", "own", NULL},
+        {"killed by the OOM killer; whose limit it was cannot be seen from here", "oom", "command", NULL,
+         NULL},
+        {"killed by SIGKILL, likely by the OOM killer: it has killed on this machine meanwhile", "oom",
+         "command", NULL, NULL},
+        {"exited with code 1; the OOM killer killed 2 of its processes at the limit of its parent group (64 "
+         "MiB of /a)",
+         "exited", "processes", "parent", NULL},
+        {"exited with code 0; the OOM killer killed 1 in its group at the limit of a group above its own "
+         "(/a)",
+         "exited", "group", "ancestor", NULL},
+        {"exited with code 1; the OOM killer killed 1 of its processes: the host was out of memory", "exited",
+         "processes", "host", NULL},
+        {"still runs: metron was not permitted to end it", "still_running", NULL, NULL, NULL},
+        {"does not end, not even at SIGKILL", "still_running", NULL, NULL, NULL},
+        {"could not be started: x: not found", "not_started", NULL, NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct {
+            const char *name, *text;
+        } facts[] = {{"outcome.kind", cases[i].kind},
+                     {"outcome.oom_victim", cases[i].victim},
+                     {"outcome.limit_of", cases[i].limit_of},
+                     {"outcome.sender.command", cases[i].sender}};
+        struct recording run;
+        char info[512];
+        (void)snprintf(info, sizeof(info), METRON(", \"execution_summary\": {\"cause\": \"%s\"}"),
+                       cases[i].cause);
+        assert_int_equal(parse(info, &whole, &run, NULL), 0);
+        for (size_t j = 0; j < sizeof(facts) / sizeof(facts[0]); j++) {
+            if (facts[j].text)
+                assert_text(&run, facts[j].name, facts[j].text);
+            else
+                assert_null(recording_field(&run, facts[j].name));
+        }
+        assert_int_equal(recording_field(&run, "outcome.ended_by_metron") != NULL, i == 0);
+        recording_fini(&run);
+    }
+}
+
+#define PEAK_AND_WAIT(VERSION)                                                                               \
+    "{\"schema_version\": \"" VERSION                                                                        \
+    "\", \"metron_version\": \"0.1.0\", \"execution_summary\": {\"cause\":"                                  \
+    " \"exited with code 0\"}, \"stall\": {\"cpu\": {\"share\": 0.5, \"note\": \"of the whole machine\"}}, " \
+    "\"headline\": {\"peak_memory_bytes\": {\"value\": 1, \"note\": \"upper bound: x\"}}}"
+
+static void only_schema_1_0_is_known_by_its_sentences(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"peak_memory", "stall.cpu.of", "outcome.kind", NULL};
+    const struct recording_wish wish = {.fields = fields};
+    struct recording run;
+
+    assert_int_equal(parse(PEAK_AND_WAIT("1.0"), &wish, &run, NULL), 0);
+    assert_int_equal(recording_field(&run, "peak_memory")->bound, BOUND_UPPER);
+    assert_text(&run, "stall.cpu.of", "machine");
+    assert_text(&run, "outcome.kind", "exited");
+    recording_fini(&run);
+    assert_int_equal(parse(PEAK_AND_WAIT("1.1"), &wish, &run, NULL), 0);
+    assert_int_equal(recording_field(&run, "peak_memory")->bound, BOUND_NONE);
+    assert_int_equal(run.field_count, 1);
+    recording_fini(&run);
+}
+
 static void other_files_are_looked_for_only_where_they_are_wanted(void **state)
 {
     (void)state;
@@ -458,6 +533,8 @@ int main(void)
         cmocka_unit_test(a_start_that_no_calendar_has_is_not_known),
         cmocka_unit_test(con_duct_says_no_more_than_it_knows),
         cmocka_unit_test(times_are_unix_seconds),
+        cmocka_unit_test(the_facts_of_an_older_recording_come_from_its_sentences),
+        cmocka_unit_test(only_schema_1_0_is_known_by_its_sentences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void what_is_unknown_is_absent(void **state)
 
     assert_string_equal(
         json_of(&info),
-        "{\"schema_version\":\"1.0\",\"metron_version\":\"9.9\",\"status\":\"running\","
+        "{\"schema_version\":\"1.1\",\"metron_version\":\"9.9\",\"status\":\"running\","
         "\"recorder\":{\"pid\":17},\"arguments\":[],\"start_time\":\"2025-11-15T07:42:53.000000+00:00\","
         "\"system\":{\"uid\":1000,\"cpu_total\":4,\"cpu_usable\":2,"
         "\"may_use\":{\"cpus\":1.5,\"ancestors_hidden\":false}},\"env\":{},\"output_paths\":{},"
@@ -247,7 +247,7 @@ static struct run_info ended(void)
     info.working_directory = "/";
     info.end_wall = (struct timespec){1763192574, 500000000};
     info.wall_seconds = 1.5;
-    info.exit_code = 1;
+    info.outcome.exit_code = 1;
     info.num_samples = 2;
     info.num_reports = 1;
     return info;
@@ -273,8 +273,8 @@ static void a_signal_is_there_only_when_there_was_one(void **state)
     struct run_info info = ended();
 
     lacks(&info, "\"signal\"");
-    info.exit_code = 137;
-    info.signal = 9;
+    info.outcome.exit_code = 137;
+    info.outcome.signal = 9;
     holds(&info, "\"exit_code\":137,\"signal\":9,");
 }
 
@@ -300,10 +300,12 @@ static void a_headline_names_its_source(void **state)
 
     info.headline.cpu_seconds =
         (struct headline_answer){.has = true, .value = 6.31, .source = "proc_cpu_seconds"};
-    info.headline.processes =
-        (struct headline_answer){.has = true, .value = 3, .source = "proc_spawned", .note = "lower bound"};
-    holds(&info, "\"headline\":{\"cpu_seconds\":{\"value\":6.31,\"source\":\"proc_cpu_seconds\"},"
-                 "\"processes\":{\"value\":3,\"source\":\"proc_spawned\",\"note\":\"lower bound\"}}");
+    info.headline.processes = (struct headline_answer){
+        .has = true, .value = 3, .source = "proc_spawned", .note = {BOUND_LOWER, "made up"}};
+    holds(
+        &info,
+        "\"headline\":{\"cpu_seconds\":{\"value\":6.31,\"source\":\"proc_cpu_seconds\",\"bound\":\"exact\"},"
+        "\"processes\":{\"value\":3,\"source\":\"proc_spawned\",\"bound\":\"lower\",\"note\":\"made up\"}}");
     lacks(&info, "peak_memory_bytes");
 }
 
@@ -312,13 +314,15 @@ static void the_upper_bound_of_memory_stands_in_its_peak(void **state)
     (void)state;
     struct run_info info = ended();
 
-    info.headline.memory_upper_bound =
-        (struct headline_answer){.has = true, .value = 9, .source = "cgroup_mem_peak"};
+    info.headline.memory_upper_bound = (struct headline_answer){
+        .has = true, .value = 9, .source = "cgroup_mem_peak", .note = note_page_cache};
     lacks(&info, "upper_bound"); /* of nothing */
     info.headline.peak_memory_bytes = (struct headline_answer){
-        .has = true, .value = 5, .source = "smaps_peak_pss_total", .note = "sampled"};
+        .has = true, .value = 5, .source = "smaps_peak_pss_total", .note = {BOUND_NONE, "made up"}};
     holds(&info, "\"headline\":{\"peak_memory_bytes\":{\"value\":5,\"source\":\"smaps_peak_pss_total\","
-                 "\"note\":\"sampled\",\"upper_bound\":{\"value\":9,\"source\":\"cgroup_mem_peak\"}}}");
+                 "\"bound\":\"exact\",\"note\":\"made "
+                 "up\",\"upper_bound\":{\"value\":9,\"source\":\"cgroup_mem_peak\","
+                 "\"bound\":\"upper\"}}}");
     info.headline.memory_upper_bound.has = false;
     lacks(&info, "upper_bound");
 }
@@ -328,14 +332,16 @@ static void every_method_of_the_peak_is_told_with_its_bias(void **state)
     (void)state;
     struct run_info info = ended();
 
-    info.headline.memory_methods[0] =
-        (struct headline_method){.source = "t_a", .value = 7, .method = "read", .bias = "too high"};
+    info.headline.memory_methods[0] = (struct headline_method){
+        .source = "t_a", .value = 7, .bound = BOUND_UPPER, .method = "read", .bias = "too high"};
     info.headline.memory_methods[1] =
         (struct headline_method){.source = "t_b", .value = 6, .method = "guessed", .bias = "too low"};
     info.headline.memory_method_count = 2;
-    holds(&info, "\"peak_memory\":["
-                 "{\"source\":\"t_a\",\"value\":7,\"method\":\"read\",\"bias\":\"too high\"},"
-                 "{\"source\":\"t_b\",\"value\":6,\"method\":\"guessed\",\"bias\":\"too low\"}]");
+    holds(
+        &info,
+        "\"peak_memory\":["
+        "{\"source\":\"t_a\",\"value\":7,\"bound\":\"upper\",\"method\":\"read\",\"bias\":\"too high\"},"
+        "{\"source\":\"t_b\",\"value\":6,\"bound\":\"exact\",\"method\":\"guessed\",\"bias\":\"too low\"}]");
 }
 
 static void stalls_are_shares_of_the_wall_time_by_what_was_waited_for(void **state)
@@ -345,11 +351,14 @@ static void stalls_are_shares_of_the_wall_time_by_what_was_waited_for(void **sta
 
     info.headline.stalls[STALL_CPU] =
         (struct headline_answer){.has = true, .value = 0.25, .source = "cgroup_ave_psi_cpu_some_pct"};
-    info.headline.stalls[STALL_IO] = (struct headline_answer){
-        .has = true, .value = 0, .source = "psi_ave_io_some_pct", .note = "of the whole machine"};
+    info.headline.stalls[STALL_IO] = (struct headline_answer){.has = true,
+                                                              .value = 0,
+                                                              .source = "psi_ave_io_some_pct",
+                                                              .note = {BOUND_NONE, "made up"},
+                                                              .of = "machine"};
     holds(&info,
           "\"stall\":{\"cpu\":{\"share\":0.25,\"source\":\"cgroup_ave_psi_cpu_some_pct\"},"
-          "\"io\":{\"share\":0,\"source\":\"psi_ave_io_some_pct\",\"note\":\"of the whole machine\"}}");
+          "\"io\":{\"share\":0,\"source\":\"psi_ave_io_some_pct\",\"of\":\"machine\",\"note\":\"made up\"}}");
     assert_string_equal(stall_name(STALL_MEMORY), "memory");
 }
 

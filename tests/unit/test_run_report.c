@@ -277,7 +277,11 @@ static void a_run_killed_at_its_limit_is_told_to_begin_with_more(void **state)
 {
     (void)state;
     struct recorded_field fields[] = {TEXT("cause", "killed by the OOM killer at its own limit of 64 MiB"),
-                                      NUMBER("exit_code", 137), NUMBER("peak_memory", 63 << 20),
+                                      TEXT("outcome.kind", "oom"),
+                                      TEXT("outcome.oom_victim", "command"),
+                                      TEXT("outcome.limit_of", "own"),
+                                      NUMBER("exit_code", 137),
+                                      NUMBER("peak_memory", 63 << 20),
                                       NUMBER("system.may_use.memory", 64 << 20)};
     char *page = page_of(fields, COUNT(fields), 1);
 
@@ -351,7 +355,11 @@ static void an_oom_kill_of_the_command_is_said_once(void **state)
 {
     (void)state;
     struct recorded_field fields[] = {TEXT("cause", "killed by the OOM killer at its own limit of 64 MiB"),
-                                      NUMBER("exit_code", 137), NUMBER("signal", SIGKILL)};
+                                      TEXT("outcome.kind", "oom"),
+                                      TEXT("outcome.oom_victim", "command"),
+                                      TEXT("outcome.limit_of", "own"),
+                                      NUMBER("exit_code", 137),
+                                      NUMBER("signal", SIGKILL)};
     char *page = page_of(fields, COUNT(fields), 0);
 
     assert_non_null(strstr(page, "64 MiB; exit code 137\n"));
@@ -380,8 +388,8 @@ static void a_command_is_cut_to_what_is_left_of_the_line(void **state)
 static void nothing_to_say_is_nothing_said(void **state)
 {
     (void)state;
-    struct recorded_field fields[] = {TEXT("cause", "exited with code 0"), NUMBER("exit_code", 0),
-                                      NUMBER("wall", 3)};
+    struct recorded_field fields[] = {TEXT("cause", "exited with code 0"), TEXT("outcome.kind", "exited"),
+                                      NUMBER("exit_code", 0), NUMBER("wall", 3)};
     char *page = page_of(fields, COUNT(fields), 0);
 
     assert_null(strstr(page, "What to do next"));

@@ -173,16 +173,12 @@ static void a_row_is_broken_between_columns_on_the_narrowest_screens(void **stat
 static void the_oom_killer_is_seen_beside_the_exit_code(void **state)
 {
     static const struct {
-        const char *cause;
+        const char *victim; /* "": nobody; NULL: the recording has no outcome */
         double kills, exit_code;
         bool oom;
     } cases[] = {
-        {"exited with code 137; the OOM killer killed 1 of its processes", 1, 137, true},
-        {"exited with code 0; the OOM killer killed 1 of its processes", 1, 0, true},
-        {"exited with code 0; the OOM killer killed 1 in its group", 1, 0, false}, /* maybe another's */
-        {"exited with code 0", 0, 0, false},
-        {NULL, 2, 9, true},
-        {NULL, 0, 9, false},
+        {"processes", 1, 137, true}, {"processes", 1, 0, true}, {"group", 1, 0, false}, /* maybe another's */
+        {"group", 1, 1, true},       {"", 0, 0, false},         {NULL, 2, 9, true},     {NULL, 0, 9, false},
     };
 
     (void)state;
@@ -190,9 +186,11 @@ static void the_oom_killer_is_seen_beside_the_exit_code(void **state)
         struct recorded_field fields[] = {
             {.name = "exit_code", .kind = FIELD_NUMBER, .number = cases[i].exit_code},
             {.name = "cgroup_oom_kills", .kind = FIELD_NUMBER, .number = cases[i].kills},
-            {.name = "cause", .kind = FIELD_TEXT, .text = cases[i].cause},
+            {.name = "outcome.kind", .kind = FIELD_TEXT, .text = "exited"},
+            {.name = "outcome.oom_victim", .kind = FIELD_TEXT, .text = cases[i].victim},
         };
-        struct recording recording = {.path = "p", .fields = fields, .field_count = cases[i].cause ? 3 : 2};
+        size_t count = !cases[i].victim ? 2 : cases[i].victim[0] ? 4 : 3;
+        struct recording recording = {.path = "p", .fields = fields, .field_count = count};
         run_listing_fini(&listing);
         assert_int_equal(run_columns_add_usual(&listing, true), 0);
         assert_int_equal(run_listing_add(&listing, &recording, NULL), 0);
@@ -238,6 +236,7 @@ static void parts_are_told_once_and_bounds_by_a_word(void **state)
                                        .kind = FIELD_NUMBER,
                                        .number = 5,
                                        .source = "peak_rss",
+                                       .bound = BOUND_UPPER,
                                        .note = "upper bound: x"},
                                       {.name = "peak_memory_source", .kind = FIELD_TEXT, .text = "peak_rss"}};
     struct recording recording = {.path = "p", .fields = fields, .field_count = 2};

@@ -34,8 +34,8 @@ static void is(const struct so_far_answer *answer, double value, const char *sou
     assert_true(answer->has);
     assert_true(answer->value == value);
     assert_string_equal(answer->source, source);
-    assert_non_null(strstr(answer->note, "so far"));
-    assert_int_equal(recording_bound(answer->note), bound);
+    assert_non_null(strstr(answer->note->text, "so far"));
+    assert_int_equal(answer->note->bound, bound);
 }
 
 static void cpu_of_all_records_is_added_up(void **state)

@@ -296,9 +296,7 @@ static void a_parent_that_ignores_its_children_makes_cpu_not_conserved(void **st
     await_said(2);
     tree_refresh(watch.tree);
     tree_refresh(watch.tree); /* that it has children may be known only after it was read */
-    const char *missing = tree_cpu_missing(watch.tree);
-    assert_non_null(missing);
-    assert_non_null(strstr(missing, "SIGCHLD"));
+    assert_ptr_equal(tree_cpu_missing(watch.tree), &note_ignored_sigchld);
 }
 
 static void body_ignores_nobody(void)
@@ -369,7 +367,8 @@ static void cpu_dropped_with_a_pid_namespace_is_noticed(void **state)
     for (int i = 1; i < LEDGER_PATIENCE; i++)
         tree_refresh(watch.tree);
     assert_non_null(tree_cpu_missing(watch.tree));
-    assert_non_null(strstr(tree_cpu_missing(watch.tree), "at least 0."));
+    assert_non_null(strstr(tree_cpu_missing(watch.tree)->text, "at least 0."));
+    assert_int_equal(tree_cpu_missing(watch.tree)->bound, BOUND_LOWER);
     assert_true(tree_ledger(watch.tree)->dropped_cpu_seconds >= 0.2);
 }
 
@@ -378,7 +377,7 @@ static void what_the_last_pass_misses_is_lost(void **state)
     watch_a_namespace_end(state);
     tree_settle(watch.tree);
     assert_non_null(tree_cpu_missing(watch.tree));
-    assert_non_null(strstr(tree_cpu_missing(watch.tree), "dropped by the kernel"));
+    assert_non_null(strstr(tree_cpu_missing(watch.tree)->text, "dropped by the kernel"));
 }
 
 int main(void)

@@ -91,6 +91,24 @@ char *field_text_copy(struct arena *arena, const char *bytes, size_t length)
     return copy;
 }
 
+const struct recorded_field *field_list_find(const struct field_list *list, const char *name,
+                                             enum field_kind kind)
+{
+    uint32_t hash = field_name_hash(name, strlen(name));
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->hashes[i] == hash && list->items[i].kind == kind && strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+const char *field_list_text(const struct field_list *list, const char *name)
+{
+    const struct recorded_field *field = field_list_find(list, name, FIELD_TEXT);
+
+    return field ? field->text : NULL;
+}
+
 static bool grow(struct field_list *list)
 {
     size_t capacity = list->capacity ? list->capacity * 2 : 64;

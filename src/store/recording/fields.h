@@ -41,6 +41,10 @@ bool field_wish_takes_below(const struct field_wish *wish, const char *path, siz
 /* Whether the caller asked for it, be it wanted in any case or not. */
 bool field_wish_names(const struct field_wish *wish, const char *name);
 
+/* NULL: there is none of this kind. */
+const struct recorded_field *field_list_find(const struct field_list *list, const char *name,
+                                             enum field_kind kind);
+const char *field_list_text(const struct field_list *list, const char *name);
 /* Takes the value that stands next under this name (not ended by NUL); null is passed over, arrays and
  * objects are kept as they stand. A name that is there already has the new value then. */
 void field_list_read(struct field_list *list, struct json_reader *json, const char *name, size_t length,

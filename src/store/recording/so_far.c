@@ -121,16 +121,16 @@ static struct so_far_answer cpu_seconds(const struct seen *seen, bool is_whole)
         return (struct so_far_answer){.has = seen->has[key],
                                       .value = seen->first[key] + seen->sum[key],
                                       .source = keys[key].bytes,
-                                      .note = "so far; up to its newest record"};
+                                      .note = &note_so_far};
     return (struct so_far_answer){.has = seen->has[LEDGER_CPU],
                                   .value = fmax(seen->first[LIVING_CPU], seen->first[LEDGER_CPU]) +
                                            seen->sum[LEDGER_CPU],
                                   .source = keys[LEDGER_CPU].bytes,
-                                  .note = "lower bound so far; not all of its records were looked at"};
+                                  .note = &note_so_far_in_part};
 }
 
 static void larger(struct so_far_answer *best, const struct seen *seen, enum key key, const char *source,
-                   const char *note)
+                   const struct note *note)
 {
     if (seen->has[key] && (!best->has || seen->highest[key] > best->value))
         *best = (struct so_far_answer){true, seen->highest[key], source, note};
@@ -141,13 +141,11 @@ static struct so_far_answer peak_memory(const struct seen *seen, bool is_whole)
     /* Shares are read less often: one that was had while the tree was small says nothing about its peak. */
     static const double near_the_peak = 0.9;
     static const enum key marks[] = {PROCESS_MARK, EXIT_MARK, REAPED_MARK};
-    const char *sampled = is_whole ? "sampled so far"
-                                   : "lower bound so far; sampled, and not all of its records were looked at";
+    const struct note *sampled = is_whole ? &note_sampled_so_far : &note_sampled_in_part;
     struct so_far_answer best = {0};
 
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-        larger(&best, seen, marks[i], keys[marks[i]].bytes,
-               "largest single process so far; several may have held more at once");
+        larger(&best, seen, marks[i], keys[marks[i]].bytes, &note_largest_so_far);
     if (seen->own_group)
         larger(&best, seen, GROUP_LEVEL, "cgroup_peak_mem_anon_shmem", sampled);
     if (!seen->has[RSS_AT_SHARES] || !seen->has[RSS] ||

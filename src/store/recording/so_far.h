@@ -7,11 +7,14 @@
 
 #include <stdbool.h>
 
+#include "schema/note.h"
+
 /* The source is named as the headline names it; the note says that it is so far, and what it lacks. */
 struct so_far_answer {
     bool has;
     double value;
-    const char *source, *note;
+    const char *source;
+    const struct note *note;
 };
 
 struct so_far {

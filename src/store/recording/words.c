@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "store/recording/duct.h"
+#include "store/recording/older.h"
 #include "store/recording/so_far.h"
 #include "store/run_files.h"
 
@@ -27,33 +28,22 @@ const char *const recording_facts[] = {
     "peak_rss",
     "headline.cpu_seconds.value",
     "headline.cpu_seconds.source",
+    "headline.cpu_seconds.bound",
     "headline.cpu_seconds.note",
     "headline.peak_memory_bytes.value",
     "headline.peak_memory_bytes.source",
+    "headline.peak_memory_bytes.bound",
     "headline.peak_memory_bytes.note",
     "headline.processes.value",
     "headline.processes.source",
+    "headline.processes.bound",
     "headline.processes.note",
+    "stall.cpu.note",
+    "stall.memory.note",
+    "stall.io.note",
+    "cause",
     NULL,
 };
-
-static const struct recorded_field *find(const struct field_list *list, const char *name,
-                                         enum field_kind kind)
-{
-    uint32_t hash = field_name_hash(name, strlen(name));
-
-    for (size_t i = 0; i < list->count; i++)
-        if (list->hashes[i] == hash && list->items[i].kind == kind && strcmp(list->items[i].name, name) == 0)
-            return &list->items[i];
-    return NULL;
-}
-
-static const char *find_text(const struct field_list *list, const char *name)
-{
-    const struct recorded_field *field = find(list, name, FIELD_TEXT);
-
-    return field ? field->text : NULL;
-}
 
 /* -- Whose it is -- */
 
@@ -69,9 +59,9 @@ static long major_of(const char *version)
 int recording_recognize(struct recording *recording, const struct field_list *list,
                         struct metron_error *error)
 {
-    const char *schema = find_text(list, "schema_version");
+    const char *schema = field_list_text(list, "schema_version");
 
-    if (find_text(list, "duct_version")) {
+    if (field_list_text(list, "duct_version")) {
         recording->kind = RECORDING_DUCT;
         if (!schema)
             return error_set(error, -EBADMSG, "%s: a recording of con-duct without schema_version",
@@ -81,7 +71,7 @@ int recording_recognize(struct recording *recording, const struct field_list *li
                              recording->path, schema);
         return 0;
     }
-    if (!find_text(list, "metron_version"))
+    if (!field_list_text(list, "metron_version"))
         return error_set(error, -EBADMSG,
                          "%s: no recording of metron or con-duct: it has neither metron_version nor "
                          "duct_version",
@@ -94,7 +84,7 @@ int recording_recognize(struct recording *recording, const struct field_list *li
         return error_set(error, -ENOTSUP,
                          "%s: schema %.40s is not known here, only 1.x; read it with the metron that wrote "
                          "it (%.40s) or a newer one",
-                         recording->path, schema, find_text(list, "metron_version"));
+                         recording->path, schema, field_list_text(list, "metron_version"));
     return 0;
 }
 
@@ -105,8 +95,8 @@ static double start_of(const struct field_list *list)
 {
     static const double year_10000 = 253402300800.0;
 
-    const char *text = find_text(list, "start_time");
-    const struct recorded_field *number = find(list, "start_time", FIELD_NUMBER);
+    const char *text = field_list_text(list, "start_time");
+    const struct recorded_field *number = field_list_find(list, "start_time", FIELD_NUMBER);
     double start = 0;
 
     if (text)
@@ -116,7 +106,7 @@ static double start_of(const struct field_list *list)
 
 bool recording_says_running(const struct field_list *list)
 {
-    const char *status = find_text(list, "status");
+    const char *status = field_list_text(list, "status");
 
     return status && strcmp(status, "running") == 0;
 }
@@ -127,9 +117,9 @@ static enum recording_status status_of(const struct recording *recording, const 
     if (!recording_says_running(list))
         return RECORDING_ENDED;
 
-    const struct recorded_field *pid = find(list, "recorder.pid", FIELD_NUMBER);
-    const struct recorded_field *ticks = find(list, "recorder.start_ticks", FIELD_NUMBER);
-    const char *boot = find_text(list, "recorder.boot_id");
+    const struct recorded_field *pid = field_list_find(list, "recorder.pid", FIELD_NUMBER);
+    const struct recorded_field *ticks = field_list_find(list, "recorder.start_ticks", FIELD_NUMBER);
+    const char *boot = field_list_text(list, "recorder.boot_id");
 
     if (!wish->lives)
         return RECORDING_RUNNING;
@@ -140,7 +130,7 @@ static enum recording_status status_of(const struct recording *recording, const 
 
     const struct recorder recorder = {
         .boot_id = boot,
-        .hostname = find_text(list, "system.hostname"),
+        .hostname = field_list_text(list, "system.hostname"),
         .pid = (pid_t)pid->number,
         .start_ticks = (uint64_t)ticks->number,
         .start_wall = recording->start_wall,
@@ -149,16 +139,23 @@ static enum recording_status status_of(const struct recording *recording, const 
     return wish->lives(wish->context, &recorder) ? RECORDING_RUNNING : RECORDING_LOST;
 }
 
+static const struct recorded_field *headline_part(const struct field_list *list,
+                                                  const struct recorded_alias *alias, const char *part,
+                                                  enum field_kind kind)
+{
+    char name[64];
+
+    (void)snprintf(name, sizeof(name), "headline.%s.%s", alias->headline, part);
+    return field_list_find(list, name, kind);
+}
+
 /* What the headline answers, with its method. */
 static void add_headline(struct field_list *list, const struct recorded_alias *alias)
 {
-    char value_name[64], source_name[64], note_name[64];
-
-    (void)snprintf(value_name, sizeof(value_name), "headline.%s.value", alias->headline);
-    (void)snprintf(source_name, sizeof(source_name), "headline.%s.source", alias->headline);
-    (void)snprintf(note_name, sizeof(note_name), "headline.%s.note", alias->headline);
-
-    const struct recorded_field *value = find(list, value_name, FIELD_NUMBER);
+    const struct recorded_field *value = headline_part(list, alias, "value", FIELD_NUMBER);
+    const struct recorded_field *source = headline_part(list, alias, "source", FIELD_TEXT);
+    const struct recorded_field *bound = headline_part(list, alias, "bound", FIELD_TEXT);
+    const struct recorded_field *note = headline_part(list, alias, "note", FIELD_TEXT);
 
     if (!value)
         return;
@@ -167,17 +164,16 @@ static void add_headline(struct field_list *list, const struct recorded_alias *a
                                    .kind = FIELD_NUMBER,
                                    .unit = alias->unit,
                                    .number = value->number,
-                                   .source = find_text(list, source_name),
-                                   .note = find_text(list, note_name)};
+                                   .source = source ? source->text : value->name,
+                                   .bound = bound_named(bound ? bound->text : NULL),
+                                   .note = note ? note->text : NULL};
 
-    if (!field.source)
-        field.source = value->name;
     field_list_add(list, &field);
 }
 
 static void add_wall(const struct recording *recording, struct field_list *list, double now)
 {
-    const struct recorded_field *wall = find(list, "wall_clock_time", FIELD_NUMBER);
+    const struct recorded_field *wall = field_list_find(list, "wall_clock_time", FIELD_NUMBER);
     struct recorded_field alias = {.name = recorded_aliases[ALIAS_WALL].name,
                                    .kind = FIELD_NUMBER,
                                    .unit = recorded_aliases[ALIAS_WALL].unit};
@@ -229,14 +225,15 @@ static void add_parts(struct field_list *list)
 {
     for (size_t i = 0; i < ALIAS_COUNT; i++) {
         const char *name = recorded_aliases[i].name;
-        const struct recorded_field *alias = find(list, name, FIELD_NUMBER);
+        const struct recorded_field *alias = field_list_find(list, name, FIELD_NUMBER);
         if (!alias)
             continue;
         /* The list may move when it grows. */
         const char *source = alias->source, *note = alias->note;
+        enum bound bound = alias->bound;
         add_part(list, name, "source", source);
         add_part(list, name, "note", note);
-        add_part(list, name, "bound", bound_name(recording_bound(note)));
+        add_part(list, name, "bound", bound_name(bound));
     }
 }
 
@@ -250,7 +247,7 @@ static void add_numbers(const struct recording *recording, struct field_list *li
         return;
     }
 
-    const struct recorded_field *peak = find(list, "peak_rss", FIELD_NUMBER);
+    const struct recorded_field *peak = field_list_find(list, "peak_rss", FIELD_NUMBER);
 
     if (peak)
         field_list_add(list, &(struct recorded_field){.name = recorded_aliases[ALIAS_PEAK_MEMORY].name,
@@ -258,6 +255,7 @@ static void add_numbers(const struct recording *recording, struct field_list *li
                                                       .unit = recorded_aliases[ALIAS_PEAK_MEMORY].unit,
                                                       .number = peak->number,
                                                       .source = "peak_rss",
+                                                      .bound = BOUND_ABOUT,
                                                       .note = duct_peak_note});
 }
 
@@ -294,7 +292,8 @@ static void add_so_far(const struct recording *recording, struct field_list *lis
                                                           .unit = pairs[i].alias->unit,
                                                           .number = pairs[i].answer->value,
                                                           .source = pairs[i].answer->source,
-                                                          .note = pairs[i].answer->note});
+                                                          .bound = pairs[i].answer->note->bound,
+                                                          .note = pairs[i].answer->note->text});
 }
 
 void recording_conclude(struct recording *recording, struct field_list *list,
@@ -303,6 +302,8 @@ void recording_conclude(struct recording *recording, struct field_list *list,
     recording->start_wall = start_of(list);
     recording->status =
         recording->kind == RECORDING_METRON ? status_of(recording, list, wish) : RECORDING_ENDED;
+    if (recording->kind == RECORDING_METRON)
+        older_add_facts(list, field_list_text(list, "schema_version"));
     add_texts(recording, list);
     add_numbers(recording, list, wish->now);
     if (wish->so_far && recording->status == RECORDING_RUNNING && recording->usage_path &&
@@ -355,6 +356,8 @@ static enum unit fixed_unit(const char *name)
         {"syscalls.seconds", UNIT_SECONDS},
         {"syscalls.lost", UNIT_COUNT},
         {"survivors.count", UNIT_COUNT},
+        {"outcome.limit_bytes", UNIT_BYTES},
+        {"outcome.oom_kills", UNIT_COUNT},
     };
 
     for (size_t i = 0; i < COUNT(words); i++)

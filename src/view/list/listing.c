@@ -83,11 +83,11 @@ static int fill_method(struct run_listing *listing, struct listing_column *colum
     if (field->source)
         cell->methods = UINT32_C(1) << (unsigned)(method - column->methods);
     method->without_note = method->without_note || !field->note;
+    cell->bound = (uint8_t)field->bound;
+    column->has_bounds = column->has_bounds || cell->bound != BOUND_NONE;
     if (field->note) {
         cell->note = keep_note(listing, method, field->note);
-        cell->bound = (uint8_t)recording_bound(field->note);
         column->has_notes = true;
-        column->has_bounds = column->has_bounds || cell->bound != BOUND_NONE;
         if (!cell->note)
             return -ENOMEM;
     }
@@ -128,14 +128,12 @@ static int push_row(struct run_listing *listing, struct listing_row *row)
     return 0;
 }
 
-/* A kill "in its group" may have been of somebody else's process; the code of the command then decides. */
-static bool met_oom_killer(const struct recording *recording, double exit_code)
+static bool met_oom_killer(const struct recording *recording)
 {
-    const char *cause = recording_text(recording, "cause");
     double kills;
 
-    if (cause)
-        return strstr(cause, "OOM killer") && !(exit_code == 0 && strstr(cause, "in its group"));
+    if (recording_field(recording, "outcome.kind"))
+        return recording_met_oom_killer(recording);
     return recording_number(recording, "cgroup_oom_kills", &kills) && kills > 0;
 }
 
@@ -157,7 +155,7 @@ int run_listing_add(struct run_listing *listing, const struct recording *recordi
     row->lost = recording->status == RECORDING_LOST;
     row->running = recording->status == RECORDING_RUNNING;
     row->failed = recording_number(recording, "exit_code", &exit_code) && exit_code != 0;
-    row->oom = met_oom_killer(recording, exit_code);
+    row->oom = met_oom_killer(recording);
     for (size_t i = 0; i < listing->column_count; i++) {
         int code = fill_cell(listing, &listing->columns[i], &row->cells[i], recording);
         if (code < 0)

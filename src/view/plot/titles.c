@@ -92,7 +92,7 @@ bool plot_parse_size(const char *text, unsigned least, unsigned most, unsigned *
 /* How it ended: as metron tells it, or by con-duct's exit code. */
 static void add_cause(struct strbuf *out, const struct recording *recording)
 {
-    const char *cause = recording_outcome(recording);
+    const char *cause = recording_cause(recording);
     double exit_code;
 
     if (recording->status == RECORDING_RUNNING)

@@ -64,24 +64,21 @@ static bool was_oom(const struct advice *advice)
 {
     const struct report_measure *kills =
         report_measure_part(&advice->evidence->measures, NULL, "oom_kills", NULL);
-    const char *cause = recording_text(advice->evidence->recording, "cause");
 
     return advice->evidence->events.oom_count > 0 || (kills && kills->value > 0) ||
-           (cause && strstr(cause, "OOM killer"));
+           recording_field(advice->evidence->recording, "outcome.oom_victim");
 }
 
 /* Killed for memory: its peak is a lower bound, so the next request cannot be taken from it. */
 static bool advise_oom(const struct advice *advice)
 {
     struct report_page *page = advice->page;
-    const char *cause = recording_text(advice->evidence->recording, "cause");
     double peak = 0, limit = 0, code = 0;
 
     if (!was_oom(advice))
         return false;
     bool has_peak = number_of(advice, "peak_memory", &peak), has_limit = limit_of(advice, &limit);
-    bool own = cause && strstr(cause, "limit") && !strstr(cause, "cannot be seen");
-    if (own && has_limit && has_peak)
+    if (recording_met_limit(advice->evidence->recording) && has_limit && has_peak)
         advise(advice, "memory",
                report_text_of(
                    page,
@@ -120,8 +117,7 @@ static void advise_memory(const struct advice *advice)
         advise(advice, "memory",
                report_text_of(page, "Up to %s of it was in swap: memory was short.",
                               human(page, UNIT_BYTES, swap->value)));
-    if (headline && recording_bound(headline->note) == BOUND_UPPER &&
-        advice->evidence->recording->kind == RECORDING_METRON)
+    if (headline && headline->bound == BOUND_UPPER && advice->evidence->recording->kind == RECORDING_METRON)
         advise(advice, "memory",
                report_text_of(
                    page,
@@ -176,7 +172,7 @@ static void advise_waiting(const struct advice *advice, double wall)
     double share, seconds, cpus, cores;
 
     if (!number_of(advice, "stall.cpu.share", &share) || share < CPU_STALL || wall < SHORTEST_TO_TELL ||
-        recording_text(recording, "stall.cpu.note") || !number_of(advice, "system.may_use.cpus", &cpus) ||
+        !recording_waits_are_its_own(recording) || !number_of(advice, "system.may_use.cpus", &cpus) ||
         !report_cpu_seconds(advice->evidence, &seconds, &source, &note))
         return;
     if (seconds / wall >= BUSY * cpus)

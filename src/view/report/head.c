@@ -118,11 +118,9 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
 }
 
 /* On the screen only what the cause does not say already; the OOM killer has one signal, from the kernel. */
-static void add_signal(struct report_section *section, const struct report_evidence *evidence,
-                       const char *cause)
+static void add_signal(struct report_section *section, const struct report_evidence *evidence, bool by_oom)
 {
     const struct report_events *events = &evidence->events;
-    const bool by_oom = cause && strstr(cause, "OOM killer");
     double number;
 
     if (!recording_number(evidence->recording, "signal", &number) || !(number > 0 && number < 128))
@@ -132,7 +130,7 @@ static void add_signal(struct report_section *section, const struct report_evide
     if (item) {
         item->say = report_text_of(section->page, "%d%s%s%s", (int)number, name ? " (SIG" : "",
                                    name ? name : "", name ? ")" : "");
-        item->for_programs = by_oom || (cause && name && strstr(cause, name));
+        item->for_programs = recording_field(evidence->recording, "outcome.kind");
     }
     if (!events->root_killer_is_told)
         return;
@@ -141,7 +139,8 @@ static void add_signal(struct report_section *section, const struct report_evide
                                               (long long)events->root_killer)
                              : events->root_killer_name;
     item = report_add_text(section, "signal_sender", "sent by", sender);
-    if (by_oom || (cause && strstr(cause, "sent by")))
+    if (by_oom || recording_field(evidence->recording, "outcome.sender.command") ||
+        recording_field(evidence->recording, "outcome.sender.pid"))
         report_for_programs(item); /* it is in the sentence */
 }
 
@@ -226,8 +225,10 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     static const char *const states[] = {"ended", "running", "lost"};
     const struct recording *recording = evidence->recording;
     struct report_section *section = report_section_add(page, "outcome", "Outcome");
-    const char *cause = recording_outcome(recording);
+    const char *cause = recording_cause(recording);
     const struct report_measure *ooms = report_measure_part(&evidence->measures, NULL, "oom_kills", NULL);
+    const char *kind = recording_text(recording, "outcome.kind");
+    const bool by_oom = recording_field(recording, "outcome.oom_victim");
     double exit_code;
 
     if (!section)
@@ -237,23 +238,26 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     (void)report_say(section, "message", filled(recording, "message"), NULL);
     report_for_programs(report_add_text(section, "status", "status", states[recording->status]));
     bool has_code = recording_number(recording, "exit_code", &exit_code);
-    if (!cause && has_code)
+    if (!cause && has_code) {
         cause = report_text_of(page, "exited with code %.0f", exit_code);
+        kind = "exited";
+    }
     struct report_item *item = report_add_text(section, "cause", "outcome", cause);
+    report_for_programs(report_add_text(section, "kind", "", recording_text(recording, "outcome.kind")));
     if (item && has_code)
         item->tone = exit_code == 0 ? REPORT_GOOD : REPORT_BAD;
-    if (item && has_code && !strstr(cause, "exited with code"))
+    if (item && has_code && !(kind && strcmp(kind, "exited") == 0))
         item->say = report_text_of(page, "%s; exit code %.0f", cause, exit_code);
     if (!cause)
         add_no_outcome(section, evidence);
     if (has_code) /* on the screen it is in the sentence */
         report_for_programs(report_add_number(section, "exit_code", "", UNIT_NONE, exit_code));
-    add_signal(section, evidence, cause);
+    add_signal(section, evidence, by_oom);
     if (ooms) {
         item = report_sourced(report_add_number(section, "oom_kills", "OOM kills", UNIT_COUNT, ooms->value),
                               ooms->name, NULL);
         if (item)
-            item->for_programs = ooms->value == 0 || (cause && strstr(cause, "OOM killer"));
+            item->for_programs = ooms->value == 0 || by_oom;
     }
     add_survivors(section, recording);
 }

@@ -85,6 +85,7 @@ static void sources_json(struct json *json, const struct suggestion *suggestion)
         json_object_begin(json);
         json_key_string(json, "source", suggestion->sources[i].source);
         json_key_integer(json, "runs", (int64_t)suggestion->sources[i].runs);
+        json_key_string(json, "bound", bound_name(suggestion->sources[i].bound));
         json_key_string(json, "note", suggestion->sources[i].note);
         json_object_end(json);
     }

@@ -242,7 +242,7 @@ static void add_sources(struct strbuf *out, const struct suggestion *suggestion)
         strbuf_addf(out, " and others (%zu)", suggestion->more_sources);
     for (size_t i = 0; i < suggestion->source_count; i++) {
         const struct suggestion_source *source = &suggestion->sources[i];
-        if (!source->note || (!strstr(source->note, "bound") && !strstr(source->note, "estimate")))
+        if (!source->note || (source->bound != BOUND_UPPER && source->bound != BOUND_ABOUT))
             continue;
         add_reason_line(out);
         add_source_name(out, source);

@@ -1,0 +1,142 @@
+#include "schema/outcome.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/units.h"
+
+static void sender_json(struct json *json, const struct event_sender *sender)
+{
+    if (!sender)
+        return;
+    json_key(json, "sender");
+    json_object_begin(json);
+    if (sender->pid)
+        json_key_integer(json, "pid", sender->pid);
+    json_key_string(json, "command", sender->pid ? sender->name : "kernel");
+    json_object_end(json);
+}
+
+static void json_key_if(struct json *json, const char *key, bool is_true)
+{
+    if (is_true)
+        json_key_boolean(json, key, true);
+}
+
+void outcome_json(struct json *json, const struct outcome *outcome)
+{
+    static const char *const kinds[] = {NULL, "exited", "signaled", "oom", "not_started", "still_running"};
+    static const char *const victims[] = {NULL, "command", "processes", "group"};
+    static const char *const limits[] = {NULL, "own", "parent", "ancestor", "host"};
+
+    if (outcome->kind == OUTCOME_UNKNOWN)
+        return;
+    json_key(json, "outcome");
+    json_object_begin(json);
+    json_key_string(json, "kind", kinds[outcome->kind]);
+    json_key_integer(json, "exit_code", outcome->exit_code);
+    if (outcome->signal)
+        json_key_integer(json, "signal", outcome->signal);
+    json_key_if(json, "core_dumped", outcome->core_dumped);
+    sender_json(json, outcome->sender);
+    json_key_if(json, "ended_by_metron", outcome->ended_by_metron);
+    json_key_if(json, "not_permitted", outcome->not_permitted);
+    json_key_string(json, "error", outcome->error);
+    json_key_string(json, "oom_victim", victims[outcome->oom_victim]);
+    json_key_if(json, "oom_likely", outcome->oom_likely);
+    if (outcome->oom_kills)
+        json_key_integer(json, "oom_kills", (int64_t)outcome->oom_kills);
+    json_key_string(json, "limit_of", limits[outcome->limit_of]);
+    if (outcome->limit_bytes)
+        json_key_integer(json, "limit_bytes", (int64_t)outcome->limit_bytes);
+    json_key_string(json, "limit_group", outcome->limit_group);
+    json_object_end(json);
+}
+
+static void add_limit(struct strbuf *out, const struct outcome *outcome)
+{
+    char limit[UNIT_TEXT_SIZE] = "";
+
+    if (outcome->limit_bytes)
+        (void)unit_human(UNIT_BYTES, (double)outcome->limit_bytes, limit);
+    switch (outcome->limit_of) {
+    case LIMIT_OF_OWN:
+        strbuf_addf(out, " at its own limit%s%s", limit[0] ? " of " : "", limit);
+        break;
+    case LIMIT_OF_PARENT:
+    case LIMIT_OF_ANCESTOR:
+        strbuf_addf(out, " at the limit of %s (%s%s%s)",
+                    outcome->limit_of == LIMIT_OF_PARENT ? "its parent group" : "a group above its own",
+                    limit, limit[0] ? " of " : "", outcome->limit_group ? outcome->limit_group : "?");
+        break;
+    case LIMIT_OF_HOST:
+        strbuf_adds(out, ": the host was out of memory");
+        break;
+    case LIMIT_OF_UNKNOWN:
+        strbuf_adds(out, "; whose limit it was cannot be seen from here");
+        break;
+    }
+}
+
+static void add_signal(struct strbuf *out, const struct outcome *outcome)
+{
+    const struct event_sender *sender = outcome->sender;
+    const char *name = sigabbrev_np(outcome->signal);
+
+    strbuf_addf(out, "killed by SIG%s%s", name ? name : "?", outcome->core_dumped ? ", core dumped" : "");
+    if (sender && sender->pid)
+        strbuf_addf(out, ", sent by %s (pid %d)",
+                    sender->name && sender->name[0] ? sender->name : "a process", (int)sender->pid);
+    else if (sender)
+        strbuf_adds(out, ", sent by the kernel");
+}
+
+static void add_end(struct strbuf *out, const struct outcome *outcome)
+{
+    if (outcome->kind == OUTCOME_SIGNALED)
+        add_signal(out, outcome);
+    else
+        strbuf_addf(out, "exited with code %d", outcome->exit_code);
+    strbuf_adds(out, outcome->not_permitted     ? "; metron was not permitted to end it"
+                     : outcome->ended_by_metron ? ", ended through metron"
+                                                : "");
+    if (outcome->oom_victim == OOM_VICTIM_NONE)
+        return;
+    strbuf_addf(out, "; the OOM killer killed %llu %s", (unsigned long long)outcome->oom_kills,
+                outcome->oom_victim == OOM_VICTIM_GROUP ? "in its group" : "of its processes");
+    add_limit(out, outcome);
+}
+
+const char *outcome_cause(struct arena *arena, const struct outcome *outcome)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    switch (outcome->kind) {
+    case OUTCOME_UNKNOWN:
+        return NULL;
+    case OUTCOME_EXITED:
+    case OUTCOME_SIGNALED:
+        add_end(&text, outcome);
+        break;
+    case OUTCOME_OOM:
+        if (outcome->oom_likely) {
+            strbuf_adds(&text, "killed by SIGKILL, likely by the OOM killer: it has killed on this machine "
+                               "meanwhile");
+            break;
+        }
+        strbuf_adds(&text, "killed by the OOM killer");
+        add_limit(&text, outcome);
+        break;
+    case OUTCOME_NOT_STARTED:
+        strbuf_addf(&text, "could not be started: %s", outcome->error ? outcome->error : "no memory");
+        break;
+    case OUTCOME_STILL_RUNNING:
+        strbuf_adds(&text, outcome->not_permitted ? "still runs: metron was not permitted to end it"
+                                                  : "does not end, not even at SIGKILL");
+        break;
+    }
+    const char *cause = text.failed ? NULL : arena_strdup(arena, strbuf_text(&text));
+    strbuf_fini(&text);
+    return cause;
+}

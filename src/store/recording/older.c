@@ -1,0 +1,116 @@
+#include "store/recording/older.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static void add_text(struct field_list *list, const char *name, const char *text)
+{
+    field_list_add(list, &(struct recorded_field){.name = name, .kind = FIELD_TEXT, .text = text});
+}
+
+static enum bound bound_of(const char *note)
+{
+    static const struct {
+        const char *words;
+        enum bound bound;
+    } said[] = {
+        {"lower bound", BOUND_LOWER},
+        {"not conserved", BOUND_LOWER},
+        {"several may have held more", BOUND_LOWER},
+        {"upper bound", BOUND_UPPER},
+        {"an estimate", BOUND_ABOUT},
+    };
+
+    for (size_t i = 0; note && i < COUNT(said); i++)
+        if (strstr(note, said[i].words))
+            return said[i].bound;
+    return BOUND_NONE;
+}
+
+static void add_bounds(struct field_list *list)
+{
+    char name[64];
+
+    for (size_t i = 0; i < ALIAS_COUNT; i++) {
+        if (!recorded_aliases[i].headline)
+            continue;
+        (void)snprintf(name, sizeof(name), "headline.%s.note", recorded_aliases[i].headline);
+        enum bound bound = bound_of(field_list_text(list, name));
+        (void)snprintf(name, sizeof(name), "headline.%s.bound", recorded_aliases[i].headline);
+        if (bound != BOUND_NONE)
+            add_text(list, name, bound_name(bound));
+    }
+}
+
+/* Only what was not the run's own waiting had a note. */
+static void add_stalls(struct field_list *list)
+{
+    static const char *const names[][2] = {{"stall.cpu.note", "stall.cpu.of"},
+                                           {"stall.memory.note", "stall.memory.of"},
+                                           {"stall.io.note", "stall.io.of"}};
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        const char *note = field_list_text(list, names[i][0]);
+        add_text(list, names[i][1], !note ? "run" : strstr(note, "machine") ? "machine" : "group");
+    }
+}
+
+/* "killed by SIGKILL, sent by kill (pid 7104)" -> "kill" */
+static void add_sender(struct field_list *list, const char *cause)
+{
+    static const char before[] = "sent by ";
+    const char *sender = strstr(cause, before);
+
+    if (!sender)
+        return;
+    sender += sizeof(before) - 1;
+    const char *end = strstr(sender, " (pid ");
+    const char *name = field_text_copy(list->arena, sender, end ? (size_t)(end - sender) : strlen(sender));
+    list->no_memory |= !name;
+    if (name)
+        add_text(list, "outcome.sender.command", name);
+}
+
+static void add_outcome(struct field_list *list, const char *cause)
+{
+    /* The last one that is found wins. */
+    static const struct {
+        const char *words, *field, *value;
+    } said[] = {
+        {"exited with code", "outcome.kind", "exited"},
+        {"killed by SIG", "outcome.kind", "signaled"},
+        {"by the OOM killer", "outcome.kind", "oom"},
+        {"still runs", "outcome.kind", "still_running"},
+        {"does not end", "outcome.kind", "still_running"},
+        {"could not be started", "outcome.kind", "not_started"},
+        {"by the OOM killer", "outcome.oom_victim", "command"},
+        {"the OOM killer killed", "outcome.oom_victim", "processes"},
+        {"in its group", "outcome.oom_victim", "group"},
+        {"at its own limit", "outcome.limit_of", "own"},
+        {"at the limit of its parent group", "outcome.limit_of", "parent"},
+        {"at the limit of a group above", "outcome.limit_of", "ancestor"},
+        {"the host was out of memory", "outcome.limit_of", "host"},
+    };
+
+    for (size_t i = 0; i < COUNT(said); i++)
+        if (strstr(cause, said[i].words))
+            add_text(list, said[i].field, said[i].value);
+    if (strstr(cause, "ended through metron"))
+        field_list_add(list, &(struct recorded_field){
+                                 .name = "outcome.ended_by_metron", .kind = FIELD_BOOLEAN, .number = 1});
+    add_sender(list, cause);
+}
+
+void older_add_facts(struct field_list *list, const char *schema_version)
+{
+    const char *cause = field_list_text(list, "cause");
+
+    if (strcmp(schema_version, "1.0") != 0)
+        return;
+    add_bounds(list);
+    add_stalls(list);
+    if (cause)
+        add_outcome(list, cause);
+}

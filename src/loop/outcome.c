@@ -1,6 +1,6 @@
 /*
- * How a run ended (schema/outcome.h), and who is still alive. What killed it is told from what the kernel
- * counted, never guessed from an exit code.
+ * How a run ended (schema/outcome.h), and which processes are still alive. What killed it comes from the
+ * kernel's counters, never from a guess by the exit code.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -83,8 +83,8 @@ static void set_oom(struct run *run, struct outcome *outcome)
     set_limit(run, outcome, &oom);
 }
 
-/* Who sent the signal that ended the command, where the kernel told. That it was metron is told elsewhere,
- * and what a process brought upon itself needs no sender. */
+/* The process that sent the fatal signal, where the kernel reported it. metron is not named here, because
+ * ended_by_metron says so, nor is a process that killed itself. */
 static const struct event_sender *sender_of(const struct run *run, int signal)
 {
     const struct event_sender *sender = tree_root_killer(run->tree);

@@ -108,7 +108,8 @@ const char *recording_cause(const struct recording *recording);
 /* Whether the OOM killer ended it, or some of it. A kill in its group may have been of somebody else's
  * process; the exit code then decides. */
 bool recording_met_oom_killer(const struct recording *recording);
-bool recording_met_limit(const struct recording *recording); /* and it was a group's limit, not the host */
+/* Whether it did so at the limit of a control group, not because the host was out of memory. */
+bool recording_met_limit(const struct recording *recording);
 /* Whether stall.cpu is of the run itself: how others waited says nothing of it. */
 bool recording_waits_are_its_own(const struct recording *recording);
 /* The index of a key, or -1. */

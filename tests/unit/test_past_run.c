@@ -70,7 +70,7 @@ static void ends_are_told_apart(void **state)
 
 #define OOM(victim) TEXT("outcome.oom_victim", victim)
 
-static void want_of_memory_is_told_by_the_outcome(void **state)
+static void the_outcome_says_that_memory_ran_out(void **state)
 {
     (void)state;
     struct past_run run = READ(NUMBER("exit_code", 137), OOM("command"), TEXT("outcome.limit_of", "own"),
@@ -286,7 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(ends_are_told_apart, empty_arena),
-        cmocka_unit_test_teardown(want_of_memory_is_told_by_the_outcome, empty_arena),
+        cmocka_unit_test_teardown(the_outcome_says_that_memory_ran_out, empty_arena),
         cmocka_unit_test_teardown(want_of_time_needs_a_request, empty_arena),
         cmocka_unit_test_teardown(requests_are_of_the_task_in_a_step, empty_arena),
         cmocka_unit_test_teardown(memory_per_cpu_is_for_every_cpu, empty_arena),

@@ -18,6 +18,7 @@
 #define READ_STEP       16384
 #define NAME_IN_TEMP    200 /* of NAME_MAX (255), so that the rest of a temporary name always fits */
 #define TEMPORARY_NAMES 100
+#define LINKS_MAX       40 /* on the way to a folder, as for the kernel */
 
 int file_write_all(int fd, const void *bytes, size_t length)
 {
@@ -384,26 +385,66 @@ static int check_owner(int fd, struct stat *status)
     return status->st_uid == geteuid() || status->st_uid == 0 ? 0 : -EPERM;
 }
 
-/* Opens the folder `name`, or the one that a link of this name leads to. Somebody who can write to the parent
- * may exchange it at any moment, so the owner is checked of what is open, and the text of that link is used.
- */
-static int open_own(int parent, const char *name)
+/* Puts the target of the link `name` before `rest`, the path that follows it. -EPERM: another user's link. */
+static int put_target(int parent, const char *name, char rest[PATH_MAX])
 {
     char target[PATH_MAX];
     struct stat status = {0};
-    int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    int code = check_owner(fd, &status);
+    int link = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int code = check_owner(link, &status);
+    ssize_t length = code == 0 ? readlinkat(link, "", target, sizeof(target)) : 0;
 
-    if (code == 0 && S_ISLNK(status.st_mode)) {
-        ssize_t length = readlinkat(fd, "", target, sizeof(target) - 1);
+    if (code == 0 && length < 0)
+        code = -ENOTDIR; /* it is no link */
+    if (link >= 0)
+        (void)close(link);
+    if (code < 0)
+        return code;
+    if ((size_t)length + strlen(rest) + 2 > PATH_MAX)
+        return -ENAMETOOLONG;
+    memmove(rest + length + 1, rest, strlen(rest) + 1);
+    memcpy(rest, target, (size_t)length);
+    rest[length] = '/';
+    return 0;
+}
 
-        target[length > 0 ? length : 0] = '\0';
-        (void)close(fd);
-        fd = openat(parent, target, O_PATH | O_CLOEXEC);
-        code = check_owner(fd, &status);
+/* Opens the folder `name`, which must be the caller's or root's, as must every link on the way to it.
+ * Somebody who can write to a folder on the way may exchange what is in it at any moment: so each component
+ * is opened without following links, and checked once it is open. O_DIRECTORY lets an automounter mount. */
+static int open_own(int parent, const char *name)
+{
+    char rest[PATH_MAX], part[NAME_MAX + 1];
+    struct stat status = {0};
+    int fd = openat(parent, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int code = fd < 0 ? -errno : 0;
+
+    if (code == 0 && snprintf(rest, sizeof(rest), "%s", name) >= (int)sizeof(rest))
+        code = -ENAMETOOLONG;
+    for (int links = 0; code == 0 && rest[0] != '\0';) {
+        size_t length = strcspn(rest, "/");
+        const char *next = length > 0 ? part : "/"; /* a leading slash: from the root on */
+
+        if (length > NAME_MAX) {
+            code = -ENAMETOOLONG;
+            break;
+        }
+        memcpy(part, rest, length);
+        part[length] = '\0';
+        size_t used = length + strspn(rest + length, "/");
+        memmove(rest, rest + used, strlen(rest + used) + 1);
+
+        int folder = openat(fd, next, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder >= 0) {
+            (void)close(fd);
+            fd = folder;
+        } else if (errno == ENOTDIR || errno == ELOOP) {
+            code = ++links > LINKS_MAX ? -ELOOP : put_target(fd, part, rest);
+        } else {
+            code = -errno;
+        }
     }
-    if (code == 0 && !S_ISDIR(status.st_mode))
-        code = -ENOTDIR;
+    if (code == 0)
+        code = check_owner(fd, &status);
     if (code < 0 && fd >= 0)
         (void)close(fd);
     return code < 0 ? code : fd;
@@ -418,7 +459,12 @@ static int open_or_make_own(int parent, const char *name, const char *path, stru
     if (fd >= 0)
         return fd;
     if (fd == -EPERM)
-        return error_set(error, -EACCES, "%s belongs to another user; choose another --output-prefix", path);
+        return error_set(error, -EACCES,
+                         "%s, or a link on the way to it, belongs to another user; choose another "
+                         "--output-prefix",
+                         path);
+    if (fd == -ENOENT && code == -EEXIST)
+        return error_set(error, fd, "%s is a link to a folder that does not exist", path);
     if (fd != -ENOENT || code == -EEXIST)
         code = fd;
     return error_set(error, code, "cannot make folder %s: %s", path, strerror(-code));

@@ -77,6 +77,7 @@ static int trace_process(const struct settings *settings, char **operands, struc
     bool show = !settings_has(settings, SETTING_TRACE_FILE);
     bool is_default = show && settings_origin(settings, SETTING_OUTPUT_PREFIX) == SETTING_ORIGIN_DEFAULT;
     struct trace_options options = {.path_is_ours = show,
+                                    .path_is_default = is_default,
                                     .clobber = !is_default && settings_flag(settings, SETTING_CLOBBER),
                                     .show = show};
     struct trace_outcome outcome;

@@ -98,7 +98,8 @@ static void reload(struct keeper *keeper)
     }
     bool masks = settings_flag(&settings, SETTING_MASK_SECRETS);
     if (masks != settings_flag(&keeper->settings, SETTING_MASK_SECRETS)) /* command_begin has changed it */
-        log_info(masks ? "secrets are masked from now on" : "secrets are no longer masked");
+        log_info(masks ? "secrets are masked in command lines that are read from now on"
+                       : "secrets are no longer masked");
     if (settings_flag(&settings, SETTING_STRACE_ENABLED) !=
         settings_flag(&keeper->settings, SETTING_STRACE_ENABLED))
         log_info("strace-enabled changes with the next start");

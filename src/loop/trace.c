@@ -94,19 +94,19 @@ static int open_file(struct trace *trace, struct metron_error *error)
 {
     const char *path = trace->options->path;
     const char *slash = strrchr(path, '/');
-    const bool ours = trace->options->path_is_ours;
+    const bool ours = trace->options->path_is_ours, is_default = trace->options->path_is_default;
     struct stat file;
-    int code = (ours ? file_open_own_folder : file_make_folders)(path, error);
+    int code = (is_default ? file_open_own_folder : file_make_folders)(path, error);
 
     if (code < 0)
         return code;
-    trace->folder_fd = ours ? code : AT_FDCWD;
-    trace->name = ours && slash ? slash + 1 : path;
+    trace->folder_fd = is_default ? code : AT_FDCWD;
+    trace->name = is_default && slash ? slash + 1 : path;
     trace->file_fd = openat(trace->folder_fd, trace->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     trace->file_made = trace->file_fd >= 0;
     if (trace->file_fd < 0 && errno == EEXIST) {
-        /* A user who names a device or a link wants the trace there. One with a name of ours is not for it.
-         */
+        /* A user who names a device or a link wants the trace there; under a name that metron chose,
+         * nobody does. */
         bool is_file = fstatat(trace->folder_fd, trace->name, &file, ours ? AT_SYMLINK_NOFOLLOW : 0) == 0 &&
                        S_ISREG(file.st_mode);
 

@@ -13,10 +13,11 @@
 
 struct trace_options {
     pid_t pid;
-    const char *path;  /* the file; made with mode 0600, its folders too */
-    bool path_is_ours; /* metron chose the name: no link is followed */
-    bool clobber;      /* it may be there already */
-    bool show;         /* on stdout as well */
+    const char *path;     /* the file; made with mode 0600, its folders too */
+    bool path_is_ours;    /* metron chose the name: no link is followed */
+    bool path_is_default; /* and the folder: it must be the caller's or root's */
+    bool clobber;         /* it may be there already */
+    bool show;            /* on stdout as well */
 };
 
 struct trace_outcome {

@@ -143,8 +143,12 @@ static void close_files(struct run_folder *folder)
     folder->has_info = folder->made_folder = false;
 }
 
-/* Removes the files of an older run, or none if there is anything else by one of their names: a link or a
- * device
+static int not_regular(const char *path, struct metron_error *error)
+{
+    return error_set(error, -EEXIST, "'%s' is not a regular file; choose another --output-prefix", path);
+}
+
+/* Removes the files of an older run, or none if anything else has one of their names: a link or a device
  * (/dev/stdout) is not metron's. An info.json that will be replaced as a whole stays until then. */
 static int remove_older(const struct run_folder *folder, struct metron_error *error)
 {
@@ -159,13 +163,12 @@ static int remove_older(const struct run_folder *folder, struct metron_error *er
         strbuf_addf(&path, "%s%s", folder->prefix, run_file_names[which]);
         if (path.failed)
             code = error_set(error, -ENOMEM, "no memory for the output files");
-        else if (lstat(path.data, &status) < 0)
+        else if (fstatat(folder->folder_fd, name_of(folder, path.data), &status, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         else if (!S_ISREG(status.st_mode))
-            code = error_set(error, -EEXIST, "'%s' is not a regular file; choose another --output-prefix",
-                             path.data);
+            code = not_regular(path.data, error);
         else if (i >= RUN_FILE_COUNT && !(which == RUN_INFO && folder->wanted[RUN_INFO]) &&
-                 unlink(path.data) < 0 && errno != ENOENT)
+                 unlinkat(folder->folder_fd, name_of(folder, path.data), 0) < 0 && errno != ENOENT)
             code = error_set(error, -errno, "cannot remove '%s': %s", path.data, strerror(errno));
     }
     strbuf_fini(&path);
@@ -200,7 +203,12 @@ static int make_files(struct run_folder *folder, bool clobber, struct metron_err
             return error_set(error, -ENOMEM, "no memory for the output files");
         folder->paths[i] = path;
         code = make_file(folder, (enum run_file)i, clobber);
-        if (code == -EEXIST)
+        struct stat status;
+        if (code == -EEXIST &&
+            fstatat(folder->folder_fd, name_of(folder, path), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !S_ISREG(status.st_mode))
+            (void)not_regular(path, error);
+        else if (code == -EEXIST)
             (void)error_set(error, code,
                             "'%s' is there already; choose another --output-prefix or use --clobber", path);
         else if (code < 0)

@@ -140,7 +140,7 @@ def test_sighup_turns_masking_on_and_off(run_metron, start_daemon):
         snapshot = daemon.top_when(lambda snapshot: dc.process_in(snapshot, child.pid))
         return dc.process_in(snapshot, child.pid)["command"]
     assert shown().endswith("--token abc")
-    for value, end, word in (("yes", "--token ***", "secrets are masked from now on"),
+    for value, end, word in (("yes", "--token ***", "secrets are masked in command lines that are read from now on"),
                              ("no", "--token abc", "secrets are no longer masked")):
         path.write_text(f"mask_secrets = {value}\n", encoding="utf-8")
         daemon.process.send_signal(signal.SIGHUP)

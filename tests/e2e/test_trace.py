@@ -318,3 +318,14 @@ def test_an_ordinary_user_may_trace_his_own_and_no_others(run_as_user, target):
 def test_the_help_names_an_example(run_metron):
     run = run_metron.metron("trace --help")
     assert run.returncode == 0 and b"metron trace 4711" in run.stdout
+
+
+def test_a_prefix_of_the_users_choice_may_be_in_another_users_folder(run_metron, target):
+    """Only the default folder must be the caller's: the user did not choose that."""
+    if os.getuid() != 0:
+        pytest.skip("only root can make a folder of another user's")
+    shared = run_metron.cwd / "shared"
+    shared.mkdir()
+    os.chown(shared, 12345, 12345)
+    trace = Trace(run_metron, target(), "-p", "shared/x_").finish()
+    assert trace.process.returncode == 0 and (shared / "x_trace").exists(), trace.message

@@ -391,8 +391,15 @@ static void own_folders_are_opened_through_own_links(void **state)
     fd = file_open_own_folder(path_of("link/new/prefix_"), NULL);
     assert_true(file_is_at(fd, path_of("x/y/new")));
     (void)close(fd);
+    assert_int_equal(symlinkat(path_of("link/../y/./"), folder_fd, "absolute"), 0);
+    fd = file_open_own_folder(path_of("absolute/new/prefix_"), NULL);
+    assert_true(file_is_at(fd, path_of("x/y/new")));
+    (void)close(fd);
+    assert_int_equal(symlinkat("loop", folder_fd, "loop"), 0);
+    assert_int_equal(file_open_own_folder(path_of("loop/prefix_"), &error), -ELOOP);
     assert_int_equal(symlinkat("nowhere", folder_fd, "dangling"), 0);
     assert_int_equal(file_open_own_folder(path_of("dangling/prefix_"), &error), -ENOENT);
+    assert_non_null(strstr(error.message, "/dangling is a link to a folder that does not exist"));
     put("file", "x", 1);
     assert_int_equal(file_open_own_folder(path_of("file/prefix_"), &error), -ENOTDIR);
     assert_non_null(strstr(error.message, "/file: Not a directory"));
@@ -405,13 +412,14 @@ static void own_folders_are_opened_through_own_links(void **state)
 static void a_folder_of_another_user_is_never_our_own(void **state)
 {
     (void)state;
-    static const char *const names[] = {"folder", "link", "led"};
+    static const char *const names[] = {"folder", "link", "led", "twice"};
     struct metron_error error;
 
     assert_int_equal(mkdirat(folder_fd, "folder", 0700), 0);
     assert_int_equal(mkdirat(folder_fd, "private", 0700), 0);
     assert_int_equal(symlinkat("private", folder_fd, "link"), 0);
     assert_int_equal(symlinkat("folder", folder_fd, "led"), 0);
+    assert_int_equal(symlinkat("./link", folder_fd, "twice"), 0);
     if (fchownat(folder_fd, "folder", 4711, (gid_t)-1, 0) < 0 ||
         fchownat(folder_fd, "link", 4711, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0) {
         print_message("# only root can make a folder of another user: not tested\n");

@@ -67,10 +67,8 @@ def need_program(name):
 
 def capture_processes(pid):
     """The processes that capture output for a metron."""
-    children = [int(child) for file in pathlib.Path(f"/proc/{pid}/task").glob("*/children")
-                for child in file.read_text(encoding="utf-8").split()]
-    return [child for child in children
-            if pathlib.Path(f"/proc/{child}/comm").read_text(encoding="utf-8") == "metron-capture\n"]
+    return [child for child, name in processes.named_descendants(pid).items()
+            if name == "metron-capture" and (processes.stat_fields(child) or (None, None))[1] == pid]
 
 
 def await_all_open(pid):

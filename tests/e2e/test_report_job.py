@@ -24,8 +24,9 @@ def finished_job(daemon, name):
 
     def has_ended():
         return "exit" in dc.types_of(daemon.call("daemon.events", job_id=name)["events"], child.pid)
-    wait_until(has_ended, what="its end in the history")
+    wait_until(has_ended, what="its end")
     daemon.call("job.finish", job_id=name, outcome="failed")
+    daemon.wait_for_stored(daemon.tops(2)[-1]["timestamp"])  # a report counts the events that are stored
 
 
 def test_the_report_of_a_job_is_that_of_the_socket(either):

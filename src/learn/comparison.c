@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
-
+#include "base/hash_table.h"
 #include "learn/quantile.h"
 
 /* More names than any recording has; who has more is damaged, or up to something. */

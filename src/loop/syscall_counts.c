@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
-
 #include "base/clock.h"
+#include "base/hash_table.h"
 #include "probe/bpf/programs.h"
 #include "probe/strace/program.h"
 

@@ -7,10 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/hash_table.h"
 #include "publish/exporter.h"
-
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
 
 /* What is looked at. */
 enum {

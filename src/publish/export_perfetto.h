@@ -7,10 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/hash_table.h"
 #include "publish/exporter.h"
-
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
 
 /* The track of the run's own counters: above the largest pid that Linux knows (PID_MAX_LIMIT). */
 #define PERFETTO_RUN_PID     4194305

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
+
+#include "base/hash_table.h"
 
 struct state_name {
     UT_hash_handle hh;

@@ -9,9 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
-
+#include "base/hash_table.h"
 #include "reduce/statistic.h"
 #include "reduce/window.h"
 

@@ -28,11 +28,9 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
-
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash_table.h"
 #include "base/strbuf.h"
 #include "probe/lifecycle.h"
 #include "probe/pid/dir.h"

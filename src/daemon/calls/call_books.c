@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
-
 #include "base/clock.h"
+#include "base/hash_table.h"
 
 struct book {
     struct call_book_key key;

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
-
+#include "base/hash_table.h"
 #include "base/log.h"
 #include "tree/groups.h"
 

@@ -6,9 +6,7 @@
 #ifndef METRON_DAEMON_JOBS_INNER_H
 #define METRON_DAEMON_JOBS_INNER_H
 
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
-
+#include "base/hash_table.h"
 #include "base/strbuf.h"
 #include "daemon/jobs/cgroup.h"
 #include "daemon/jobs/jobs.h"

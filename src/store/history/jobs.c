@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "base/hash_table.h"
 #include "store/history/schema.h"
 #include "store/history/state.h"
 
@@ -85,12 +85,15 @@ static int job_known(struct history *history, const char *name, struct known_job
     int code = job_find(history, name, &job->row, &job->started_ns);
     if (code == 0 && job->row == 0)
         code = job_add(history, name, &job->row);
+    if (code == 0) {
+        HASH_ADD_KEYPTR(hh, history->jobs, job->name, strlen(job->name), job);
+        code = job->hh.tbl ? 0 : -ENOMEM;
+    }
     if (code < 0) {
         free(job->name);
         free(job);
         return code;
     }
-    HASH_ADD_KEYPTR(hh, history->jobs, job->name, strlen(job->name), job);
     *out = job;
     return 0;
 }

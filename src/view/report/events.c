@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash_table.h"
 #include "base/text.h"
-
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
 
 /* Alive at one moment; more than this are followed no further. */
 #define ALIVE_MAX 1000000

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash_table.h"
 #include "base/text.h"
-
-#define HASH_NONFATAL_OOM 1 /* uthash would exit() */
-#include <uthash.h>
 
 struct entry {
     struct report_group group;

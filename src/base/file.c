@@ -391,13 +391,14 @@ static int put_target(int parent, const char *name, char rest[PATH_MAX])
     char target[PATH_MAX];
     struct stat status = {0};
     int link = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    if (link < 0)
+        return -errno;
     int code = check_owner(link, &status);
     ssize_t length = code == 0 ? readlinkat(link, "", target, sizeof(target)) : 0;
-
+    (void)close(link);
     if (code == 0 && length < 0)
         code = -ENOTDIR; /* it is no link */
-    if (link >= 0)
-        (void)close(link);
     if (code < 0)
         return code;
     if ((size_t)length + strlen(rest) + 2 > PATH_MAX)

@@ -53,16 +53,16 @@ const struct secret_rule secret_rules[] = {
     ROW(SECRET_NAME_END, "pw_"),   /* rootpw */
     ROW(SECRET_NAME_END, "pwd_"),
     ROW(SECRET_NAME_END, "_pat_"), /* GITHUB_PAT */
-    ROW(SECRET_NAME_END, "_otp_"),
     ROW(SECRET_NAME_END, "_totp_"),
     ROW(SECRET_NAME_END, "_pin_value_"), /* of a PKCS #11 URI */
     ROW(SECRET_QUERY, "_sig_"),
     ROW(SECRET_QUERY, "_signature_"),
-    /* Whole names: a pin may also be one of a chip, and threads are pinned to CPUs. */
-    ROW(SECRET_OPTION, "pin"),
     ROW(SECRET_OPTION, "so-pin"),
     ROW(SECRET_OPTION, "new-pin"),
     ROW(SECRET_OPTION, "user-pin"),
+    /* A pin may also be one of a chip, threads are pinned to CPUs, and OTP is a part of Erlang. */
+    ROW(SECRET_CODE, "_pin_"),
+    ROW(SECRET_CODE, "_otp_"),
     /* Words that end as a password does: filters, repetitions, bits per weight. */
     ROW(SECRET_NOT_END, "compass_"),
     ROW(SECRET_NOT_END, "_bypass_"),
@@ -119,7 +119,7 @@ const struct secret_rule secret_rules[] = {
     VALUE(SECRET_DASHED, "dckr_pat_", 16),
     VALUE(SECRET_DASHED, "eyJ", 16), /* a JWT: {" in base64 */
 
-    /* Who knows such an address may post to it. */
+    /* Anyone who has the URL can post to it. */
     PATH("hooks.slack.com", "/services/"),
     PATH("hooks.slack.com", "/workflows/"),
     PATH("hooks.slack.com", "/triggers/"),
@@ -147,7 +147,10 @@ const struct secret_rule secret_rules[] = {
     OPTION(SECRET_PROGRAM, "podman", ""),
     OPTION(SECRET_SEARCH, "grep", ""), /* also git grep */
     OPTION(SECRET_SEARCH, "egrep", ""),
+    OPTION(SECRET_SEARCH, "fgrep", ""),
+    OPTION(SECRET_SEARCH, "zgrep", ""),
     OPTION(SECRET_SEARCH, "rg", ""),
+    OPTION(SECRET_SEARCH, "ack", ""),
     OPTION(SECRET_PASSWORD, "ssh-keygen", "-N"),
     OPTION(SECRET_PASSWORD, "ssh-keygen", "-P"),
     OPTION(SECRET_PASSWORD, "redis-cli", "-a"),
@@ -168,7 +171,6 @@ const struct secret_rule secret_rules[] = {
     OPTION(SECRET_PASSWORD, "zip", "-P"),
     OPTION(SECRET_PASSWORD, "unzip", "-P"),
     OPTION(SECRET_ATTACHED, "7z", "-p"),
-    OPTION(SECRET_ATTACHED, "rar", "-p"),
     OPTION(SECRET_ATTACHED, "unrar", "-p"),
     OPTION(SECRET_ATTACHED, "mysql", "-p"),
     OPTION(SECRET_ATTACHED, "mysqldump", "-p"),
@@ -263,17 +265,17 @@ static bool fits(const struct secret_rule *rule, const char *name, size_t length
     }
 }
 
-bool secret_name(const char *name, size_t length, const char *words, char before)
+const struct secret_rule *secret_name(const char *name, size_t length, const char *words, char before)
 {
-    bool secret = false;
+    const struct secret_rule *secret = NULL;
 
     for (const struct secret_rule *rule = secret_rules; rule->kind < SECRET_VALUE; rule++) {
         bool makes = rule->kind < SECRET_NOT_END;
 
         if (!secret && !makes)
             break; /* the rest only makes names harmless */
-        if (makes != secret && fits(rule, name, length, words, before))
-            secret = makes;
+        if (makes != (secret != NULL) && fits(rule, name, length, words, before))
+            secret = makes ? rule : NULL;
     }
     return secret;
 }
@@ -316,9 +318,10 @@ bool secret_word(const char *word, size_t length)
     return false;
 }
 
-/* Whether a host is the one of a rule, or one in its domain: ptb.discord.com. */
+/* Whether a host is the one of a rule, or one in its domain: ptb.discord.com. A dot may end it. */
 static bool is_host(const char *host, size_t length, const struct secret_rule *rule)
 {
+    length -= host[length - 1] == '.';
     return length >= rule->length &&
            strncasecmp(host + length - rule->length, rule->text, rule->length) == 0 &&
            (length == rule->length || host[length - rule->length - 1] == '.');

@@ -17,6 +17,7 @@ enum secret_kind {
     SECRET_NAME_END,   /* it ends with this */
     SECRET_QUERY,      /* it ends with this and is a parameter of a URL */
     SECRET_OPTION,     /* it is exactly this option */
+    SECRET_CODE,       /* it ends with this, and the value is a number of several digits */
     SECRET_NOT_END,    /* harmless: it ends with this */
     SECRET_NOT_NAME,   /* harmless: it is exactly this, not behind a semicolon */
     SECRET_NOT_OPTION, /* harmless: it is an option of these words, and maybe more */
@@ -48,14 +49,14 @@ extern const size_t secret_rule_count;
 /* Writes a name as words, ended by NUL, and returns their length. Of a name that is too long, only the end
  * counts. */
 size_t secret_words(const char *name, size_t length, char out[SECRET_WORDS_SIZE]);
-/* Whether the table makes a name secret. `words`: the name as words; `before`: the byte in front of it, or
- * NUL. */
-bool secret_name(const char *name, size_t length, const char *words, char before);
+/* The rule that makes a name secret, or NULL. `words`: the name as words; `before`: the byte in front of it,
+ * or NUL. */
+const struct secret_rule *secret_name(const char *name, size_t length, const char *words, char before);
 /* Whether a word begins as a known kind of token does. */
 bool secret_value(const char *text, size_t length);
 /* Whether a word alone makes the next one secret. */
 bool secret_word(const char *word, size_t length);
-/* Where in a path, which follows its host, the secret begins; 0: there is none. */
+/* Where in a path, which follows its host and port, the secret begins; 0: there is none. */
 size_t secret_path(const char *host, size_t length, const char *path, size_t rest);
 /* A rule for the options of a program, and the next one of the same program; NULL: there is none. */
 const struct secret_rule *secret_program(const char *name, size_t length);

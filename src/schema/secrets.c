@@ -18,15 +18,18 @@
 #include "schema/secret_rules.h"
 
 #define BLOCK_LOOKAHEAD 64
+#define CODE_DIGITS     4 /* at least, of a PIN or a one-time password */
 
 /* What ends a bare value within a script or a URL, within JSON, and within a list such as UID=bob;PWD=X. */
 #define BARE_ENDERS " \t\r\n'\"`;|&()<>"
 #define JSON_ENDERS " \t\r\n'\"`,}]"
 #define LIST_ENDERS " \t\r\n'\"`;"
+/* What ends a command of a script. */
+#define COMMAND_ENDERS ";|&\n"
 
 const struct secrets secrets_built_in = {0};
 
-/* For the value of an option that is secret by its name. */
+/* For a value that is secret by a name of the user, or by the word before it. */
 static const struct secret_rule by_name = {.kind = SECRET_NAME};
 
 /* ---- what a user adds ---- */
@@ -67,7 +70,9 @@ void secrets_fini(struct secrets *secrets)
     *secrets = (struct secrets){0};
 }
 
-static bool name_is_secret(const struct secrets *secrets, const char *name, size_t length, char before)
+/* The rule that makes a name secret, or NULL. */
+static const struct secret_rule *name_rule(const struct secrets *secrets, const char *name, size_t length,
+                                           char before)
 {
     char words[SECRET_WORDS_SIZE];
 
@@ -76,7 +81,7 @@ static bool name_is_secret(const struct secrets *secrets, const char *name, size
         size_t added = strlen(secrets->names.data + i);
 
         if (strstr(words, secrets->names.data + i))
-            return true;
+            return &by_name;
         i += added + 1;
     }
     return secret_name(name, length, words, before);
@@ -133,6 +138,14 @@ static size_t skip_blanks(const struct scan *scan, size_t i)
     return i;
 }
 
+/* The byte before a word and the blanks in front of it; NUL: there is none. */
+static char before_blanks(const struct scan *scan, size_t i)
+{
+    while (i > 0 && (scan->text[i - 1] == ' ' || scan->text[i - 1] == '\t'))
+        i--;
+    return i > 0 ? scan->text[i - 1] : '\0';
+}
+
 static size_t find_any(const struct scan *scan, size_t i, size_t limit, const char *enders)
 {
     while (i < limit && (scan->text[i] == '\0' || !strchr(enders, scan->text[i])))
@@ -169,18 +182,16 @@ static struct word word_at(const struct scan *scan, size_t from)
     }
     word.value = skip_blanks(scan, after);
 
-    char next = at(scan, word.value);
+    char next = at(scan, word.value), second = at(scan, word.value + 1);
     bool touches = word.value == after;
+    bool doubled = next == '=' ? second == '=' || second == '>' : second == '=' && strchr(":?+!", next);
 
     if (word.value == scan->length) {
         word.separator = '\0';
-    } else if (next == '=') {
-        char second = at(scan, word.value + 1);
-        bool doubled = second == '=' || second == '>';
-
+    } else if (next == '=' || doubled) {
         word.separator = '=';
         word.value += doubled ? 2 : 1;
-        if (!touches || word.closed || doubled) /* password = "X", =="X", => "X" */
+        if (!touches || word.closed || doubled) /* password = "X", =="X", => "X", := "X" */
             word.value = skip_blanks(scan, word.value);
     } else if ((next == ':' && (touches || word.closed)) || (next == ',' && word.closed)) {
         word.separator = next == ':' ? ':' : ' '; /* "--token", "X" */
@@ -216,9 +227,18 @@ static size_t value_end(const struct scan *scan, const struct word *word, size_t
         return find_any(scan, i, scan->length, "\n"); /* a header */
     if (word->separator == ':')
         return find_any(scan, i, scan->length, JSON_ENDERS);
-    if (joined && word->from > 0 && scan->text[word->from - 1] == ';')
+    if (joined && before_blanks(scan, word->from) == ';')
         return find_any(scan, i, scan->length, LIST_ENDERS);
     return find_any(scan, i, scan->length, BARE_ENDERS);
+}
+
+/* Whether a quote where the value of a word should begin really opens one. If a blank follows it, or if it
+ * has no partner, it closes what is before it: "Enter password ". */
+static bool has_value(const struct scan *scan, const struct word *word)
+{
+    size_t from, to = value_end(scan, word, &from);
+
+    return from == word->value || (to < scan->length && !isspace((unsigned char)scan->text[from]));
 }
 
 /* ---- marking ---- */
@@ -243,10 +263,26 @@ static void mark_login(struct scan *scan, size_t from, size_t to, const char *se
     mark(scan, colon + 1, to);
 }
 
+/* A number at `i`, maybe in quotes, if it has enough digits. */
+static void mark_code(struct scan *scan, size_t i)
+{
+    i += at(scan, i) == '\\';
+    i += is_quote(at(scan, i));
+
+    size_t to = i;
+
+    while (isdigit((unsigned char)at(scan, to)))
+        to++;
+    if (to - i >= CODE_DIGITS && !is_word(at(scan, to)))
+        mark(scan, i, to);
+}
+
 static void mark_by(struct scan *scan, const struct secret_rule *rule, size_t from, size_t to)
 {
     if (rule->kind == SECRET_LOGIN)
         mark_login(scan, from, to, ":%,");
+    else if (rule->kind == SECRET_CODE)
+        mark_code(scan, from);
     else
         mark(scan, from, to);
 }
@@ -260,6 +296,10 @@ static size_t mark_value(struct scan *scan, const struct word *word, const struc
     if (word->separator == '\0') {
         scan->state->next = rule;
         return scan->length;
+    }
+    if (rule->kind == SECRET_CODE) { /* what is no number may have secrets in it */
+        mark_code(scan, word->value);
+        return word->to;
     }
     to = value_end(scan, word, &from);
     mark_by(scan, rule, from, to);
@@ -301,16 +341,26 @@ static void mark_url(struct scan *scan, size_t i, bool web)
         mark_login(scan, i, host, ":");
 }
 
-/* The path behind a host, if it is secret. Returns where to go on. */
+/* The path behind a host and maybe its port, if it is secret. Returns where to go on; 0: it is no path. */
 static size_t mark_path(struct scan *scan, const struct word *word)
 {
-    size_t skip = secret_path(scan->text + word->from, word->to - word->from, scan->text + word->to,
-                              scan->length - word->to);
+    size_t path = word->to;
+
+    if (at(scan, path) == ':') {
+        do
+            path++;
+        while (isdigit((unsigned char)at(scan, path)));
+    }
+    if (at(scan, path) != '/')
+        return 0;
+
+    size_t skip =
+        secret_path(scan->text + word->from, word->to - word->from, scan->text + path, scan->length - path);
 
     if (skip == 0)
-        return word->to;
+        return path == word->to ? path : 0; /* password:1/2 is a name and its value */
 
-    size_t from = word->to + skip, to = find_any(scan, from, scan->length, BARE_ENDERS "?#");
+    size_t from = path + skip, to = find_any(scan, from, scan->length, BARE_ENDERS "?#");
 
     mark(scan, from, to);
     return to;
@@ -360,6 +410,22 @@ static void mark_patterns(struct scan *scan)
 
 /* ---- the scan ---- */
 
+/* Whether an option of one letter has its value attached: "-uX", "-u!X". It becomes the word's value. */
+static bool take_attached(const struct scan *scan, struct word *word)
+{
+    struct word attached = *word;
+
+    attached.value = word->from + 2;
+    attached.separator = '=';
+    if (word->to == attached.value &&
+        (word->closed || word->to == scan->length || isspace((unsigned char)scan->text[word->to])))
+        return false;
+    if (!has_value(scan, &attached))
+        return false;
+    *word = attached;
+    return true;
+}
+
 /* The rule for an option of the latest program, or NULL: "-u X", "-uX", "-sSu X", "--user X", "password X".
  * The word's attached value becomes its value. */
 static const struct secret_rule *find_option(const struct scan *scan, struct word *word)
@@ -371,11 +437,8 @@ static const struct secret_rule *find_option(const struct scan *scan, struct wor
         const char *option = rule->text + rule->length + 1;
         size_t letters = strlen(option);
 
-        if (letters == 2 && length > 2 && memcmp(text, option, 2) == 0) {
-            word->value = word->from + 2;
-            word->separator = '=';
+        if (letters == 2 && length >= 2 && memcmp(text, option, 2) == 0 && take_attached(scan, word))
             return rule;
-        }
         if (rule->kind != SECRET_ATTACHED && length >= 2 &&
             (letters == 2 ? text[0] == '-' && text[1] != '-' && text[length - 1] == option[1]
                           : letters == length && memcmp(text, option, length) == 0))
@@ -387,10 +450,8 @@ static const struct secret_rule *find_option(const struct scan *scan, struct wor
 /* "password X" within an argument. */
 static bool is_secret_word(const struct scan *scan, const struct word *word)
 {
-    const struct secret_rule *program = scan->state->program;
-
-    return word->separator == ' ' && !word->closed && !(program && program->kind == SECRET_SEARCH) &&
-           secret_word(scan->text + word->from, word->to - word->from);
+    return word->separator == ' ' && !word->closed && !scan->state->search &&
+           secret_word(scan->text + word->from, word->to - word->from) && has_value(scan, word);
 }
 
 /* A word that is an option or has a value behind it. Its name is judged last, since that takes longest. */
@@ -398,14 +459,35 @@ static size_t scan_name(struct scan *scan, const struct word *word)
 {
     const char *name = scan->text + word->from;
     size_t length = word->to - word->from;
-    char before = word->from > 0 ? name[-1] : '\0';
     bool joined = word->separator == '=' || word->separator == ':';
+    const struct secret_rule *rule = NULL;
 
-    if (word->separator == NO_SEPARATOR ||
-        !(joined || name[0] == '-' ? name_is_secret(scan->secrets, name, length, before)
-                                   : is_secret_word(scan, word)))
+    if (word->separator == NO_SEPARATOR)
         return word->to;
-    return mark_value(scan, word, &by_name);
+    if (joined || name[0] == '-') {
+        char before = before_blanks(scan, word->from);
+
+        if (before != ';') /* UID=bob; PWD=X is a list, but "x & sig=X" no query */
+            before = word->from > 0 ? name[-1] : '\0';
+        rule = name_rule(scan->secrets, name, length, before);
+        if (rule && rule->kind == SECRET_CODE && !joined && name[1] != '-')
+            rule = NULL; /* mdrun -pin 1234 */
+    } else if (is_secret_word(scan, word)) {
+        rule = &by_name;
+    }
+    return rule ? mark_value(scan, word, rule) : word->to;
+}
+
+/* A program, or an argument with the name of one: mysqldump may dump the database rg. So a search replaces
+ * the program before it only where it surely begins a command. */
+static void enter_program(struct scan *scan, const struct word *word, const struct secret_rule *rule)
+{
+    char before = before_blanks(scan, word->from);
+    bool search = rule->kind == SECRET_SEARCH;
+
+    scan->state->search = scan->state->search || search;
+    if (!search || (before != '\0' && strchr(COMMAND_ENDERS, before)))
+        scan->state->program = rule;
 }
 
 /* Returns where to go on. */
@@ -416,6 +498,7 @@ static size_t scan_word(struct scan *scan, struct word *word)
     bool option = text[0] == '-';
     size_t letter = option && length > 2 && text[1] != '-' ? 2 : 0; /* -tghp_… */
     const struct secret_rule *rule;
+    size_t path;
 
     if (has(scan, word->to, "://")) {
         mark_url(scan, word->to + 3, strncasecmp(text, "http", 4) == 0);
@@ -427,20 +510,13 @@ static size_t scan_word(struct scan *scan, struct word *word)
     }
     if (has(scan, word->from, "-----BEGIN"))
         return mark_block(scan, word);
-    if (!option && at(scan, word->to) == '/')
-        return mark_path(scan, word);
+    if (!option && (path = mark_path(scan, word)) > 0)
+        return path;
     if ((rule = find_option(scan, word)) != NULL)
         return mark_value(scan, word, rule);
     if (!option && word->separator != NO_SEPARATOR && (rule = secret_program(text, length)) != NULL)
-        scan->state->program = rule;
+        enter_program(scan, word, rule);
     return scan_name(scan, word);
-}
-
-/* A search ends with its command or its argument: the words after it are those of another program. */
-static void end_search(struct secrets_state *state)
-{
-    if (state->program && state->program->kind == SECRET_SEARCH)
-        state->program = NULL;
 }
 
 /* Fills `marks` for one argument. */
@@ -468,12 +544,12 @@ static void scan_argument(struct strbuf *marks, const struct secrets *secrets, s
 
             i = scan_word(&scan, &word);
         } else {
-            if (strchr(";|&\n", text[i]))
-                end_search(state);
+            if (strchr(COMMAND_ENDERS, text[i]))
+                state->search = false;
             i++;
         }
     }
-    end_search(state);
+    state->search = false; /* it ends with its argument, too */
     mark_patterns(&scan);
 }
 
@@ -581,7 +657,7 @@ void secrets_mask_value(struct strbuf *out, const struct secrets *secrets, const
 {
     struct secrets_state state = {0};
 
-    if (secrets && name_is_secret(secrets, name, strlen(name), '\0'))
-        state.next = &by_name;
+    if (secrets)
+        state.next = name_rule(secrets, name, strlen(name), '\0');
     secrets_mask_argument(out, secrets, &state, value, strlen(value));
 }

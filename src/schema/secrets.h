@@ -23,7 +23,7 @@
 
 /* What is secret beside the built-in rules. Zeroed: nothing. */
 struct secrets {
-    bool off;            /* nothing is secret, by the built-in rules neither */
+    bool off;            /* nothing is secret, not even by the built-in rules */
     struct strbuf names; /* as words (secret_rules.h), each ended by NUL */
     regex_t *patterns;
     size_t pattern_count;
@@ -51,6 +51,7 @@ void secrets_mask_argv(struct strbuf *out, const struct secrets *secrets, char *
 struct secrets_state {
     const struct secret_rule *next;    /* makes the next argument secret; NULL: none does */
     const struct secret_rule *program; /* the latest program that has rules of its own; NULL: none */
+    bool search;                       /* SECRET_WORDs are what the command searches for */
 };
 
 /* One argument after the other, neither quoted nor made printable, for lists of them. */

@@ -10,6 +10,7 @@ ONE_ARGUMENT = 10 * SIZE
 LIMIT = 2500  # a line of 2 MB takes about a second
 TEXTS = ["a://", "a://b:c", "a://b:c@", "http://discord.com/", "discord.com/api/", "a=", "- ", "--key -/", "--token '-",
          "\"--token\",-", "'", "\\\n", "password - ", "grep password;", "\"key\"]", "\"key\"=[", "curl -u a:b -u ",
+         "password 'a", "password \" ", "mysql -p'", "mysql -p\"\\", "pin: ", "--pin 12345", "a:1/", " ", "rg;  a=",
          "-----BEGIN ", "-----BEGIN PRIVATE KEY ", "keyKey", "\"key", "--token ", "eyJeyJeyJeyJeyJeyJ ", "a;pwd="]
 
 

@@ -1,6 +1,7 @@
 """Jobs over a restart: one that nothing is left of is lost, one whose process lives goes on, with all that it used."""
 
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -58,6 +59,21 @@ def test_a_job_whose_process_is_gone_after_a_restart_is_lost_and_others_go_on(st
 
 def stored_status(daemon, name):
     return daemon.rows("SELECT status FROM jobs WHERE name = ?", name)[0]["status"]
+
+
+def test_a_job_whose_stored_calls_are_damaged_goes_on_and_so_do_the_jobs_after_it(start_daemon):
+    daemon = start_daemon()
+    for name in "abc":
+        daemon.call("job.start", job_id=name)
+    assert daemon.stop() == 0
+    with sqlite3.connect(daemon.database) as database:
+        changed = database.execute("""UPDATE jobs SET hotspots = '{"read":[-1,0.5]}' WHERE name = 'b'""").rowcount
+    database.close()
+    assert changed == 1
+    daemon.start()
+    daemon.top_when(what="a snapshot")
+    assert statuses(daemon) == {"a": "running", "b": "running", "c": "running"}, daemon.said()
+    assert daemon.stop() == 0
 
 
 def test_a_process_that_inherited_the_name_keeps_the_job_though_the_announced_one_is_gone(start_either):

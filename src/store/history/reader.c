@@ -136,6 +136,7 @@ bool is_within(double number, double lowest, double bound)
     return number >= lowest && number < bound;
 }
 
+/* 0: the text is no such call, or has a count that none can have; 1: it is one; or -ENOMEM. */
 static int call_read(struct json_reader *reader, struct arena *arena, const struct json_text *name,
                      struct snapshot_call *out)
 {
@@ -148,10 +149,10 @@ static int call_read(struct json_reader *reader, struct arena *arena, const stru
     if (!json_enter_array(reader) || !json_next_item(reader) || !json_read_number(reader, &count) ||
         !json_next_item(reader) || !json_read_number(reader, &out->seconds) || json_next_item(reader) ||
         !is_within(count, 0, 0x1p63))
-        return -EBADMSG;
+        return 0;
     out->name = copy;
     out->count = (uint64_t)count;
-    return 0;
+    return 1;
 }
 
 int calls_read(const char *text, size_t length, struct arena *arena, const struct snapshot_call **out,
@@ -159,22 +160,26 @@ int calls_read(const char *text, size_t length, struct arena *arena, const struc
 {
     struct json_reader reader;
     struct json_text key;
-    size_t commas = 1;
+    size_t room = 1, found = 0;
 
     *out = NULL;
     *count = 0;
     for (size_t i = 0; i < length; i++)
-        commas += text[i] == '[';
-    struct snapshot_call *calls = commas <= CALLS_MAX ? arena_alloc(arena, commas * sizeof(*calls)) : NULL;
+        room += text[i] == '[';
+    if (room > CALLS_MAX)
+        return 0;
+    struct snapshot_call *calls = arena_alloc(arena, room * sizeof(*calls));
     if (!calls)
-        return commas <= CALLS_MAX ? -ENOMEM : -EBADMSG;
+        return -ENOMEM;
     json_reader_init(&reader, text, length);
-    int code = json_enter_object(&reader) ? 0 : -EBADMSG;
-    while (code == 0 && json_next_key(&reader, &key) && *count < commas)
-        code = call_read(&reader, arena, &key, &calls[(*count)++]);
-    if (code == 0)
-        code = json_reader_end(&reader, NULL);
+    int code = json_enter_object(&reader);
+    while (code == 1 && found < room && json_next_key(&reader, &key))
+        code = call_read(&reader, arena, &key, &calls[found++]);
+    bool is_whole = code == 1 && json_reader_end(&reader, NULL) == 0;
     json_reader_fini(&reader);
-    *out = code == 0 && *count > 0 ? calls : NULL;
-    return code;
+    if (is_whole && found > 0) {
+        *out = calls;
+        *count = found;
+    }
+    return code < 0 ? code : 0;
 }

@@ -30,7 +30,8 @@ int reader_step(struct history_reader *reader, sqlite3_stmt *statement);
 bool is_within(double number, double lowest, double bound);
 /* Text of a column, copied; NULL for NULL. Sets *code to -ENOMEM. */
 const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena, int *code);
-/* {"name": [count, seconds], …} as calls, in their order. */
+/* {"name": [count, seconds], …} as calls, in their order; none if the text is damaged or has a count that
+ * cannot be: the rest of the job, sheet or process is read all the same. 0 or -ENOMEM. */
 int calls_read(const char *text, size_t length, struct arena *arena, const struct snapshot_call **out,
                size_t *count);
 

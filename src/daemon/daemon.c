@@ -91,7 +91,7 @@ static void tell_news(struct daemon *daemon)
                      news.failed_seconds, (unsigned long long)news.lost, news.lost == 1 ? " is" : "s are");
         else
             log_warning("%s: %s; sampling goes on", news.sink, news.error.message);
-        if (strcmp(news.sink, HISTORY) == 0 && (news.remark || news.lost_jobs))
+        if (strcmp(news.sink, HISTORY) == 0 && ((news.remark && news.error.code != -EFBIG) || news.lost_jobs))
             jobs_tell_all(daemon->jobs);
         if (strcmp(news.sink, HISTORY) == 0 && news.recovered && daemon->restores_later)
             restore_jobs(daemon, clock_wall_seconds() - watch_uptime(daemon->watch));

@@ -263,7 +263,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial_text = "$XDG_STATE_HOME/metron/monitor.db, for root /var/lib/metron/monitor.db",
             .placeholder = "PATH", .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT),
     SETTING(DATABASE_CAP, "database-cap", REAL, STORE, COMMAND_DAEMON,
-            "largest size of the history with its log (-wal): what is oldest goes first; 0: none",
+            "largest size of the history with its log (-wal): what is oldest goes first, running jobs stay; "
+            "0: none",
             .initial = "2048", .placeholder = "MIB", .lowest = 0, .highest = 1e9,
             .traits = SETTING_NOT_LOCAL),
     SETTING(RETENTION_HOURS, "retention-hours", REAL, STORE, COMMAND_DAEMON,

@@ -25,8 +25,9 @@ struct history_options {
     double minute_days;                     /* one-minute means and maxima; 7 */
     double event_days;                      /* 30 */
     uint64_t size_cap_bytes;  /* of the file and its log (-wal), after each write; while one is under way,
-                               * what it writes comes besides, and so does all that is written while another
-                               * program reads in one long transaction. 0: none */
+                               * plus the pages being written, and all that is written while another
+                               * program reads in one long transaction. Running jobs and the newest job stay:
+                               * where they need more, the file is larger by as much. 0: none */
     unsigned busy_timeout_ms; /* how long another program's lock is waited for; 2000 */
 };
 
@@ -45,7 +46,7 @@ const char *history_set_aside(const struct history *history);
 /* Writes a snapshot, its events and its changed jobs in one transaction. On failure (-ENOSPC, -EBUSY, -EIO,
  * …) nothing of it is written; the next call tries anew, with this or another snapshot. If the file was
  * removed or is damaged (then it is set aside), the snapshot is the first one of a new file: 1, and `error`
- * has why. */
+ * has why. Also 1, once, with -EFBIG in `error`: running jobs alone need more than the cap. */
 int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
 /* Writes the changed jobs of a snapshot, and nothing else of it, in one transaction: between two snapshots.
  * On failure nothing of it is written. */

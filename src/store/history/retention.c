@@ -9,14 +9,18 @@
  * written next can refer to it. A snapshot stays until its minute is made.
  *
  * The cap holds for the file and SQLite's log beside it, after each write: a part of it is the log's, and a
- * write that made the file larger than the rest deletes until it is not. Of age, deleting begins when
- * something is an hour (or a twenty-fourth of the time it is kept) too old, so that not every tick writes to
- * the front of the file, too; and at once when the history is opened.
+ * write that made the file larger than the rest deletes until it is not. Rows that nothing points to go
+ * first, without the grace that they have otherwise; then ended jobs where all jobs take more than half of
+ * the file; then what is oldest. Jobs that run stay, and so does the newest: where they leave too little for
+ * the rest, the file may be larger than the cap by as much, and the next write reports it once. Of age,
+ * deleting begins when something is an hour (or a twenty-fourth of the time it is kept) too old, so that not
+ * every tick writes to the front of the file, too; and at once when the history is opened.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "store/history/state.h"
 
@@ -27,6 +31,10 @@
 #define CAP_HYSTERESIS 16                 /* once over its limit, the file shrinks by this part of it */
 #define LOG_PART       8                  /* of the cap is the log's, */
 #define LOG_BYTES_MAX  ((int64_t)4 << 20) /* and no more than this */
+#define JOBS_PART      2                  /* of the file may be taken by jobs before the ended ones go */
+#define REST_PART      8                  /* of the file is left to the rest, whatever running jobs take */
+#define GRACE_SECONDS  60                 /* of processes that nothing points to */
+#define COMMAND_GRACE  (3 * 3600)         /* no more than this since a command was last needed */
 #define FOREVER        9e99
 
 enum kind { TICKS, MINUTES, EVENTS, KINDS };
@@ -59,8 +67,9 @@ static const struct {
     "j.id <= (SELECT max(id) FROM jobs) - 10000 AND j.ended_ns IS NOT NULL AND j.clock < min(" OLDEST(       \
         "ticks", "9e99") ", " OLDEST("minutes", "9e99") ", " OLDEST("events", "9e99") ")"
 
-/* What nothing points to any more, each after what could point to it; ?2: so many. A command that is in use
- * is marked with its hour every ten minutes: with two hours' grace no row that is left can need it. */
+/* Rows to which nothing points any more, each after what could point to it; ?1: seconds of grace; ?2: so
+ * many. A command that is in use is marked with its hour every ten minutes: with two hours' grace no row that
+ * is left can need it. */
 static const char *const sweeps[] = {
     "DELETE FROM samples WHERE id IN (SELECT id FROM samples WHERE id <"
     " (SELECT first_sample FROM ticks ORDER BY id LIMIT 1) ORDER BY id LIMIT ?2)",
@@ -71,9 +80,9 @@ static const char *const sweeps[] = {
     "DELETE FROM minute_samples WHERE id IN (SELECT id FROM minute_samples WHERE id <"
     " (SELECT first_sample FROM minutes ORDER BY id LIMIT 1) ORDER BY id LIMIT ?2)",
     "DELETE FROM process_calls WHERE process IN (SELECT p.id FROM process_calls AS c JOIN processes AS p"
-    " ON p.id = c.process WHERE p.last_seen < " OLDEST_LEFT " - 60 LIMIT ?2)",
+    " ON p.id = c.process WHERE p.last_seen < " OLDEST_LEFT " - ?1 LIMIT ?2)",
     "DELETE FROM processes WHERE id IN (SELECT id FROM processes WHERE last_seen < " OLDEST_LEFT
-    " - 60 ORDER BY last_seen LIMIT ?2)",
+    " - ?1 ORDER BY last_seen LIMIT ?2)",
     "DELETE FROM sheets WHERE (job, number) IN (SELECT s.job, s.number FROM jobs AS j CROSS JOIN sheets AS s"
     " ON s.job = j.id WHERE " OLD_JOB " LIMIT ?2)",
     "DELETE FROM jobs WHERE id IN (SELECT j.id FROM jobs AS j WHERE " OLD_JOB
@@ -83,9 +92,41 @@ static const char *const sweeps[] = {
 };
 #define SWEEPS ((int)(sizeof(sweeps) / sizeof(*sweeps)))
 
+/* Without the grace: it reads all processes and events, so only the cap asks for it. */
+static const char unused_commands[] =
+    "DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE"
+    " id NOT IN (SELECT command FROM processes WHERE command IS NOT NULL)"
+    " AND id NOT IN (SELECT command FROM events WHERE command IS NOT NULL) LIMIT ?2 * 16)";
+
+/* The newest stays, because the next id follows from it. */
+#define OLDEST_ENDED                                                                                         \
+    "(SELECT id FROM jobs WHERE status <> 'running' AND id < (SELECT max(id) FROM jobs)"                     \
+    " ORDER BY id LIMIT 16)"
+static const char *const ended_jobs[] = {
+    "DELETE FROM sheets WHERE (job, number) IN (SELECT s.job, s.number FROM " OLDEST_ENDED
+    " AS j CROSS JOIN sheets AS s ON s.job = j.id LIMIT ?2)",
+    "DELETE FROM jobs WHERE id IN " OLDEST_ENDED " AND NOT EXISTS (SELECT 1 FROM sheets WHERE job = jobs.id)",
+};
+
+/* Bytes of jobs with their sheets and members, about: pages with long texts are half empty. */
+#define BYTES(column) " + 2 * coalesce(length(CAST(" column " AS BLOB)), 0)"
+#define JOB_BYTES(which)                                                                                     \
+    "SELECT (SELECT coalesce(sum(200" BYTES("name") BYTES("workspace") BYTES(                                \
+        "hotspots") "), 0) FROM jobs"                                                                        \
+                    " WHERE " which ") + (SELECT coalesce(sum(120" BYTES(                                    \
+                        "hotspots") "), 0) FROM sheets WHERE job IN"                                         \
+                                    " (SELECT id FROM jobs WHERE " which                                     \
+                                    ")) + (SELECT coalesce(sum(20" BYTES("members") "), 0)"                  \
+                                                                                    " FROM job_members)"
+static const char all_job_bytes[] = JOB_BYTES("true");
+static const char kept_job_bytes[] = JOB_BYTES("(status = 'running' OR id = (SELECT max(id) FROM jobs))");
+
 struct prune {
     bool running[KINDS]; /* deleting until nothing is too old */
     bool shrinking;      /* deleting until the file is small enough */
+    bool sweeps_unused;  /* once in each shrinking: the commands that nothing needs, without grace */
+    bool is_reported;    /* that the cap cannot be kept */
+    int64_t job_bytes;   /* of all jobs, while it shrinks */
     bool looking;        /* at the size, after what was deleted */
     double looked;       /* retention clock */
     int sweep;           /* the next one; SWEEPS: none */
@@ -194,37 +235,6 @@ static int oldest_kind(struct history *history, const bool tried[KINDS], int *ou
     return 0;
 }
 
-/* 1: deleted some of what is oldest. */
-static int delete_oldest(struct history *history)
-{
-    bool tried[KINDS] = {false};
-    int kind, code = oldest_kind(history, tried, &kind);
-
-    for (; code == 0 && kind >= 0; code = oldest_kind(history, tried, &kind)) {
-        int count = delete_some(history, kinds[kind].remove, FOREVER, kinds[kind].step);
-
-        if (count != 0)
-            return count < 0 ? count : 1;
-        tried[kind] = true;
-    }
-    if (code < 0)
-        return code;
-    /* Nothing but the snapshots of a minute that is not made yet: it will be one of fewer snapshots. */
-    int count = delete_some(history, REMOVE("ticks", ""), FOREVER, kinds[TICKS].step);
-    if (count > 0)
-        minutes_forget(history);
-    return count < 0 ? count : count > 0;
-}
-
-static int give_back_pages(struct history *history)
-{
-    char sql[64];
-
-    (void)snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)", STEP_PAGES);
-    int code = database_run(history->database, sql);
-    return code < 0 ? code : 1;
-}
-
 int64_t retention_log_limit(const struct history_options *options)
 {
     int64_t part = (int64_t)options->size_cap_bytes / LOG_PART;
@@ -258,6 +268,99 @@ static int measure(struct history *history, struct size *out)
     return code;
 }
 
+/* How large the file may be: more than its limit where running jobs leave too little of that to the rest. */
+static int limit_for_kept(struct history *history, int64_t used, int64_t *out)
+{
+    struct prune *prune = history->prune;
+    int64_t most = *out = file_limit(history), kept = 0;
+
+    if (used <= most)
+        return 0;
+    int code = database_number(history->database, kept_job_bytes, &kept);
+    if (code < 0)
+        return code;
+    bool is_over = kept + most / REST_PART > most;
+    if (is_over)
+        *out = kept + most / REST_PART;
+    if (is_over && !prune->is_reported)
+        (void)error_set(&history->remark, -EFBIG,
+                        "running jobs take %.1f MiB, and are kept: the database is larger than its cap until "
+                        "some of them end",
+                        (double)kept / (1 << 20));
+    prune->is_reported = is_over;
+    return 0;
+}
+
+/* 1: deleted some of the oldest that have ended, or of their sheets. */
+static int delete_jobs(struct history *history)
+{
+    struct size before, after;
+    int count = 0, code = measure(history, &before);
+
+    for (size_t i = 0; i < sizeof(ended_jobs) / sizeof(*ended_jobs) && code == 0 && count == 0; i++) {
+        count = delete_some(history, ended_jobs[i], 0, STEP_ROWS);
+        code = count < 0 ? count : 0;
+    }
+    jobs_forget(history);
+    if (code == 0)
+        code = measure(history, &after);
+    if (code == 0)
+        history->prune->job_bytes -= before.used - after.used;
+    return code < 0 ? code : count > 0;
+}
+
+/* 1: deleted some of what is oldest. */
+static int delete_oldest(struct history *history)
+{
+    bool tried[KINDS] = {false};
+    bool jobs_are_large = history->prune->job_bytes > file_limit(history) / JOBS_PART;
+    int kind, code = jobs_are_large ? delete_jobs(history) : 0;
+
+    if (code != 0)
+        return code;
+    code = oldest_kind(history, tried, &kind);
+    for (; code == 0 && kind >= 0; code = oldest_kind(history, tried, &kind)) {
+        int count = delete_some(history, kinds[kind].remove, FOREVER, kinds[kind].step);
+
+        if (count != 0)
+            return count < 0 ? count : 1;
+        tried[kind] = true;
+    }
+    if (code < 0)
+        return code;
+    /* Nothing but the snapshots of a minute that is not made yet: it will be one of fewer snapshots. */
+    int count = delete_some(history, REMOVE("ticks", ""), FOREVER, kinds[TICKS].step);
+    if (count > 0)
+        minutes_forget(history);
+    return count < 0 ? count : count > 0 ? 1 : delete_jobs(history);
+}
+
+static int give_back_pages(struct history *history)
+{
+    char sql[64];
+
+    (void)snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)", STEP_PAGES);
+    int code = database_run(history->database, sql);
+    return code < 0 ? code : 1;
+}
+
+/* The first step: how much the jobs take, and another sweep without grace. */
+static int begin_shrinking(struct history *history)
+{
+    struct prune *prune = history->prune;
+    int64_t oldest = 0;
+    int code = database_number(history->database, all_job_bytes, &prune->job_bytes);
+
+    if (code == 0)
+        code = database_number(history->database, "SELECT CAST(" OLDEST_WITH_EVENTS " AS INTEGER)", &oldest);
+    if (code < 0)
+        return code;
+    prune->shrinking = true;
+    prune->sweeps_unused = history->committed.wall - (double)oldest < COMMAND_GRACE;
+    prune->sweep = 0;
+    return 1;
+}
+
 /* 1: made the file smaller; 0: it is small enough, or nothing more can go. */
 static int shrink(struct history *history)
 {
@@ -268,10 +371,12 @@ static int shrink(struct history *history)
     if (most <= 0 || !prune->looking)
         return 0;
     int code = measure(history, &size);
+    if (code == 0)
+        code = limit_for_kept(history, size.used, &most);
     if (code < 0)
         return code;
-    if (size.used > most)
-        prune->shrinking = true;
+    if (size.used > most && !prune->shrinking)
+        return begin_shrinking(history);
     if (prune->shrinking && size.used > most - most / CAP_HYSTERESIS) {
         code = delete_oldest(history);
         if (code > 0)
@@ -304,19 +409,34 @@ static int sweep(struct history *history)
 {
     struct prune *prune = history->prune;
 
-    if (prune->sweep == SWEEPS)
+    if (prune->sweep == SWEEPS && !prune->sweeps_unused)
         return 0;
-    int count = delete_some(history, sweeps[prune->sweep], 0, STEP_ROWS);
-    if (count == 0)
+    const char *sql = prune->sweep < SWEEPS ? sweeps[prune->sweep] : unused_commands;
+    int count = delete_some(history, sql, prune->shrinking ? 0 : GRACE_SECONDS, STEP_ROWS);
+    if (count == 0 && prune->sweep == SWEEPS)
+        prune->sweeps_unused = false;
+    else if (count == 0)
         prune->sweep++;
     return count < 0 ? count : 1;
+}
+
+/* Pages that were given back are still part of the file on disk until the log is in it. */
+static bool is_larger_than_needed(const struct history *history, int64_t log)
+{
+    const int64_t cap = (int64_t)history->options.size_cap_bytes;
+    struct stat status;
+
+    return cap > 0 && history->prune && fstat(history->fd, &status) == 0 &&
+           status.st_size > history->prune->bytes && status.st_size + log > cap;
 }
 
 /* SQLite empties the log when it begins it anew, with a later write. A reader that is in the way is not
  * waited for: the next write tries again. */
 static void keep_log_small(struct history *history)
 {
-    if (history_log_bytes(history) <= retention_log_limit(&history->options))
+    int64_t log = history_log_bytes(history);
+
+    if (log <= retention_log_limit(&history->options) && !is_larger_than_needed(history, log))
         return;
     (void)sqlite3_busy_timeout(history->database, 0);
     (void)sqlite3_wal_checkpoint_v2(history->database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);

@@ -134,7 +134,7 @@ void history_disconnect(struct history *history);
  * history_leave disconnects, with everything in the file, wherever that is now. */
 bool history_is_in_place(const struct history *history);
 void history_leave(struct history *history);
-/* Of SQLite's log, as the disk has it; 0: there is none. */
+/* Size of the WAL file on disk; 0: there is none. */
 int64_t history_log_bytes(const struct history *history);
 /* Renames the file and what belongs to it; disconnected. */
 int history_put_aside(struct history *history, struct metron_error *error);

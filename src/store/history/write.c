@@ -280,7 +280,7 @@ static void keep_next(struct history *history)
     history->next = before;
 }
 
-/* 1 and a remark, if another file was begun. */
+/* 1 and a remark, if another file was begun or the cap cannot be kept. */
 static int written(struct history *history, struct metron_error *error)
 {
     keep_next(history);
@@ -343,8 +343,10 @@ int history_write_jobs(struct history *history, const struct snapshot *snapshot,
     if (code < 0)
         return code;
     code = write_jobs_once(history, snapshot);
-    if (code == 0)
+    if (code == 0) {
+        retention_keep_to_cap(history);
         return 0;
+    }
     code = database_failed(history->database, history->path, "a job cannot be written", code, error);
     history_rollback(history);
     return code;

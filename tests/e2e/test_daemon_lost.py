@@ -59,7 +59,8 @@ def test_a_run_that_was_killed_leaves_a_lost_job_once_its_command_has_exited(sta
     assert daemon.call("daemon.status")["running_jobs"] == 0
     wait_until(lambda: daemon.rows("SELECT status FROM jobs")[0]["status"] == "lost", what="its end in the history")
     refused = daemon.runner.metron(["job", "sheet", "--socket", str(daemon.socket), "night", "4", "started"])
-    assert refused.returncode == 1 and "job 'night' has ended and is lost" in refused.message, refused
+    assert refused.returncode == 1 and refused.message.endswith(
+        "job 'night' has ended and is lost; 'metron job start night' begins it anew\n"), refused
     with daemon.client() as client:
         client.call("job.finish", job_id="night", outcome="failed")
         error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id="night",

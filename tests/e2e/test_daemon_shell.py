@@ -188,7 +188,7 @@ def test_names_that_are_refused(shell, name):
     (["sheet", "x", "1"], 2, "sheet takes a job"),
     (["sheet", "x", "-1.5", "started"], 2, None),
     (["sheet", "x", "1", "exploded"], 2, "one of started, completed, failed, retrying"),
-    (["sheet", "x", "1", "started"], 1, "there is no job 'x'"),
+    (["sheet", "x", "1", "started"], 1, "there is no job 'x'; 'metron job start x' begins one\n"),
     (["finish", "x", "completed"], 1, "no job 'x'"),
     (["finish", "x", "well"], 1, "completed, failed, cancelled"),
     (["show", "x"], 1, "there is no job 'x'"),

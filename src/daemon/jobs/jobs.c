@@ -78,12 +78,11 @@ static struct entry *find_running(const struct jobs *jobs, const char *job_id, s
     if (entry && !entry->finished)
         return entry;
     (void)error_set(error, -ENOENT,
-                    !entry ? "there is no job '%s'; job.start begins one"
+                    !entry ? "there is no job '%s'; 'metron job start %s' begins one"
                     : entry->job.status == JOB_LOST
-                        ? "job '%s' has ended and is lost; job.finish records how it ended, job.start begins "
-                          "it anew"
-                        : "job '%s' has ended; job.start begins it anew",
-                    job_id);
+                        ? "job '%s' has ended and is lost; 'metron job start %s' begins it anew"
+                        : "job '%s' has ended; 'metron job start %s' begins it anew",
+                    job_id, job_id);
     return NULL;
 }
 
@@ -215,9 +214,9 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
     if (start->has_total && (start->total_sheets < 0 || start->total_sheets > SHEETS_MAX))
         return error_set(error, -EINVAL, "total_sheets is a number from 0 to %d", SHEETS_MAX);
     if (entry && !entry->finished)
-        return error_set(error, -EEXIST, "job '%s' runs already; job.finish ends it", start->job_id);
+        return error_set(error, -EEXIST, "job '%s' runs already; 'metron job finish' ends it", start->job_id);
     if (jobs->running >= RUNNING_MAX)
-        return error_set(error, -ENOSPC, "%d jobs run already; job.finish ends one", RUNNING_MAX);
+        return error_set(error, -ENOSPC, "%d jobs run already; 'metron job finish' ends one", RUNNING_MAX);
     if (has_too_many_ended(jobs))
         return error_set(error, -ENOSPC, "%d jobs have ended and are not stored yet; try again later",
                          ENDED_MAX);
@@ -226,7 +225,7 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
     if (entry)
         replace(jobs, entry);
     if (!(entry = entry_new(jobs, start)))
-        return error_set(error, -ENOMEM, "no memory for a job");
+        return error_set(error, -ENOMEM, "no memory for a job; try again later");
     entry->part.changed = true;
     entry->job.runner_start_ticks = runner_start_ticks(jobs, start->runner);
     entry->job.runner = entry->job.runner_start_ticks ? start->runner : 0;

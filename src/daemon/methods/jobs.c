@@ -2,6 +2,7 @@
  * What the daemon answers about jobs.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "daemon/daemon_state.h"
 #include "daemon/methods/methods.h"
@@ -13,24 +14,33 @@ static struct daemon *daemon_of(const struct call *call)
 
 int call_no_such_job(struct call *call, const char *job_id)
 {
-    return call_fail(call, RPC_NO_SUCH_JOB, "job.list shows those that are known; job.start begins one",
-                     "there is no job '%s'", job_id);
+    return call_fail(call, RPC_NO_SUCH_JOB, "'metron job list' shows the jobs", "there is no job '%s'",
+                     job_id);
+}
+
+/* The message has the way out after its reason; `otherwise` is for one that has none. */
+static int refuse(struct call *call, int code, const struct metron_error *error, const char *otherwise)
+{
+    const char *advice = strstr(error->message, "; ");
+
+    return call_fail(call, code, advice ? advice + 2 : otherwise, "%.*s",
+                     advice ? (int)(advice - error->message) : (int)strlen(error->message), error->message);
 }
 
 int call_refuse_job(struct call *call, const struct metron_error *error)
 {
     switch (error->code) {
     case -ENOENT:
-        return call_fail(call, RPC_NO_SUCH_JOB, "job.list shows those that are known", "%s", error->message);
+        return refuse(call, RPC_NO_SUCH_JOB, error, "'metron job list' shows the jobs");
     case -ESRCH:
         return call_fail(call, RPC_INVALID_PARAMS,
                          "give the pid of a process that runs, as the daemon's pid namespace has it, or none",
                          "%s", error->message);
     case -ENOSPC:
     case -ENOMEM:
-        return call_fail(call, RPC_EXHAUSTED, "finish jobs that have ended", "%s", error->message);
+        return refuse(call, RPC_EXHAUSTED, error, "start another job for it");
     default:
-        return call_fail(call, RPC_INVALID_PARAMS, "see the params of this method", "%s", error->message);
+        return refuse(call, RPC_INVALID_PARAMS, error, "see 'metron job --help'");
     }
 }
 

@@ -161,8 +161,9 @@ static int lost(const struct client *client, int code, struct metron_error *erro
         return error_set(error, code, "%s", strerror(-code));
     /* Which of the two it is depends on how far the daemon had come with the connection. */
     const bool closed = code == -ECONNRESET || code == -EPIPE;
-    return error_set(error, -ECONNRESET, "the daemon (pid %d) has gone: %s; check with: metron daemon status",
-                     (int)client->daemon_pid, closed ? "it closed the connection" : strerror(-code));
+    return error_set(error, -ECONNRESET, "the daemon (pid %d) %s%s; check with: metron daemon status",
+                     (int)client->daemon_pid,
+                     closed ? "closed the connection" : "has gone: ", closed ? "" : strerror(-code));
 }
 
 struct message {

@@ -65,7 +65,7 @@ def test_a_run_that_was_killed_leaves_a_lost_job_once_its_command_has_exited(sta
         client.call("job.finish", job_id="night", outcome="failed")
         error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id="night",
                                 sheet_num=4, data={})
-        assert "job 'night' has ended;" in error.message
+        assert error.message == "job 'night' has ended"
         error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id="nothing",
                                 sheet_num=4, data={})
         assert "there is no job 'nothing'" in error.message

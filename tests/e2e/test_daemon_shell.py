@@ -270,7 +270,7 @@ def test_follow_says_that_the_daemon_has_gone(shell, number):
     shell.daemon.process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert re.fullmatch(r"metron: error: the daemon \(pid \d+\) has gone: .*\n", err.decode()), err
+    assert re.fullmatch(r"metron: error: the daemon \(pid \d+\) closed the connection; .*\n", err.decode()), err
 
 
 def test_follow_tells_how_many_were_lost(shell):

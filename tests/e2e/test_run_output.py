@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -153,7 +154,9 @@ def test_reader_that_goes_away_ends_the_command_as_a_pipe_or_terminal_would(run_
 def test_a_killed_capture_process_is_reported(run_metron):
     run = run_metron.start("-q", ["sh", "-c", "trap '' PIPE; echo begun; read line; echo lost; exit 4"], stdin=subprocess.PIPE)
     assert run.process.stdout.readline() == b"begun\n"
-    send_signal(capture_processes(run.pid)[0], signal.SIGKILL)
+    (capture,) = capture_processes(run.pid)
+    send_signal(capture, signal.SIGKILL)
+    wait_until(lambda: not pathlib.Path(f"/proc/{capture}").exists(), what="metron having reaped it")
     ended = run.finish(data=b"\n")
     assert ended.returncode == 4 and b"capture process was killed" in ended.stderr
 

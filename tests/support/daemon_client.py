@@ -70,6 +70,7 @@ class Client:
         self.buffer = b""
         self.next_id = 0
         self.notifications = []
+        self.early = {}  # answers by id that came before those to earlier requests
 
     def __enter__(self):
         return self
@@ -112,14 +113,19 @@ class Client:
         return self.next_id
 
     def answer(self, wanted):
-        """The result of the request with this id. Notifications that come before it are kept."""
-        while True:
+        """The result of the request with this id. Notifications that come before it are kept, and so are answers to later
+        requests: one that waits for a slow disk comes after them."""
+        while wanted not in self.early:
             message = self.receive()
             assert message is not None, "the daemon hung up without an answer"
             if "method" in message and "id" not in message:
                 self.notifications.append(message)
                 continue
-            return result_of(message, wanted)
+            number = message.get("id")
+            later = isinstance(number, int) and wanted < number <= self.next_id
+            assert number == wanted or later, f"the answer to {wanted!r} is {message}"
+            self.early[number] = message
+        return result_of(self.early.pop(wanted), wanted)
 
     def call(self, method, **params):
         return self.answer(self.request(method, **params))

@@ -9,9 +9,9 @@
 static char workspace[WORKSPACE + 1];
 static int reports; /* that the cap cannot be kept */
 
-static void open_capped(void)
+static void open_capped(uint64_t cap)
 {
-    struct history_options options = {.path = path, .columns = all_columns(), .size_cap_bytes = CAP};
+    struct history_options options = {.path = path, .columns = all_columns(), .size_cap_bytes = cap};
 
     history_close(history);
     assert_int_equal(history_open(&options, &history, NULL), 0);
@@ -70,7 +70,7 @@ static void put_job(unsigned number, enum job_status status)
 static void ended_jobs_go_the_oldest_first_and_leave_room_for_snapshots(void **state)
 {
     (void)state;
-    open_capped();
+    open_capped(CAP);
     put_job(0, JOB_RUNNING);
     for (unsigned i = 1; i <= 1000; i++) {
         put_job(i, JOB_RUNNING);
@@ -94,7 +94,7 @@ static void ended_jobs_go_the_oldest_first_and_leave_room_for_snapshots(void **s
 static void running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once(void **state)
 {
     (void)state;
-    open_capped();
+    open_capped(CAP);
     for (unsigned i = 0; i < 500; i++) {
         put_job(i, JOB_RUNNING);
         if (i % 10 == 0)
@@ -119,7 +119,7 @@ static void running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once(void
 static void processes_and_commands_go_with_their_snapshots(void **state)
 {
     (void)state;
-    open_capped();
+    open_capped(CAP);
     for (unsigned tick = 0; tick < 300; tick++) {
         struct snapshot *snapshot = make(50, 0);
 
@@ -142,12 +142,24 @@ static void processes_and_commands_go_with_their_snapshots(void **state)
                      0);
 }
 
+/* Smaller than anything that is kept: it is not taken for none. */
+static void a_cap_of_a_few_bytes_is_a_cap(void **state)
+{
+    (void)state;
+    open_capped(5);
+    for (unsigned tick = 0; tick < 30; tick++)
+        put_soon(make(20, 0), tick);
+    assert_int_equal(history_maintain(history, wall_base + 3, 5, NULL), 0);
+    assert_in_range(ask("SELECT count(*) FROM ticks"), 0, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HISTORY_TEST(ended_jobs_go_the_oldest_first_and_leave_room_for_snapshots),
         HISTORY_TEST(running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once),
         HISTORY_TEST(processes_and_commands_go_with_their_snapshots),
+        HISTORY_TEST(a_cap_of_a_few_bytes_is_a_cap),
     };
 
     return cmocka_run_group_tests_name("history_cap", tests, NULL, NULL);

@@ -239,7 +239,7 @@ int64_t retention_log_limit(const struct history_options *options)
 {
     int64_t part = (int64_t)options->size_cap_bytes / LOG_PART;
 
-    return part > 0 && part < LOG_BYTES_MAX ? part : LOG_BYTES_MAX;
+    return options->size_cap_bytes > 0 && part < LOG_BYTES_MAX ? part : LOG_BYTES_MAX;
 }
 
 /* Of the file alone; 0: none. */

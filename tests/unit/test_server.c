@@ -480,6 +480,18 @@ static void a_child_of_a_killed_daemon_is_not_taken_for_it(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+static void a_client_that_waits_to_be_let_in_is_not_lost_with_a_removed_socket(void **state)
+{
+    (void)state;
+    assert_int_equal(rpc_begin(&service, path, NULL, &error), 0);
+    connect_client(5000);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(server_mend_socket(service.server, &error), 1);
+    serving = true;
+    assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
+    assert_int_equal(client_call(client, "echo", "{\"a\":1}", &result, &error), 0);
+}
+
 static void a_lock_that_is_a_link_is_refused(void **state)
 {
     struct listener listener;
@@ -514,6 +526,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lock_file_that_was_taken_away_is_no_trap, make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_child_of_a_killed_daemon_is_not_taken_for_it, make_folder,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_client_that_waits_to_be_let_in_is_not_lost_with_a_removed_socket,
+                                        make_folder, teardown),
         cmocka_unit_test_setup_teardown(a_lock_that_is_a_link_is_refused, make_folder, teardown),
     };
 

@@ -142,6 +142,15 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     }
 }
 
+void accept_waiting(struct server *server)
+{
+    int fd;
+
+    while ((fd = accept_next(server)) >= 0 || errno == EINTR || errno == ECONNABORTED)
+        if (fd >= 0)
+            welcome(server, fd);
+}
+
 void accept_on_resume(uv_timer_t *timer)
 {
     struct server *server = timer->data;

@@ -206,6 +206,7 @@ int server_mend_socket(struct server *server, struct metron_error *error)
     if (server->closing || listener_is_in_place(&server->listener))
         return 0;
     (void)uv_poll_stop(&server->listen_poll);
+    accept_waiting(server);
     int code = listener_mend(&server->listener, error);
     accept_on_resume(&server->resume);
     if (code < 0)

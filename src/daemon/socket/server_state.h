@@ -147,6 +147,8 @@ void answer_finish(struct call *call);
 int accept_begin(struct server *server);
 void accept_end(struct server *server);
 void accept_on_resume(uv_timer_t *timer);
+/* Everybody who has connected so far: with the socket they would be lost. */
+void accept_waiting(struct server *server);
 
 /* -- server.c -- */
 void server_queue(struct server *server, struct connection *connection, enum queue queue);

@@ -112,8 +112,6 @@ int kernel_events_finish(struct kernel_events *events, struct tree *tree)
     pid_t loader = events->start.pid;
     int code = take_programs(events, false);
 
-    if (code == -EAGAIN)
-        return 0;
     if (loader > 0 && events->start.pid == 0)
         tree_unignore(tree, loader);
     if (code == 0)
@@ -131,7 +129,7 @@ int kernel_events_finish(struct kernel_events *events, struct tree *tree)
     tree_use_tasks(tree, events->programs);
     lifecycle_free(events->connector);
     events->connector = NULL;
-    return 1;
+    return 0;
 }
 
 bool kernel_events_reaped(struct kernel_events *events, pid_t pid, const struct rusage *usage)

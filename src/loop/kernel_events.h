@@ -48,8 +48,10 @@ void kernel_events_close(struct kernel_events *events);
 /* What to listen to; NULL: nothing. */
 struct lifecycle *kernel_events_source(const struct kernel_events *events);
 
-/* Loading behind the command: begin (0, or not to be had: said in why_no_bpf), then, whenever `start.fd` is
- * readable, finish (1: they are in force and the tree listens; 0: not yet; else they cannot be had). */
+/* Loading behind the command: begin (0, or not to be had: said in why_no_bpf), then, once the loader has
+ * answered (bpf_start_is_answered), finish (0: they are in force and the tree listens; else they cannot be
+ * had). Both descriptors that may have been polled are closed by it: `start.fd`, and the connector's where it
+ * is not needed any more. */
 int kernel_events_begin(struct kernel_events *events, struct tree *tree);
 int kernel_events_finish(struct kernel_events *events, struct tree *tree);
 /* Whether a child that was reaped is the loader. */

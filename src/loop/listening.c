@@ -21,9 +21,8 @@ static void on_events(uv_poll_t *poll, int status, int events)
 static void on_pause_over(uv_timer_t *timer)
 {
     struct listening *listening = timer->data;
-    uv_poll_t *poll =
-        tree_method(listening->tree) == TREE_BPF ? &listening->ring_poll : &listening->events_poll;
-    (void)uv_poll_start(poll, UV_READABLE, on_events);
+
+    (void)uv_poll_start(listening->source_poll, UV_READABLE, on_events);
 }
 
 static int start_poll(struct listening *listening, uv_poll_t *poll, int fd, uv_poll_cb callback)
@@ -42,10 +41,8 @@ static int take_source(struct listening *listening)
     if (!source)
         return 0;
     listening->pause_ms = lifecycle_is_patient(source) ? PAUSE_PATIENT_MS : PAUSE_MS;
-    return start_poll(listening,
-                      lifecycle_method(source) == LIFECYCLE_BPF ? &listening->ring_poll
-                                                                : &listening->events_poll,
-                      lifecycle_fd(source), on_events);
+    listening->source_poll = &listening->source_polls[listening->source_poll ? 1 : 0];
+    return start_poll(listening, listening->source_poll, lifecycle_fd(source), on_events);
 }
 
 int listening_start(struct listening *listening)
@@ -62,26 +59,20 @@ static void on_loaded(uv_poll_t *poll, int status, int events)
 
     (void)status;
     (void)events;
-    (void)uv_poll_stop(poll);
     if (listening->stopped)
+        (void)uv_poll_stop(poll);
+    if (listening->stopped || !bpf_start_is_answered(&listening->events->start))
         return;
-    bool listened = listening->events->connector != NULL;
-    if (listened) {
+    uv_close((uv_handle_t *)poll, NULL);
+    if (listening->source_poll) {
         (void)uv_timer_stop(&listening->pause);
-        (void)uv_poll_stop(&listening->events_poll);
+        uv_close((uv_handle_t *)listening->source_poll, NULL);
     }
     int code = kernel_events_finish(listening->events, listening->tree);
-    if (code == 1) {
-        (void)take_source(listening);
-        if (listening->changed)
-            listening->changed(listening->context);
-    } else if (listened) {
-        (void)uv_poll_start(&listening->events_poll, UV_READABLE, on_events);
-    }
-    if (code == 0)
-        (void)uv_poll_start(poll, UV_READABLE, on_loaded);
-    else
-        kernel_events_drop_privilege(listening->events);
+    (void)take_source(listening); /* another one, or the same again */
+    if (code == 0 && listening->changed)
+        listening->changed(listening->context);
+    kernel_events_drop_privilege(listening->events);
 }
 
 static void on_load_time(uv_timer_t *timer)

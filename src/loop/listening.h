@@ -20,9 +20,11 @@ struct listening {
     void (*changed)(void *context); /* another source has taken over; may be NULL */
     bool stopped;                   /* nothing new is begun */
 
-    uv_poll_t events_poll; /* the source that was there first, */
-    uv_poll_t ring_poll;   /* the one that took over, */
-    uv_poll_t load_poll;   /* and, before that, its loading */
+    /* A handle is closed before its descriptor is: libuv goes by the number, which another thread may have
+     * got by then. */
+    uv_poll_t source_polls[2]; /* of the source that was there first, and of the one after the loading */
+    uv_poll_t *source_poll;    /* the one in use; NULL: there is no source */
+    uv_poll_t load_poll;       /* of the loading */
     uv_timer_t pause, load_timer;
     uint64_t pause_ms;
 };

@@ -382,8 +382,8 @@ void watch_stop(struct watch *watch)
     watch->started = false;
     watch->listening.stopped = true;
     close_handle((uv_handle_t *)&watch->tick_poll);
-    close_handle((uv_handle_t *)&watch->listening.events_poll);
-    close_handle((uv_handle_t *)&watch->listening.ring_poll);
+    close_handle((uv_handle_t *)&watch->listening.source_polls[0]);
+    close_handle((uv_handle_t *)&watch->listening.source_polls[1]);
     close_handle((uv_handle_t *)&watch->listening.load_poll);
     close_handle((uv_handle_t *)&watch->listening.pause);
     close_handle((uv_handle_t *)&watch->listening.load_timer);

@@ -43,6 +43,8 @@ struct bpf_start {
 
 /* Starts loading. 0 or a negative errno and why. The caller reaps `pid` (bpf_start_reap, or on its own). */
 int bpf_start(struct bpf_start *start, const struct bpf_start_options *options, struct metron_error *error);
+/* Whether the answer is there, or the loader has ended without one. */
+bool bpf_start_is_answered(const struct bpf_start *start);
 /* Takes the answer; waits for it if `wait`, else -EAGAIN where there is none yet. 0 and the programs, or a
  * negative errno and why they could not be loaded. The socket is closed unless -EAGAIN. */
 int bpf_start_finish(struct bpf_start *start, bool wait, struct bpf_programs **out,

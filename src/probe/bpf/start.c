@@ -149,6 +149,13 @@ static int receive(int fd, bool wait, struct answer *answer)
     return length == sizeof(answer->message) ? 0 : -EPIPE;
 }
 
+bool bpf_start_is_answered(const struct bpf_start *start)
+{
+    char byte;
+
+    return recv(start->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
 int bpf_start_finish(struct bpf_start *start, bool wait, struct bpf_programs **out,
                      struct metron_error *error)
 {

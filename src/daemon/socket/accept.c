@@ -167,10 +167,16 @@ int accept_begin(struct server *server)
     return uv_poll_start(&server->listen_poll, UV_READABLE, on_readable);
 }
 
+static void on_poll_closed(uv_handle_t *handle)
+{
+    server_handle_closed(handle->data);
+}
+
+/* The handle first: libuv goes by the number of its descriptor, which another thread may get. */
 void accept_end(struct server *server)
 {
     (void)uv_timer_stop(&server->resume);
-    (void)uv_poll_stop(&server->listen_poll);
+    uv_close((uv_handle_t *)&server->listen_poll, on_poll_closed);
     listener_shut(&server->listener);
     if (server->reserve_fd >= 0)
         (void)close(server->reserve_fd);

@@ -20,7 +20,7 @@
 #define CLOCK_MS     1000
 #define CLOSING_MS   20
 #define STANDS_STILL NS_PER_SECOND
-#define HANDLES_OWN  5
+#define HANDLES_OWN  5 /* the one that listens is closed first */
 
 /* -- Turns -- */
 
@@ -175,15 +175,17 @@ static void on_handle_closed(uv_handle_t *handle)
 
 static void close_handles(struct server *server)
 {
-    uv_handle_t *own[HANDLES_OWN] = {
-        (uv_handle_t *)&server->listen_poll, (uv_handle_t *)&server->turn,   (uv_handle_t *)&server->again,
-        (uv_handle_t *)&server->clock,       (uv_handle_t *)&server->resume,
+    uv_handle_t *own[] = {
+        (uv_handle_t *)&server->turn,
+        (uv_handle_t *)&server->again,
+        (uv_handle_t *)&server->clock,
+        (uv_handle_t *)&server->resume,
     };
 
     server->handles_closed = true;
     while (server->connections)
         connection_close(server->connections);
-    for (size_t i = 0; i < HANDLES_OWN; i++)
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
         uv_close(own[i], on_handle_closed);
 }
 

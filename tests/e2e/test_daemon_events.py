@@ -1,5 +1,6 @@
 """Events of processes and of sheets: asked for, and sent to those who subscribed."""
 
+import contextlib
 import os
 import signal
 import time
@@ -104,6 +105,9 @@ def crowd(daemon, shell, count):
     for each in pids:
         processes.send_signal(each, signal.SIGKILL)
     shell.reap(pid)
+    for each in pids - {pid}:  # ours by now; without kernel events one ends when it is reaped
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(each, 0)
     return pids
 
 

@@ -121,6 +121,15 @@ def store(daemon, *pids):
                what="its usage in the database")
 
 
+def orphan_of(daemon, burner, seconds):
+    """One that was a member before it became an orphan: without kernel events nobody would know."""
+    orphan = burner.ask(f"grandchild {seconds}")
+    daemon.top_when(lambda top: (dc.process_in(top, orphan) or {}).get("job_id") == "cpu", what="the grandchild")
+    burner.ask("leave")
+    store(daemon, burner.pid, orphan)
+    return orphan
+
+
 def after_restart(daemon, burner):
     """The job's usage, once a snapshot has all that the idle burner has used."""
     daemon.start()
@@ -182,8 +191,7 @@ def test_cpu_of_children_that_exited_meanwhile_is_counted_once_and_marked(start_
 def test_children_born_meanwhile_and_orphans_go_on_with_all_they_used(start_either, burner):
     daemon = start_either()
     begin = begin_job(daemon, burner)
-    orphan = burner.ask("orphan 0.2")
-    store(daemon, burner.pid, orphan)
+    orphan = orphan_of(daemon, burner, 0.2)
     kill_daemon(daemon)
     child = burner.ask("start 0.4")
     job = after_restart(daemon, burner)
@@ -198,8 +206,7 @@ def test_children_born_meanwhile_and_orphans_go_on_with_all_they_used(start_eith
 def test_a_member_that_left_nobody_its_cpu_makes_it_a_lower_bound(start_either, burner):
     daemon = start_either()
     begin = begin_job(daemon, burner)
-    orphan = burner.ask("orphan 0.3")
-    store(daemon, burner.pid, orphan)
+    orphan = orphan_of(daemon, burner, 0.3)
     known = daemon.rows("SELECT cpu_seconds FROM jobs")[0]["cpu_seconds"]
     kill_daemon(daemon)
     burner.ask("burn 0.2")

@@ -2,7 +2,8 @@
 
 Run as a program it reads lines from stdin: "burn S" uses S seconds of CPU itself; "child S" has a child use them and
 waits for its end; "start S" has a child use them and leaves it sleeping; "kill" ends that child and waits for it;
-"orphan S" is "start S" of a grandchild whose parent exits. Each is answered with a line: the pid of the process.
+"grandchild S" is "start S" of a child's child, and "leave" has its parent exit, so that it becomes an orphan. Each is
+answered with a line: the pid of the process.
 """
 
 import os
@@ -28,18 +29,17 @@ def spend_and_sleep(seconds, done):
 
 
 def start(seconds, by_another):
+    """The pids of the process and of our child, which may be the same."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         if not by_another or os.fork() == 0:
             spend_and_sleep(seconds, writing)
-        os._exit(0)
+        os.close(writing)
+        signal.pause()
     os.close(writing)
-    with os.fdopen(reading) as told:
-        pid = int(told.readline())
-    if by_another:
-        os.waitpid(child, 0)
-    return pid
+    with os.fdopen(reading) as answer:
+        return int(answer.readline()), child
 
 
 def spend_in_child(seconds):
@@ -52,7 +52,7 @@ def spend_in_child(seconds):
 
 
 def main():
-    last = 0
+    last = child = 0
     for line in sys.stdin:
         word, *seconds = line.split()
         amount = float(seconds[0]) if seconds else 0
@@ -64,8 +64,12 @@ def main():
         elif word == "kill":
             os.kill(last, signal.SIGKILL)
             os.waitpid(last, 0)
+        elif word == "leave":
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         else:
-            answer = last = start(amount, word == "orphan")
+            last, child = start(amount, word == "grandchild")
+            answer = last
         print(answer, flush=True)
 
 

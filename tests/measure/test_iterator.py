@@ -123,6 +123,7 @@ def still_tree(runner, count):
 @pytest.mark.xdist_group("crowd")
 @pytest.mark.parametrize("events", ["bpf", "connector"])
 def test_a_still_tree_is_as_proc_has_it(with_bpf, events):
+    with_bpf.need_events(events)
     count = crowd_size(1)
     recording = Recording(with_bpf, f"--events {events}", still_tree(with_bpf, count), count)
     read_by = recording.run.info["provenance"]["processes_read_by"]
@@ -167,6 +168,7 @@ time.sleep(600)
 @pytest.mark.parametrize("events", ["bpf", "connector"])
 def test_threads_and_memory_are_summed_as_proc_sums_them(with_bpf, events):
     """A leader's runtime is not its process's; a process that has used much has much."""
+    with_bpf.need_events(events)
     script = with_bpf.cwd / "crowd.py"
     script.write_text(CROWD, encoding="utf-8")
     count = crowd_size(2)

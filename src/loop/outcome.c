@@ -64,14 +64,14 @@ static void set_oom(struct run *run, struct outcome *outcome)
     oom_watch_read(run->oom, &oom);
     /* Where it is not known how everybody else in the group ended, only a kill at about the time of the
      * command's own end speaks of it. */
-    bool told = tree_root_was_oom_killed(run->tree);
-    bool of_command = told || (killed && run->kill_rounds == 0 &&
-                               (oom.just_now || (own_group && tree_counts_all(run->tree))));
+    bool is_reported = tree_root_was_oom_killed(run->tree);
+    bool of_command = is_reported || (killed && run->kill_rounds == 0 &&
+                                      (oom.just_now || (own_group && tree_counts_all(run->tree))));
     bool likely = oom.kind == OOM_ON_MACHINE;
     if (oom.kind == OOM_NONE || (likely && !of_command))
         return;
-    of_command = told || (of_command && (likely || others < oom.kills));
-    if (of_command && !told && !likely)
+    of_command = is_reported || (of_command && (likely || others < oom.kills));
+    if (of_command && !is_reported && !likely)
         record_oom(run);
     outcome->oom_victim = of_command  ? OOM_VICTIM_COMMAND
                           : own_group ? OOM_VICTIM_PROCESSES

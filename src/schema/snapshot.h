@@ -120,8 +120,8 @@ void snapshot_release(struct snapshot *snapshot); /* NULL is nothing */
 
 /* What its rows are of, with a row for the machine in which nothing is there yet. 0 or -ENOMEM. */
 int snapshot_set_columns(struct snapshot *snapshot, const struct snapshot_columns *columns);
-/* So many processes in its arena, empty but for their rows, in which nothing is there yet; NULL for want of
- * memory. */
+/* So many processes in its arena, empty but for their rows, in which nothing is there yet; NULL: there is
+ * no memory. */
 struct snapshot_process *snapshot_make_processes(struct snapshot *snapshot, size_t count);
 
 /* A copy of the event, with all that it points to. 0 or -ENOMEM: it is as before. */

@@ -1,4 +1,4 @@
-"""Tests send signals to their own processes only, whoever has the pid of one that has ended."""
+"""Tests send signals to their own processes only: the pid of one that has ended may be another process's."""
 
 import os
 import pathlib

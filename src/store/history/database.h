@@ -28,7 +28,7 @@ int database_number(sqlite3 *database, const char *sql, int64_t *out);
 
 /* A statement that is prepared at its first use and kept. */
 struct statement {
-    char *sql; /* owned by whoever set it */
+    char *sql; /* owned by its setter */
     sqlite3_stmt *compiled;
 };
 

@@ -33,7 +33,7 @@
 #include "probe/privilege.h"
 #include "probe/process_clock.h"
 
-enum what { READY, WATCH, DELIVER, DELIVERED, WARNING };
+enum what { READY, WATCH, DELIVER, DELIVERED, WARNING, OUTPUT_ENDED };
 
 struct message {
     enum what what;
@@ -184,9 +184,10 @@ static bool receive(int fd, struct message *message, int *passed_fd)
                            .msg_controllen = sizeof(control.bytes)};
     ssize_t count;
 
+    /* ECONNRESET: it went without reading all that it was sent. What it sent before is still there. */
     do {
         count = recvmsg(fd, &parts, MSG_CMSG_CLOEXEC);
-    } while (count < 0 && errno == EINTR);
+    } while (count < 0 && (errno == EINTR || errno == ECONNRESET));
     if (count != (ssize_t)sizeof(*message))
         return false;
     const struct cmsghdr *header = CMSG_FIRSTHDR(&parts);
@@ -216,6 +217,11 @@ static void on_hangup(struct server *server)
             capture_stop(server->captures[i]);
 }
 
+static bool output_open(const struct server *server)
+{
+    return server->open[0] || server->open[1];
+}
+
 static bool is_readable(int fd)
 {
     struct pollfd polled = {.fd = fd, .events = POLLIN};
@@ -225,7 +231,7 @@ static bool is_readable(int fd)
 
 static void look_at_streams(struct server *server)
 {
-    bool flushing = false;
+    bool flushing = false, was_open = output_open(server);
 
     for (int i = 0; i < CAPTURE_STREAMS; i++) {
         if (server->open[i] && is_readable(capture_ended_fd(server->captures[i])))
@@ -238,11 +244,19 @@ static void look_at_streams(struct server *server)
         send_message(server->socket_fd, DELIVERED, 0, NULL);
         server->asked = false;
     }
+    if (was_open && !output_open(server))
+        send_message(server->socket_fd, OUTPUT_ENDED, 0, NULL);
+}
+
+/* A command closes its output before it ends, be it only for a moment. */
+static bool end_is_awaited(const struct server *server)
+{
+    return !server->metron_gone && atomic_load(&server->shared->end_ns) == 0;
 }
 
 static void serve(struct server *server)
 {
-    while (server->open[0] || server->open[1]) {
+    while (output_open(server) || end_is_awaited(server)) {
         struct pollfd polled[3 + 2 * CAPTURE_STREAMS] = {
             {.fd = server->metron_gone ? -1 : server->socket_fd, .events = POLLIN},
             {.fd = server->command_fd, .events = POLLIN},
@@ -390,7 +404,7 @@ enum capture_news capture_process_read(struct capture_process *process)
 {
     struct message message;
 
-    if (!receive(process->socket_fd, &message, NULL))
+    if (!receive(process->socket_fd, &message, NULL) || message.what == OUTPUT_ENDED)
         return CAPTURE_ENDED;
     message.text[sizeof(message.text) - 1] = '\0';
     if (message.what == WARNING)

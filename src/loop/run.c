@@ -245,9 +245,12 @@ static void on_capture(uv_poll_t *poll, int status, int events)
 {
     struct run *run = poll->data;
 
-    (void)status;
+    enum capture_news news;
+
     (void)events;
-    enum capture_news news = capture_process_read(run->capture);
+    do { /* after an error there are no more calls: the process has gone, what it sent is still to be read */
+        news = capture_process_read(run->capture);
+    } while (status < 0 && news == CAPTURE_WARNED);
     if (news == CAPTURE_WARNED)
         return;
     if (news == CAPTURE_ENDED)

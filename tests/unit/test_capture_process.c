@@ -74,6 +74,7 @@ static void await_end(struct capture_process *process)
     int status = -1;
     pid_t pid = capture_process_pid(process);
 
+    capture_process_deliver(process); /* where there is no command, this says that it has ended */
     assert_int_equal(wait4(pid, &status, 0, &usage), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_false(capture_process_reaped(process, pid + 1, &usage));
@@ -224,20 +225,32 @@ static void cancelled_process_leaves_nothing(void **state)
     close(source[1]);
 }
 
-static void end_of_the_command_is_noted_when_it_happens(void **state)
+/* Waits at the gate, and holds no output. */
+static pid_t start_command(int source_fd, const int gate[2])
+{
+    pid_t command = fork();
+
+    if (command == 0) {
+        char byte;
+        close(source_fd);
+        _exit((int)read(gate[0], &byte, 1) - 1);
+    }
+    return command;
+}
+
+static void end_is_noted_when_it_happens(bool output_ends_first)
 {
     int source[2], gate[2];
-    (void)state;
 
     assert_int_equal(pipe2(source, O_CLOEXEC), 0);
     assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
     struct capture_process *process = start(source[0], -1, -1);
-    pid_t command = fork();
-    if (command == 0) {
-        char byte;
-        _exit((int)read(gate[0], &byte, 1) - 1);
-    }
+    pid_t command = start_command(source[1], gate);
     capture_process_watch(process, command);
+    if (output_ends_first) {
+        close(source[1]);
+        await_delivered(process); /* its end */
+    }
     assert_int_equal(capture_process_end_ns(process), 0);
     uint64_t before_ns = clock_monotonic_ns();
     assert_int_equal(write(gate[1], "x", 1), 1);
@@ -248,13 +261,53 @@ static void end_of_the_command_is_noted_when_it_happens(void **state)
     uint64_t after_ns = clock_monotonic_ns();
     assert_in_range(capture_process_end_ns(process), before_ns, after_ns);
     assert_int_equal(waitpid(command, NULL, 0), command);
-    close(source[1]);
+    if (!output_ends_first)
+        close(source[1]);
     await_end(process);
     assert_true(capture_process_cpu_seconds(process) > 0);
     capture_process_free(process);
     close(source[0]);
     close(gate[0]);
     close(gate[1]);
+}
+
+static void end_of_the_command_is_noted_while_its_output_stays_open(void **state)
+{
+    (void)state;
+    end_is_noted_when_it_happens(false);
+}
+
+static void end_of_the_command_is_noted_after_its_output_was_closed(void **state)
+{
+    (void)state;
+    end_is_noted_when_it_happens(true);
+}
+
+/* The kernel then reports an error before what is still to be read. */
+static void warning_is_read_though_the_process_has_not_read_all(void **state)
+{
+    int source[2], file = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    struct rusage usage;
+    (void)state;
+
+    assert_int_equal(pipe2(source, O_CLOEXEC), 0);
+    struct capture_process *process = start(source[0], -1, file);
+    struct pollfd polled = {.fd = capture_process_fd(process), .events = POLLIN};
+    pid_t pid = capture_process_pid(process);
+    assert_int_equal(write(source[1], "x", 1), 1);
+    assert_int_equal(poll(&polled, 1, PATIENCE_MS), 1); /* the disk is full */
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+    capture_process_deliver(process);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(wait4(pid, NULL, 0, &usage), pid);
+    assert_true(capture_process_reaped(process, pid, &usage));
+    assert_int_equal(capture_process_read(process), CAPTURE_WARNED);
+    assert_int_equal(capture_process_read(process), CAPTURE_ENDED);
+    capture_process_free(process);
+    close(source[0]);
+    close(source[1]);
+    close(file);
 }
 
 /* A keyboard that makes the terminal raw, in a metron that is killed. */
@@ -369,7 +422,9 @@ int main(void)
         cmocka_unit_test(screen_that_has_gone_breaks_the_pipe),
         cmocka_unit_test(screen_that_is_read_late_loses_nothing),
         cmocka_unit_test(cancelled_process_leaves_nothing),
-        cmocka_unit_test(end_of_the_command_is_noted_when_it_happens),
+        cmocka_unit_test(end_of_the_command_is_noted_while_its_output_stays_open),
+        cmocka_unit_test(end_of_the_command_is_noted_after_its_output_was_closed),
+        cmocka_unit_test(warning_is_read_though_the_process_has_not_read_all),
         cmocka_unit_test(killed_metron_does_not_leave_the_terminal_raw),
         cmocka_unit_test(terminal_that_was_closed_and_opened_again_is_still_read),
         cmocka_unit_test(process_that_cannot_be_had_is_an_error),

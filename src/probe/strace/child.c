@@ -56,12 +56,12 @@ int strace_locate(char path[STRACE_PATH_SIZE], struct metron_error *error)
 }
 
 /* Reads the list of processes up to its newline. False: the parent has gone or thought better of it. */
-static bool list_await(int gate_fd, char *list)
+static bool list_await(int list_fd, char *list)
 {
     size_t length = 0;
 
     while (length < STRACE_LIST_SIZE) {
-        ssize_t count = read(gate_fd, list + length, STRACE_LIST_SIZE - length);
+        ssize_t count = read(list_fd, list + length, STRACE_LIST_SIZE - length);
 
         if (count < 0 && errno == EINTR)
             continue;
@@ -115,8 +115,9 @@ void strace_child_main(const struct strace_child *child)
         _exit(127);
     privilege_keep_dropped();
     signals_reset();
+    (void)close(child->list_write);
     (void)close(child->gate_write);
-    if (!list_await(child->gate_read, child->list) || !group_bind(child->gate_read))
+    if (!list_await(child->list_read, child->list) || !group_bind(child->gate_read))
         _exit(127);
     int gate = fcntl(child->gate_read, F_DUPFD_CLOEXEC, SPARE_FD);
     int output = fcntl(child->output, F_DUPFD_CLOEXEC, SPARE_FD);

@@ -23,8 +23,10 @@ struct strace_child {
     char *list;     /* STRACE_LIST_SIZE bytes, for the child to fill */
     bool summary;   /* else a full trace */
     pid_t parent;
-    /* "12,13\n" comes through it: attach to these. Its end before that: do not; after that: the kernel kills
-     * strace and its children. */
+    /* "12,13\n" comes through it: attach to these. Its end before that: do not. */
+    int list_read, list_write;
+    /* Its end: the kernel kills strace and its children. Nothing is ever written to it: for the kernel, that
+     * would be a reason as well. */
     int gate_read, gate_write;
     int output, messages;
 };

@@ -49,8 +49,8 @@ struct strace_run {
     int wait_status;
     bool has_usage;
     struct rusage usage;
-    int gate_fd; /* write end: the processes to attach to; then open until strace has ended (child.h) */
-    bool is_released;
+    int list_fd;     /* write end: the processes to attach to; -1: they are known, or there will be none */
+    int gate_fd;     /* write end: open until strace has ended (child.h) */
     int output_fd;   /* memfd, or the read end of a pipe */
     int messages_fd; /* read end */
     struct strace_messages messages;
@@ -101,8 +101,10 @@ static int output_open(struct strace_run *run)
 static int plumbing_open(struct strace_run *run)
 {
     struct strace_child *child = &run->child;
-    int code = pipe_open(&child->gate_read, &run->gate_fd);
+    int code = pipe_open(&child->list_read, &run->list_fd);
 
+    if (code == 0)
+        code = pipe_open(&child->gate_read, &run->gate_fd);
     if (code == 0)
         code = output_open(run);
     if (code == 0)
@@ -110,6 +112,7 @@ static int plumbing_open(struct strace_run *run)
     if (code == 0 &&
         (fcntl(child->messages, F_SETFL, O_NONBLOCK) < 0 || fcntl(run->messages_fd, F_SETFL, O_NONBLOCK) < 0))
         code = -errno;
+    child->list_write = run->list_fd;
     child->gate_write = run->gate_fd;
     return code;
 }
@@ -129,6 +132,7 @@ static int process_start(struct strace_run *run, struct metron_error *error)
         run->pid = pid < 0 ? 0 : pid;
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
+    fd_close(&run->child.list_read);
     fd_close(&run->child.gate_read);
     fd_close(&run->child.output);
     fd_close(&run->child.messages);
@@ -146,10 +150,10 @@ int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_e
         return error_set(error, -ENOMEM, "no memory for strace");
     }
     run->mode = mode;
-    run->gate_fd = run->output_fd = run->messages_fd = -1;
+    run->list_fd = run->gate_fd = run->output_fd = run->messages_fd = -1;
     run->child.summary = mode == STRACE_SUMMARY;
     run->child.parent = getpid();
-    run->child.gate_read = run->child.output = run->child.messages = -1;
+    run->child.list_read = run->child.gate_read = run->child.output = run->child.messages = -1;
     if (zone) /* without it, the times of a full trace would be another zone's */
         (void)snprintf(run->child.zone, sizeof(run->child.zone), "TZ=%s", zone);
     int code = strace_locate(run->child.path, error);
@@ -192,7 +196,7 @@ static int targets_list(struct strace_run *run, const pid_t *pids, size_t count,
 }
 
 /* The child may be gone, killed by somebody: that must be EPIPE, and no signal. */
-static int gate_write(int fd, const struct strbuf *list)
+static int list_write(int fd, const struct strbuf *list)
 {
     sigset_t broken, before;
 
@@ -206,26 +210,18 @@ static int gate_write(int fd, const struct strbuf *list)
     return code;
 }
 
-/* A strace that still waits for its processes exits at the end of the gate. Released, it would be killed. */
-static void gate_close(struct strace_run *run)
-{
-    if (!run->is_released)
-        fd_close(&run->gate_fd);
-}
-
 int strace_release(struct strace_run *run, const pid_t *pids, size_t count, struct metron_error *error)
 {
     struct strbuf list = STRBUF_INIT;
     int code = targets_list(run, pids, count, &list, error);
 
     if (code == 0) {
-        code = gate_write(run->gate_fd, &list);
+        code = list_write(run->list_fd, &list);
         if (code < 0)
             code = error_set(error, code, "strace has ended before its time: %s", strerror(-code));
     }
     strbuf_fini(&list);
-    run->is_released = code == 0;
-    gate_close(run);
+    fd_close(&run->list_fd);
     return code;
 }
 
@@ -370,7 +366,7 @@ static void await_calm(const struct strace_run *run)
 
 void strace_interrupt(struct strace_run *run)
 {
-    gate_close(run);
+    fd_close(&run->list_fd); /* if it still waits for its processes, it exits */
     if (run->pid <= 0 || run->ended)
         return;
     await_calm(run);
@@ -401,7 +397,7 @@ static bool ends_when_interrupted(struct strace_run *run)
  * may keep it, and then it is told. */
 static bool process_end(struct strace_run *run)
 {
-    gate_close(run);
+    fd_close(&run->list_fd);
     if (targets_are_gone(run) && ends_within(run, ENDS_BY_ITSELF_NS))
         return true;
     strace_interrupt(run);
@@ -454,6 +450,7 @@ void strace_free(struct strace_run *run)
         return;
     if (run->pid > 0 && !run->ended)
         (void)process_end(run);
+    fd_close(&run->list_fd);
     fd_close(&run->gate_fd);
     fd_close(&run->output_fd);
     fd_close(&run->messages_fd);

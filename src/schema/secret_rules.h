@@ -1,6 +1,6 @@
 /*
  * The table of what is secret, one rule a row, and the names that it makes secret. How a value is found and
- * masked is in secrets.c.
+ * masked is in secret_scan.c.
  *
  * Names are compared as words: "--apiKey2" is "_api_key_", in small letters, without the digits at the end of
  * a word. A rule for names is a part of that text, so "_key_" is a whole word and "token_" the end of one.

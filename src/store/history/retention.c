@@ -110,14 +110,16 @@ static const char *const ended_jobs[] = {
 
 /* Bytes of jobs with their sheets and members, about: pages with long texts are half empty. */
 #define BYTES(column) " + 2 * coalesce(length(CAST(" column " AS BLOB)), 0)"
-#define JOB_BYTES(which)                                                                                     \
-    "SELECT (SELECT coalesce(sum(200" BYTES("name") BYTES("workspace") BYTES(                                \
-        "hotspots") "), 0) FROM jobs"                                                                        \
-                    " WHERE " which ") + (SELECT coalesce(sum(120" BYTES(                                    \
-                        "hotspots") "), 0) FROM sheets WHERE job IN"                                         \
-                                    " (SELECT id FROM jobs WHERE " which                                     \
-                                    ")) + (SELECT coalesce(sum(20" BYTES("members") "), 0)"                  \
-                                                                                    " FROM job_members)"
+/* clang-format off */
+#define JOB_BYTES(which) \
+    "SELECT" \
+    "  (SELECT coalesce(sum(200" BYTES("name") BYTES("workspace") BYTES("hotspots") "), 0)" \
+    "     FROM jobs WHERE " which ")" \
+    "+ (SELECT coalesce(sum(120" BYTES("hotspots") "), 0)" \
+    "     FROM sheets WHERE job IN (SELECT id FROM jobs WHERE " which "))" \
+    "+ (SELECT coalesce(sum(20" BYTES("members") "), 0)" \
+    "     FROM job_members)"
+/* clang-format on */
 static const char all_job_bytes[] = JOB_BYTES("true");
 static const char kept_job_bytes[] = JOB_BYTES("(status = 'running' OR id = (SELECT max(id) FROM jobs))");
 

@@ -36,6 +36,7 @@ MAY_NOT_SKIP = {
 def pytest_configure(config):
     config.addinivalue_line("markers", "plain: needs a metron without sanitizers: measures, limits memory, loads libmetron")
     config.addinivalue_line("markers", "threads: several of the daemon's threads are at work; under ThreadSanitizer too")
+    config.addinivalue_line("markers", "once: takes long, and the tests beside it use the same threads; not under ThreadSanitizer")
     processes.become_subreaper()
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.setsid()  # some tests watch the whole session: it is nobody else's

@@ -86,6 +86,7 @@ def test_many_requests_at_once_are_all_answered_and_stored(daemon):
     assert set(names) <= set(stored(daemon))
 
 
+@pytest.mark.once
 def test_jobs_that_are_stored_make_room_for_others_before_the_next_snapshot(daemon):
     count, batch = 4600, 200
     with daemon.client() as client:

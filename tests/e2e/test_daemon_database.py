@@ -134,6 +134,7 @@ def test_a_reader_that_holds_a_transaction_does_not_stop_the_daemon(daemon):
         assert database.execute("SELECT count(*) FROM snapshots").fetchone()[0] == count, "its own view stands"
 
 
+@pytest.mark.once
 def test_the_database_and_its_log_stay_within_the_cap_under_a_load_of_events(start_daemon):
     """One write may come besides, while it is under way."""
     cap, slack = dc.MIB, dc.MIB // 2

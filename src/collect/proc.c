@@ -356,24 +356,21 @@ static void read_status(const struct proc_state *proc, struct tree *tree, struct
     }
 }
 
-/* Its other files, as far as they are wanted. */
+/* Its other files, as far as they are wanted. The kernel's iterator reads all but its descriptors. */
 static void read_files(const struct proc_state *proc, struct tree *tree, struct process *process)
 {
     struct pid_reader *reader = tree_reader(tree);
     struct process_files *files = &process->files;
-    bool keep = process->passes > 1;
+    struct process_fds *fds = &process->fds;
 
-    files->looked_ns = process->looked_ns;
-    /* Nothing but its descriptors is left to look at, where all processes were read in one go; and these it
-     * cannot have changed without running. */
+    files->were_read = true;
     if ((proc->cost & COST_FD) &&
-        (!process->by_tasks || !process->cpu_ns || files->fds_cpu_ns != process->cpu_ns)) {
-        files->has_fds = pid_dir_count_fds(&process->dir, reader, keep, &files->fds) == 0;
-        files->fds_cpu_ns = process->cpu_ns;
+        (!process->by_tasks || !process->cpu_ns || fds->cpu_ns != process->cpu_ns)) {
+        fds->is_known = pid_dir_count_fds(&process->dir, reader, process->passes > 1, &fds->count) == 0;
+        fds->cpu_ns = process->cpu_ns;
     }
     if (process->by_tasks)
         return;
-    files->has_hwm = files->has_switches = files->has_fd_limit = false;
     if (proc->cost & (COST_STATUS | COST_TASKS))
         read_status(proc, tree, process);
     if (proc->cost & COST_LIMITS)
@@ -394,8 +391,10 @@ static void read_resident(const struct proc_state *proc, struct tree *tree, stru
         process->files.rss_bytes = statm.resident_pages * proc->page_bytes;
 }
 
-static void put_files(const struct proc_state *proc, const struct process_files *files, struct row *row)
+static void put_files(const struct proc_state *proc, const struct process *process, struct row *row)
 {
+    const struct process_files *files = &process->files;
+
     if (files->has_rss)
         row_number(row, RSS, (double)files->rss_bytes);
     if (files->has_rss && proc->may_use_bytes > 0)
@@ -406,8 +405,8 @@ static void put_files(const struct proc_state *proc, const struct process_files 
         row_number(row, CTX_VOLUNTARY, (double)files->voluntary_switches);
         row_number(row, CTX_INVOLUNTARY, (double)files->involuntary_switches);
     }
-    if (files->has_fds)
-        row_number(row, FDS, (double)files->fds);
+    if (process->fds.is_known)
+        row_number(row, FDS, (double)process->fds.count);
     if (files->has_fd_limit)
         row_number(row, FD_LIMIT, (double)files->fd_limit);
 }
@@ -428,13 +427,13 @@ static int proc_collect(void *state, const struct collect_context *context, stru
         read_stat(proc, process, row);
         if (process->stat.state == 'Z')
             continue; /* it has no memory and no files any more */
-        if (process->files.looked_ns != process->looked_ns)
+        if (!process->files.were_read)
             read_files(proc, tree, process);
         if ((proc->cost & COST_STATM) && !process->by_tasks)
             read_resident(proc, tree, process);
         if (process->files.has_rss)
             tree_note_resident(tree, process, process->files.rss_bytes);
-        put_files(proc, &process->files, row);
+        put_files(proc, process, row);
     }
     if (ledger->hwm_bytes)
         row_number(single, HWM_MAX, (double)ledger->hwm_bytes);

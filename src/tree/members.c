@@ -437,6 +437,7 @@ int member_take(struct tree *tree, struct process *process, const struct pid_sta
         (void)snprintf(process->ppid_text, sizeof(process->ppid_text), "%d", (int)stat->ppid);
     note_inherited(tree, process, stat);
     process->stat = *stat;
+    process->files = (struct process_files){0};
     process->looked_ns = stamp_ns;
     process->look_again = false;
     process->cpu_ns = cpu_ns;

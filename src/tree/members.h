@@ -107,7 +107,8 @@ void tasks_read(struct tree *tree);
 
 /* Sets the program's command line from its arguments, each ended by NUL, masked. */
 void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length);
-/* What stat and its like told of a member; settles its identity. 0 or -ESRCH: it is another process. */
+/* Begins a reading of a member with its stat, and settles its identity: nothing else of it is known yet. 0 or
+ * -ESRCH: it is another process. */
 int member_take(struct tree *tree, struct process *process, const struct pid_stat *stat, uint64_t cpu_ns,
                 uint64_t stamp_ns);
 

@@ -43,12 +43,19 @@
 
 struct group;
 
-/* What a collector read of a process, kept for as long as the process does not run. */
+/* What one reading of a process found in its files. Each reading begins with everything absent (member_take);
+ * the reader of a value marks it. Kept for as long as the process does not run. */
 struct process_files {
-    uint64_t rss_bytes, hwm_bytes, voluntary_switches, involuntary_switches, fds, fd_limit;
-    bool has_rss, has_hwm, has_switches, has_fds, has_fd_limit;
-    uint64_t looked_ns;  /* the process's at that time: another by now means that it has run since */
-    uint64_t fds_cpu_ns; /* its CPU clock when its descriptors were counted; 0: they were not */
+    uint64_t rss_bytes, hwm_bytes, voluntary_switches, involuntary_switches, fd_limit;
+    bool has_rss, has_hwm, has_switches, has_fd_limit;
+    bool were_read; /* by collect/proc.c, in this reading */
+};
+
+/* Its open descriptors, which it cannot change without running. */
+struct process_fds {
+    uint64_t count;
+    bool is_known;
+    uint64_t cpu_ns; /* its CPU clock when they were counted; 0: they were not */
 };
 
 struct process {
@@ -83,7 +90,8 @@ struct process {
     unsigned passes;            /* in how many passes it was read */
     uint64_t looked_ns;         /* monotonic, when stat was read: it has not run since */
     bool look_again; /* something outside has changed it: read them in the next pass all the same */
-    struct process_files files; /* for collect/proc.c: the rest of its files */
+    struct process_files files; /* the rest of its files, as of the last reading */
+    struct process_fds fds;     /* for collect/proc.c */
     bool has_children;          /* it was seen to be a parent */
     struct switches {           /* context switches: a thread that ends takes its own count with it */
         uint64_t last, ended;

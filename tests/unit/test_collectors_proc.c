@@ -1,6 +1,8 @@
 /* proc and io: readings of real processes, and what becomes of them when a reader fails. */
 #include "collectors_fixture.h"
 
+#include "tree/members.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -104,6 +106,27 @@ static void what_nobody_selected_is_not_read(void **state)
     }
     assert_true(has(row_of(root_pid), "proc_fds"));
     assert_false(has(row_of(root_pid), "proc_rss"));
+}
+
+/* The kernel's iterator reads a process (tree/tasks.c), and fills in nothing but what stat has. */
+static void what_the_latest_reading_did_not_fill_is_absent(void **state)
+{
+    static const char *const keys[] = {"proc_rss", "proc_hwm", "proc_ctx_voluntary", "proc_fd_limit"};
+    watch_tree(state);
+    pid_t root_pid = start_root(body_known);
+    await_said(1);
+    tree_refresh(watch.tree);
+    collect("proc", ~0U);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        assert_true(has(row_of(root_pid), keys[i]));
+    struct process *process = tree_find(watch.tree, root_pid);
+    const struct pid_stat stat = process->stat;
+    assert_int_equal(member_take(watch.tree, process, &stat, process->cpu_ns, clock_monotonic_ns()), 0);
+    process->by_tasks = true;
+    collect("proc", ~0U);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        assert_false(has(row_of(root_pid), keys[i]));
+    assert_int_equal(number(row_of(root_pid), "proc_fds"), HELD_FILES); /* it has not run since */
 }
 
 static void body_zombie(void)
@@ -383,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         READS(proc_reads_a_process_as_it_is),
         READS(what_nobody_selected_is_not_read),
+        READS(what_the_latest_reading_did_not_fill_is_absent),
         READS(a_zombie_has_no_memory_but_a_state),
         READS(the_largest_high_water_mark_outlives_its_process),
         READS(context_switches_do_not_fall_when_a_thread_ends),

@@ -392,10 +392,11 @@ def test_con_duct_lists_and_prints_it(export, con_duct, tmp_path):
     assert "totals" in con_duct("pp", f"{tmp_path}/new/0_usage.jsonl")
 
 
-@pytest.mark.parametrize("name", METRON)
-def test_con_duct_plots_it(export, con_duct, tmp_path, name):
+@pytest.mark.parametrize("mode, name", [("ps-pcpu", "metron-killed"), ("ps-pcpu", "metron-one-point"),
+                                        ("ps-cpu-timepoint", "metron-syscalls"),
+                                        ("ps-cpu-timepoint", "metron-ranks/rank1_")])
+def test_con_duct_plots_it(export, con_duct, tmp_path, mode, name):
     export("duct", path_of(name), "-o", f"{tmp_path}/run_")
-    mode = ("ps-pcpu", "ps-cpu-timepoint")[METRON.index(name) % 2]
     con_duct("plot", "--cpu", mode, "-o", str(tmp_path / "plot.png"), f"{tmp_path}/run_info.json")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 

@@ -259,7 +259,7 @@ static void on_sampled(void *owner)
     struct daemon *daemon = owner;
 
     if (daemon->jobs)
-        jobs_join_by_cgroup(daemon->jobs);
+        jobs_end_pass(daemon->jobs);
 }
 
 static void on_found(void *owner, struct process *process)

@@ -13,6 +13,8 @@ static struct metron_error why;
 static bool refused;               /* the store does not take what it is told of */
 static double found_after_seconds; /* the next process that is found keeps the look waiting so long, once */
 
+static pid_t kill_when_claimed; /* this one ends as soon as it was found; 0: none, or done */
+
 static inline void on_found(void *context, struct process *process)
 {
     const double wait_seconds = found_after_seconds;
@@ -23,6 +25,11 @@ static inline void on_found(void *context, struct process *process)
         sleep_seconds(wait_seconds);
     if (jobs)
         jobs_claim(jobs, process);
+    if (kill_when_claimed && process->subject.id == kill_when_claimed) {
+        assert_int_equal(kill(kill_when_claimed, SIGKILL), 0);
+        wait_for(kill_when_claimed);
+        kill_when_claimed = 0;
+    }
 }
 
 static inline void begin(void **state)
@@ -67,6 +74,7 @@ static inline void tick(void)
     snapshot = snapshot_new(pool);
     assert_non_null(snapshot);
     tree_refresh(watch.tree);
+    jobs_end_pass(jobs);
     read_memory();
     assert_int_equal(jobs_observe(jobs, snapshot), 0);
     if (refused)

@@ -353,7 +353,7 @@ static pid_t start_waiting(int said)
 static void look_around(void)
 {
     tree_refresh(watch.tree);
-    jobs_join_by_cgroup(jobs);
+    jobs_end_pass(jobs);
 }
 
 static void whoever_is_moved_into_a_jobs_group_is_the_jobs(void **state)

@@ -295,6 +295,25 @@ static void a_sheet_that_begins_meanwhile_is_not_mistaken_for_the_announced_one(
     assert_int_equal(finish(mine), 0);
 }
 
+/* A process is found and ends while the pass goes on; so does the sheet that begins with it. */
+static void whoever_ends_within_the_pass_that_found_it_is_counted(void **state)
+{
+    begin_mine(state);
+    let_go(1);
+    assert_int_equal(start_job(mine, 0), 0);
+    kill_when_claimed = start_with(mine, "5");
+    tick();
+    assert_int_equal(kill_when_claimed, 0);
+    assert_int_equal(found(mine)->sheet_count, 1);
+    assert_int_equal(found(mine)->sheets[0].usage.spawned, 1);
+    assert_int_equal(found(mine)->usage.spawned, 1);
+    double cpu_seconds = found(mine)->usage.cpu_seconds;
+    assert_true(cpu_seconds > 0);
+    tick();
+    assert_true(found(mine)->sheets[0].usage.cpu_seconds >= cpu_seconds);
+    assert_int_equal(finish(mine), 0);
+}
+
 static void a_sheet_that_began_with_its_process_is_announced_later(void **state)
 {
     begin_mine(state);
@@ -429,6 +448,7 @@ int main(void)
         JOB_WAYS(another_users_process_does_not_join_by_the_variable),
         JOB_WAYS(a_member_of_the_job_has_inherited_its_sheet),
         JOB_WAYS(a_sheet_that_begins_meanwhile_is_not_mistaken_for_the_announced_one),
+        JOB_WAYS(whoever_ends_within_the_pass_that_found_it_is_counted),
         JOB_WAYS(a_sheet_that_began_with_its_process_is_announced_later),
         JOB_WAYS(the_variable_counts_although_it_was_seen_before_it_had_it),
         JOB_WAYS(a_name_used_again_is_another_job),

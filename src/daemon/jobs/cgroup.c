@@ -308,8 +308,9 @@ static void look_into(struct jobs *jobs, const struct job_cgroup *cgroup)
     (void)cgroup_members_read(&cgroup->members, &jobs->scratch, join_member, &joining);
 }
 
-void jobs_join_by_cgroup(struct jobs *jobs)
+void jobs_end_pass(struct jobs *jobs)
 {
+    jobs_begin_found(jobs);
     for (const struct job_cgroup *cgroup = jobs->cgroups; cgroup; cgroup = cgroup->next)
         look_into(jobs, cgroup);
 }

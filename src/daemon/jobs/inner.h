@@ -27,11 +27,20 @@ struct part {
     uint64_t hwm_bytes;        /* the largest of one of them; 0: not read */
 };
 
+/* A sheet that began with a process that had inherited its number. Its group is made as soon as the process
+ * is found; the sheet itself once that pass is over (jobs_begin_found). */
+struct found_sheet {
+    int64_t number;
+    struct group *group;
+    struct found_sheet *next;
+};
+
 struct entry {
     struct job job; /* its texts are owned */
     struct part part;
     struct part *sheets; /* beside job.sheets */
     size_t sheet_capacity;
+    struct found_sheet *found;  /* owned */
     uint64_t told_ns;           /* when it was last stored */
     uint64_t finished;          /* in which order jobs were finished; 0: it runs */
     bool restored;              /* from before a restart, and not resumed yet: resume.c */
@@ -51,6 +60,7 @@ struct jobs {
     struct entry *by_id;
     uint64_t finished;
     unsigned running, remembered, active_sheets;
+    bool has_found;         /* sheets that are to begin (struct found_sheet) */
     size_t sheet_count;     /* of all of them */
     uint64_t finished_told; /* of those that are finished, the last one that a snapshot has */
     struct entry *replaced; /* those whose names are used again, until the store has taken them */
@@ -64,8 +74,7 @@ struct jobs {
 /* What it has used until now. */
 void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage);
 /* The process with this pid and its descendants join. False: there is no such process, or it has ended.
- * `start_ticks`: which process it is; 0: it was not seen. Whoever is found by that may join another sheet,
- * and that one may begin by it: parts and sheets of jobs lie elsewhere afterwards. */
+ * `start_ticks`: which process it is; 0: it was not seen. */
 bool jobs_take_in(struct jobs *jobs, struct group *group, pid_t pid, uint64_t *start_ticks);
 /* The control group of `pid` becomes the part's, if it is its alone; else why not is logged. `is_first`: what
  * it has counted is all the part's; else it goes on from `usage`. */
@@ -85,6 +94,11 @@ int entry_restore_members(struct entry *entry, const struct job *job);
 void entry_resume(struct jobs *jobs, struct entry *entry);
 /* Those that inherited a job's name and ran before it was announced. */
 void jobs_claim_all(struct jobs *jobs);
+/* Outside a pass: the sheets begin whose first processes jobs_claim found. */
+void jobs_begin_found(struct jobs *jobs);
+/* The group that a sheet begins with: that of the processes that were found to be its own, else a new one.
+ * NULL: out of memory. */
+struct group *sheet_new_group(struct jobs *jobs, struct entry *entry, int64_t number);
 
 struct entry *entry_find(const struct jobs *jobs, const char *job_id);
 /* A job that runs, with nobody in it; NULL for want of memory. */
@@ -95,6 +109,8 @@ void jobs_forget_old(struct jobs *jobs);
 int job_check_name(const char *job_id, struct metron_error *error);
 /* The sheet of this number, made if it is not there yet; one more try of it. 0 or a negative errno. */
 int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *place);
+/* Where it is; false: there is none yet. */
+bool sheet_is_known(const struct entry *entry, int64_t number, size_t *place);
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const struct sheet_start *start);
 void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status);
 /* What its processes have called; of sheets that have ended too, if that may have changed (calls.c). */

@@ -38,6 +38,8 @@ static void entry_free(struct jobs *jobs, struct entry *entry)
         part_release_cgroup(jobs, &entry->sheets[i]);
         group_close(jobs->tree, entry->sheets[i].group);
     }
+    while (entry->found)
+        group_close(jobs->tree, sheet_new_group(jobs, entry, entry->found->number));
     entry_forget_calls(jobs, entry);
     entry_forget_members(entry);
     free((char *)entry->job.id);
@@ -234,11 +236,12 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
         start->own_cgroup)
         entry->job.own_cgroup = part_claim_cgroup(jobs, &entry->part, start->pid, true, &entry->job.usage);
     jobs_claim_all(jobs);
+    jobs_begin_found(jobs);
     entry_note_joined(jobs, entry);
     return 0;
 }
 
-static size_t sheet_place(const struct entry *entry, int64_t number)
+bool sheet_is_known(const struct entry *entry, int64_t number, size_t *place)
 {
     size_t low = 0, high = entry->job.sheet_count;
 
@@ -249,7 +252,8 @@ static size_t sheet_place(const struct entry *entry, int64_t number)
         else
             high = middle;
     }
-    return low;
+    *place = low;
+    return low < entry->job.sheet_count && entry->job.sheets[low].number == number;
 }
 
 static int sheet_insert(struct jobs *jobs, struct entry *entry, size_t place, int64_t number)
@@ -282,22 +286,18 @@ static int sheet_insert(struct jobs *jobs, struct entry *entry, size_t place, in
 /* The sheet of this number, made if it is not there yet. */
 int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *place)
 {
-    *place = sheet_place(entry, number);
-    if (*place < entry->job.sheet_count && entry->job.sheets[*place].number == number)
-        return 0;
-    return sheet_insert(jobs, entry, *place, number);
+    return sheet_is_known(entry, number, place) ? 0 : sheet_insert(jobs, entry, *place, number);
 }
 
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const struct sheet_start *start)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
     struct part *part = &entry->sheets[place];
-    const int64_t number = sheet->number;
     bool is_new = !part->group, is_there = false;
-    uint64_t start_ticks = 0, runner_ticks = runner_start_ticks(jobs, start->runner);
+    uint64_t runner_ticks = runner_start_ticks(jobs, start->runner);
 
     if (is_new) {
-        part->group = group_new_sheet(jobs->tree, entry->part.group, sheet->number);
+        part->group = sheet_new_group(jobs, entry, sheet->number);
         if (!part->group)
             return -ENOMEM;
         part->before = sheet->usage; /* of another try */
@@ -316,12 +316,7 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     sheet->runner_start_ticks = runner_ticks;
     if (start->pid) {
         sheet->pid = start->pid;
-        is_there = jobs_take_in(jobs, part->group, start->pid, &start_ticks);
-        /* Of whoever was found by that a sheet may have begun, before this one. */
-        place = sheet_place(entry, number);
-        sheet = &entry->job.sheets[place];
-        part = &entry->sheets[place];
-        sheet->pid_start_ticks = start_ticks;
+        is_there = jobs_take_in(jobs, part->group, start->pid, &sheet->pid_start_ticks);
     }
     if (is_there && start->own_cgroup)
         sheet->own_cgroup = part_claim_cgroup(jobs, part, start->pid, sheet->tries == 1, &sheet->usage);
@@ -359,7 +354,7 @@ static void look_again(struct jobs *jobs)
     if (clock_monotonic_ns() < jobs->look_again_ns)
         return;
     tree_refresh(jobs->tree);
-    jobs_join_by_cgroup(jobs);
+    jobs_end_pass(jobs);
     uint64_t cost_ns = clock_thread_cpu_ns() - begin_ns;
     jobs->look_again_ns = cost_ns < CHEAP_PASS_NS ? 0 : clock_monotonic_ns() + PAUSE_FACTOR * cost_ns;
 }
@@ -385,7 +380,7 @@ static void resume_now(struct jobs *jobs, struct entry *entry)
     if (!entry->restored)
         return;
     tree_refresh(jobs->tree);
-    jobs_join_by_cgroup(jobs);
+    jobs_end_pass(jobs);
     entry_resume(jobs, entry);
 }
 
@@ -397,6 +392,7 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
 
     if (!entry)
         return -ENOENT;
+    jobs_begin_found(jobs);
     resume_now(jobs, entry);
     if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
         look_again(jobs);
@@ -406,9 +402,10 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
     if (code < 0)
         return error_set(error, code, "job '%s' has no room for sheet %lld", job_id, (long long)sheet_num);
     entry->part.changed = true;
-    if (event == SHEET_EVENT_STARTED)
+    if (event == SHEET_EVENT_STARTED) {
+        jobs_begin_found(jobs);
         entry_note_joined(jobs, entry);
-    if (event == SHEET_EVENT_COMPLETED)
+    } else if (event == SHEET_EVENT_COMPLETED)
         sheet_end(jobs, entry, place, SHEET_COMPLETED);
     else if (event == SHEET_EVENT_FAILED)
         sheet_end(jobs, entry, place, SHEET_FAILED);
@@ -451,6 +448,7 @@ int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, s
     struct entry *entry = find_running(jobs, job_id, error);
     if (!entry)
         return -ENOENT;
+    jobs_begin_found(jobs);
     resume_now(jobs, entry);
     look_again(jobs);
     entry_finish(jobs, entry, status);

@@ -68,12 +68,13 @@ void jobs_lose_abandoned(struct jobs *jobs, uint64_t now_ns, uint64_t patience_n
                          void *context);
 
 /* A process that no sheet has was first seen, or is another program: it is of the job whose name it
- * inherited, if that runs and is its user's; and of the sheet. */
+ * inherited, if that runs and is its user's; and of the sheet. May be called inside a pass: the process joins
+ * its group at once, and the tables of jobs and sheets stay as they are until the pass is over. */
 void jobs_claim(struct jobs *jobs, struct process *process);
 
-/* After a pass, before anybody looks: whoever is in a job's own control group and in no job yet is the job's.
- */
-void jobs_join_by_cgroup(struct jobs *jobs);
+/* After each pass: the sheets begin whose processes it found, and a process in a job's own control group that
+ * is in no job yet is the job's. */
+void jobs_end_pass(struct jobs *jobs);
 
 /* The job, running or remembered; NULL. Borrowed until the next call that changes jobs. */
 const struct job *jobs_find(const struct jobs *jobs, const char *job_id);

@@ -60,17 +60,14 @@ static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct jo
         return 0;
     }
     struct part *part = &entry->sheets[place];
-    part->group = group_new_sheet(jobs->tree, entry->part.group, sheet->number);
+    part->group = sheet_new_group(jobs, entry, sheet->number);
     if (!part->group)
         return -ENOMEM;
     jobs->active_sheets++;
     part->before = sheet->usage;
     part->has_gap = true;
-    if (!take_in_again(jobs, part->group, sheet->pid, sheet->pid_start_ticks))
-        return 0;
-    (void)sheet_find(jobs, entry, sheet->number, &place); /* it may lie elsewhere by now */
-    kept = &entry->job.sheets[place];
-    kept->own_cgroup = claim_again(jobs, &entry->sheets[place], kept->pid, kept->tries == 1, &kept->usage);
+    if (take_in_again(jobs, part->group, sheet->pid, sheet->pid_start_ticks))
+        kept->own_cgroup = claim_again(jobs, part, kept->pid, kept->tries == 1, &kept->usage);
     return 0;
 }
 
@@ -105,6 +102,7 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
         entry->job.own_cgroup = claim_again(jobs, &entry->part, job->pid, true, &entry->job.usage);
     for (size_t i = 0; i < job->sheet_count && code == 0; i++)
         code = restore_sheet(jobs, entry, &job->sheets[i]);
+    jobs_begin_found(jobs);
     entry_restore_calls(jobs, entry, job);
     return code;
 }
@@ -118,19 +116,67 @@ static bool read_number(const char *text, int64_t *out)
     return errno == 0 && end != text && !*end;
 }
 
-/* Where one belongs that inherited the number of a sheet. One that nobody announced has begun by this; one
- * that has ended stays so. */
+/* Where a process belongs that inherited the number of a sheet. A sheet that nobody announced begins with it;
+ * one that has ended stays so. */
 static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t number)
 {
     size_t place;
+    struct found_sheet *found = entry->found;
 
-    if (sheet_find(jobs, entry, number, &place) < 0)
+    if (sheet_is_known(entry, number, &place)) {
+        enum sheet_status status = entry->job.sheets[place].status;
+        if (entry->sheets[place].group)
+            return entry->sheets[place].group;
+        if (status != SHEET_RUNNING && status != SHEET_RETRYING)
+            return entry->part.group;
+    }
+    while (found && found->number != number)
+        found = found->next;
+    if (found)
+        return found->group;
+    found = malloc(sizeof(*found));
+    struct group *group = found ? group_new_sheet(jobs->tree, entry->part.group, number) : NULL;
+    if (!group) {
+        free(found);
         return entry->part.group;
-    enum sheet_status status = entry->job.sheets[place].status;
-    if (!entry->sheets[place].group && (status == SHEET_RUNNING || status == SHEET_RETRYING))
-        entry->sheets[place].unannounced = sheet_begin(jobs, entry, place, &(struct sheet_start){0}) == 0;
-    struct group *group = entry->sheets[place].group;
-    return group ? group : entry->part.group;
+    }
+    *found = (struct found_sheet){.number = number, .group = group, .next = entry->found};
+    entry->found = found;
+    jobs->has_found = true;
+    return group;
+}
+
+struct group *sheet_new_group(struct jobs *jobs, struct entry *entry, int64_t number)
+{
+    for (struct found_sheet **link = &entry->found; *link; link = &(*link)->next)
+        if ((*link)->number == number) {
+            struct found_sheet *found = *link;
+            struct group *group = found->group;
+            *link = found->next;
+            free(found);
+            return group;
+        }
+    return group_new_sheet(jobs->tree, entry->part.group, number);
+}
+
+void jobs_begin_found(struct jobs *jobs)
+{
+    struct entry *entry, *next;
+
+    if (!jobs->has_found)
+        return;
+    jobs->has_found = false;
+    HASH_ITER (hh, jobs->by_id, entry, next) {
+        while (entry->found) {
+            int64_t number = entry->found->number;
+            size_t place;
+            if (sheet_find(jobs, entry, number, &place) == 0)
+                entry->sheets[place].unannounced =
+                    sheet_begin(jobs, entry, place, &(struct sheet_start){0}) == 0;
+            else /* there is no room for it: its processes are the job's */
+                group_close(jobs->tree, sheet_new_group(jobs, entry, number));
+        }
+    }
 }
 
 /* Anybody can inherit, or make up, the name of a job: a user's processes join that user's jobs alone. */

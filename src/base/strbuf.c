@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAPACITY 64
+#include "base/array.h"
+
+#define FORMATTED 64 /* bytes; few formats make more */
 
 void strbuf_fini(struct strbuf *buffer)
 {
@@ -34,22 +36,8 @@ int strbuf_reserve(struct strbuf *buffer, size_t extra)
     if (extra >= SIZE_MAX - buffer->length)
         goto failed;
 
-    size_t needed = buffer->length + extra + 1;
-
-    if (needed <= buffer->capacity)
-        return 0;
-
-    size_t capacity = buffer->capacity ? buffer->capacity : FIRST_CAPACITY;
-
-    while (capacity < needed)
-        capacity = capacity > SIZE_MAX / 2 ? needed : capacity * 2;
-
-    char *data = realloc(buffer->data, capacity);
-
-    if (!data)
+    if (ARRAY_RESERVE(buffer->data, buffer->capacity, buffer->length + extra + 1) < 0)
         goto failed;
-    buffer->data = data;
-    buffer->capacity = capacity;
     buffer->data[buffer->length] = '\0';
     return 0;
 
@@ -80,7 +68,7 @@ void strbuf_addc(struct strbuf *buffer, char byte)
 
 void strbuf_vaddf(struct strbuf *buffer, const char *format, va_list arguments)
 {
-    if (strbuf_reserve(buffer, FIRST_CAPACITY) < 0)
+    if (strbuf_reserve(buffer, FORMATTED) < 0)
         return;
 
     va_list again;

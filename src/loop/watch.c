@@ -8,7 +8,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/capacity.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "loop/descriptors.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "probe/syscall_names.h"
 
 void syscall_table_fini(struct syscall_table *table)
@@ -47,14 +48,8 @@ static int add_lasting(struct syscall_table *table, const char *name, const stru
     size_t place = place_of(table, name, &found);
 
     if (!found) {
-        if (table->count == table->capacity) {
-            size_t capacity = table->capacity ? table->capacity * 2 : 16;
-            struct syscall_entry *entries = realloc(table->entries, capacity * sizeof(*entries));
-            if (!entries)
-                return -ENOMEM;
-            table->entries = entries;
-            table->capacity = capacity;
-        }
+        if (ARRAY_RESERVE(table->entries, table->capacity, table->count + 1) < 0)
+            return -ENOMEM;
         memmove(&table->entries[place + 1], &table->entries[place],
                 (table->count - place) * sizeof(table->entries[0]));
         table->entries[place] = (struct syscall_entry){.name = name};

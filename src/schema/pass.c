@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/capacity.h"
+#include "base/array.h"
 
 static int pass_grow(struct pass *pass, size_t capacity)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "schema/secret_rules.h"
 #include "schema/secret_scan.h"
@@ -30,14 +31,13 @@ int secrets_add_name(struct secrets *secrets, const char *name, size_t length)
 
 int secrets_add_pattern(struct secrets *secrets, const char *pattern, size_t length)
 {
-    regex_t *patterns = realloc(secrets->patterns, (secrets->pattern_count + 1) * sizeof(*patterns));
     char *text = strndup(pattern, length);
-    int code = -ENOMEM;
+    int code = ARRAY_RESERVE(secrets->patterns, secrets->pattern_capacity, secrets->pattern_count + 1);
 
-    if (patterns)
-        secrets->patterns = patterns;
-    if (patterns && text)
-        code = regcomp(&patterns[secrets->pattern_count], text, REG_EXTENDED) == 0 ? 0 : -EINVAL;
+    if (code == 0 && !text)
+        code = -ENOMEM;
+    if (code == 0 && regcomp(&secrets->patterns[secrets->pattern_count], text, REG_EXTENDED) != 0)
+        code = -EINVAL;
     secrets->pattern_count += code == 0;
     free(text);
     return code;

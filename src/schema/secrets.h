@@ -26,7 +26,7 @@ struct secrets {
     bool off;            /* nothing is secret, not even by the built-in rules */
     struct strbuf names; /* as words (secret_rules.h), each ended by NUL */
     regex_t *patterns;
-    size_t pattern_count;
+    size_t pattern_count, pattern_capacity;
 };
 
 extern const struct secrets secrets_built_in;

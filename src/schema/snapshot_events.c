@@ -8,10 +8,9 @@
 #include "schema/snapshot.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAPACITY 64
+#include "base/array.h"
 
 static size_t text_bytes(const char *text)
 {
@@ -26,20 +25,6 @@ size_t event_bytes(const struct event *event)
            (event->use ? sizeof(*event->use) : 0);
 }
 
-static struct event *event_room(struct snapshot *snapshot)
-{
-    if (snapshot->event_count == snapshot->event_capacity) {
-        size_t capacity = snapshot->event_capacity ? snapshot->event_capacity * 2 : FIRST_CAPACITY;
-        struct event *events = realloc(snapshot->event_list, capacity * sizeof(*events));
-        if (!events)
-            return NULL;
-        snapshot->event_list = events;
-        snapshot->event_capacity = capacity;
-    }
-    snapshot->events = snapshot->event_list;
-    return &snapshot->event_list[snapshot->event_count];
-}
-
 static const char *keep_text(struct arena *arena, const char *text, bool *whole)
 {
     const char *copy = text ? arena_strdup(arena, text) : NULL;
@@ -51,11 +36,12 @@ static const char *keep_text(struct arena *arena, const char *text, bool *whole)
 int snapshot_add_event(struct snapshot *snapshot, const struct event *event)
 {
     struct arena *arena = &snapshot->arena;
-    struct event *kept = event_room(snapshot);
     bool whole = true;
 
-    if (!kept)
+    if (ARRAY_RESERVE(snapshot->event_list, snapshot->event_capacity, snapshot->event_count + 1) < 0)
         return -ENOMEM;
+    snapshot->events = snapshot->event_list;
+    struct event *kept = &snapshot->event_list[snapshot->event_count];
     *kept = *event;
     kept->start_time = keep_text(arena, event->start_time, &whole);
     kept->command = keep_text(arena, event->command, &whole);

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/capacity.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/strbuf.h"

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "probe/pid/dir.h"
 #include "probe/pid/files.h"
 #include "probe/proc_scan.h"
@@ -41,12 +42,9 @@ void discover_children(struct tree *tree, struct process *process)
 
 bool add_stranger(struct tree *tree, pid_t pid, bool is_descendant)
 {
-    struct stranger *strangers = reallocarray(tree->strangers, tree->stranger_count + 1, sizeof(*strangers));
-
-    if (!strangers)
+    if (ARRAY_RESERVE(tree->strangers, tree->stranger_capacity, tree->stranger_count + 1) < 0)
         return false;
-    strangers[tree->stranger_count++] = (struct stranger){pid, is_descendant};
-    tree->strangers = strangers;
+    tree->strangers[tree->stranger_count++] = (struct stranger){pid, is_descendant};
     return true;
 }
 
@@ -179,14 +177,8 @@ static void visit_scanned(void *context, pid_t pid)
     pid_dir_close(&dir, &tree->reader);
     if (length < 0 || pid_stat_parse(text, (size_t)length, &stat) < 0)
         return;
-    if (scan->count == scan->capacity) {
-        size_t capacity = scan->capacity ? scan->capacity * 2 : 256;
-        struct scanned *items = realloc(scan->items, capacity * sizeof(*items));
-        if (!items)
-            return;
-        scan->items = items;
-        scan->capacity = capacity;
-    }
+    if (ARRAY_RESERVE(scan->items, scan->capacity, scan->count + 1) < 0)
+        return;
     bool ours = (tree->options.reaps && stat.ppid == tree->self) ||
                 (tree->options.scope == TREE_OF_SESSION && stat.session == tree->options.session) ||
                 tree->options.scope == TREE_OF_MACHINE || members_find(tree, pid) != NULL;

@@ -2,9 +2,8 @@
  * What was told of processes when they ended. One entry for each, kept until the next report has taken it;
  * the sum stays.
  */
-#include <stdlib.h>
 
-#include "base/capacity.h"
+#include "base/array.h"
 #include "tree/groups.h"
 #include "tree/members.h"
 
@@ -53,14 +52,8 @@ void ended_add(struct tree *tree, struct process *process, const struct lifecycl
         .minor_faults = use->minor_faults,
         .major_faults = use->major_faults,
     };
-    if (tree->ended_count == tree->ended_capacity) {
-        size_t capacity = tree->ended_capacity ? tree->ended_capacity * 2 : 64;
-        struct ended *ended = realloc(tree->ended, capacity * sizeof(*ended));
-        if (!ended)
-            return;
-        tree->ended = ended;
-        tree->ended_capacity = capacity;
-    }
+    if (ARRAY_RESERVE(tree->ended, tree->ended_capacity, tree->ended_count + 1) < 0)
+        return;
     tree->ended[tree->ended_count++] = (struct ended){
         .subject = process->subject,
         .kernel_id = process->kernel_id,
@@ -213,11 +206,7 @@ const struct ended *tree_ended(const struct tree *tree, size_t index)
 
 void tree_forget_ended(struct tree *tree)
 {
-    if (capacity_is_spare(tree->ended_capacity, tree->ended_count)) {
-        free(tree->ended);
-        tree->ended = NULL;
-        tree->ended_capacity = 0;
-    }
+    (void)ARRAY_FIT(tree->ended, tree->ended_capacity, tree->ended_count);
     tree->ended_count = 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "probe/process_clock.h"
 #include "schema/secrets.h"
@@ -85,14 +86,8 @@ static void set_free(struct tree *tree, struct process *process)
 
 struct process *members_add(struct tree *tree, pid_t pid, uint64_t born_ns)
 {
-    if (tree->count == tree->capacity) {
-        size_t capacity = tree->capacity ? tree->capacity * 2 : 64;
-        struct process **members = realloc(tree->members, capacity * sizeof(*members));
-        if (!members)
-            return NULL;
-        tree->members = members;
-        tree->capacity = capacity;
-    }
+    if (ARRAY_RESERVE(tree->members, tree->capacity, tree->count + 1) < 0)
+        return NULL;
     struct process *process = tree->free_list;
     if (process) {
         tree->free_list = process->next_free;

@@ -27,7 +27,7 @@ struct tree {
     size_t free_count;          /* a few of them */
     uint16_t *incarnations;     /* how often each pid was seen in this run; pages touched on demand */
     struct stranger *strangers; /* none of the target's */
-    size_t stranger_count;
+    size_t stranger_count, stranger_capacity;
     struct group *groups; /* parts with books of their own */
     uint64_t next_group;
     uint64_t

@@ -7,11 +7,10 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "base/capacity.h"
+#include "base/array.h"
 #include "probe/bpf/programs.h"
 #include "probe/process_clock.h"
 #include "tree/members.h"
@@ -130,18 +129,6 @@ static void take_task(struct tree *tree, struct process *process, const struct w
     process->by_tasks = true;
 }
 
-static int index_grow(struct tree *tree, size_t count)
-{
-    if (count <= tree->task_index_capacity && !capacity_is_spare(tree->task_index_capacity, count))
-        return 0;
-    struct task_index *index = realloc(tree->task_index, (count + 1) * sizeof(*index));
-    if (!index)
-        return -ENOMEM;
-    tree->task_index = index;
-    tree->task_index_capacity = count;
-    return 0;
-}
-
 /* The rest of this is as long as the list of tasks, not as the tree: no searching. */
 static void take_tasks(struct tree *tree, const struct wire_task *tasks, size_t count, uint64_t stamp_ns)
 {
@@ -218,7 +205,7 @@ void tasks_read(struct tree *tree)
     if (!tree->programs || !is_cheaper(tree))
         return;
     ssize_t count = bpf_programs_read_tasks(tree->programs, false, &tasks);
-    if (count < 0 || index_grow(tree, (size_t)count) < 0)
+    if (count < 0 || ARRAY_FIT(tree->task_index, tree->task_index_capacity, (size_t)count) < 0)
         return;
     tree->task_passes++;
     tree->task_slots = 0;

@@ -12,13 +12,13 @@
 
 #include <linux/bpf.h>
 
-#include "base/capacity.h"
+#include "base/array.h"
 #include "probe/bpf/events.h"
 #include "probe/bpf/state.h"
 
 #define CALLS_BATCH 1024
 /* One read of an iterator returns at most what the kernel has room for, 8 pages. */
-#define TASKS_READ_BYTES ((size_t)64 * 1024)
+#define TASKS_READ (64 * 1024 / sizeof(struct wire_task) + 2) /* as many as there is room for in a read */
 
 static long bpf_call(enum bpf_cmd command, union bpf_attr *attributes)
 {
@@ -213,19 +213,6 @@ int bpf_programs_mark(struct bpf_programs *programs, const pid_t *pids, size_t c
     return seed(programs, pids, count, marked ? WIRE_MARK : WIRE_UNMARK, NULL);
 }
 
-static int grow_tasks(struct bpf_programs *programs)
-{
-    if (programs->task_bytes + TASKS_READ_BYTES <= programs->task_capacity)
-        return 0;
-    size_t capacity = programs->task_capacity * 2 + TASKS_READ_BYTES;
-    struct wire_task *tasks = realloc(programs->tasks, capacity);
-    if (!tasks)
-        return -ENOMEM;
-    programs->tasks = tasks;
-    programs->task_capacity = capacity;
-    return 0;
-}
-
 ssize_t bpf_programs_read_tasks(struct bpf_programs *programs, bool everybody, const struct wire_task **tasks)
 {
     ssize_t length = 0;
@@ -235,28 +222,24 @@ ssize_t bpf_programs_read_tasks(struct bpf_programs *programs, bool everybody, c
     int fd = iterator_open(programs, HANDOVER_TASKS);
     if (fd < 0)
         return fd;
-    if (capacity_is_spare(programs->task_capacity / sizeof(**tasks),
-                          (programs->task_bytes + TASKS_READ_BYTES) / sizeof(**tasks))) {
-        free(programs->tasks);
-        programs->tasks = NULL;
-        programs->task_capacity = 0;
-    }
-    programs->task_bytes = 0;
+    size_t *capacity = &programs->task_capacity, bytes = programs->task_bytes;
+    (void)ARRAY_FIT(programs->tasks, *capacity, bytes / sizeof(**tasks) + TASKS_READ);
+    bytes = 0;
     /* Records are cut wherever a read happens to end: they are whole again at the end. */
     do {
-        code = grow_tasks(programs);
+        code = ARRAY_RESERVE(programs->tasks, *capacity, bytes / sizeof(**tasks) + TASKS_READ);
         if (code < 0)
             break;
-        length = read(fd, (char *)programs->tasks + programs->task_bytes,
-                      programs->task_capacity - programs->task_bytes);
+        length = read(fd, (char *)programs->tasks + bytes, *capacity * sizeof(**tasks) - bytes);
         if (length > 0)
-            programs->task_bytes += (size_t)length;
+            bytes += (size_t)length;
     } while (length > 0 || (length < 0 && (errno == EINTR || errno == EAGAIN)));
     if (length < 0)
         code = -errno;
     (void)close(fd);
+    programs->task_bytes = bytes;
     *tasks = programs->tasks;
-    return code < 0 ? code : (ssize_t)(programs->task_bytes / sizeof(**tasks));
+    return code < 0 ? code : (ssize_t)(bytes / sizeof(**tasks));
 }
 
 int bpf_programs_read_calls(struct bpf_programs *programs, bpf_call_visit *visit, void *context)

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "probe/cgroup/files.h"
@@ -74,21 +75,6 @@ static void membership_keep(void *context, const struct cgroup_membership *line)
             search->lines[i] = *line;
 }
 
-static int mounts_reserve(struct search *search)
-{
-    size_t capacity = search->mount_capacity > 0 ? search->mount_capacity * 2 : 16;
-    struct cgroup_mount *grown;
-
-    if (search->mount_count < search->mount_capacity)
-        return 0;
-    grown = reallocarray(search->mounts, capacity, sizeof(*grown));
-    if (grown == NULL)
-        return -ENOMEM;
-    search->mounts = grown;
-    search->mount_capacity = capacity;
-    return 0;
-}
-
 /* A mount hides an earlier one on the same point: that one is dropped. */
 static void mount_drop(struct search *search, const char *point)
 {
@@ -115,7 +101,8 @@ static void mount_keep(void *context, const struct cgroup_mount *mount)
     size_t at, root_length = strlen(mount->root);
 
     mount_drop(search, mount->point);
-    if (copy.root == NULL || copy.point == NULL || copy.options == NULL || mounts_reserve(search) < 0) {
+    if (copy.root == NULL || copy.point == NULL || copy.options == NULL ||
+        ARRAY_RESERVE(search->mounts, search->mount_capacity, search->mount_count + 1) < 0) {
         search->out_of_memory = true;
         return;
     }

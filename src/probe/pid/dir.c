@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "probe/breakage.h"
 #include "probe/digits.h"
 #include "probe/numbers_dir.h"
 
 #define PATH_SIZE         80
 #define SCRATCH_TEXT_SIZE 16384
-#define SCRATCH_TIDS      64
 
 /* A seq_file hands out at most one page a read, in whole records. A read that leaves more of the smallest
  * page free than the longest record of a listing (a pid and a space) has therefore reached the end, and the
@@ -157,18 +157,6 @@ static void scratch_return(struct pid_reader *reader, const struct pid_scratch *
     reader->scratch = *scratch;
 }
 
-static int scratch_grow_text(struct pid_scratch *scratch)
-{
-    size_t capacity = scratch->text_capacity > 0 ? scratch->text_capacity * 2 : SCRATCH_TEXT_SIZE;
-    char *text = realloc(scratch->text, capacity);
-
-    if (text == NULL)
-        return -ENOMEM;
-    scratch->text = text;
-    scratch->text_capacity = capacity;
-    return 0;
-}
-
 /* Reads a whole file into the scratch text, behind the first `start` bytes; `reads` is how many reads it
  * took. Returns its length. */
 static ssize_t whole_read(int fd, struct pid_scratch *scratch, size_t start, unsigned *reads)
@@ -178,14 +166,12 @@ static ssize_t whole_read(int fd, struct pid_scratch *scratch, size_t start, uns
 
     *reads = 0;
     do {
-        size_t room = scratch->text_capacity - start - used;
+        size_t end = start + used;
 
-        if (room < LAST_READ_BELOW) {
-            if (scratch_grow_text(scratch) < 0)
-                return -ENOMEM;
-            room = scratch->text_capacity - start - used;
-        }
-        length = read_at(fd, scratch->text + start + used, room, used);
+        if (scratch->text_capacity - end < LAST_READ_BELOW &&
+            ARRAY_RESERVE(scratch->text, scratch->text_capacity, end + SCRATCH_TEXT_SIZE) < 0)
+            return -ENOMEM;
+        length = read_at(fd, scratch->text + end, scratch->text_capacity - end, used);
         if (length < 0)
             return length;
         used += (size_t)length;
@@ -205,18 +191,10 @@ static void tid_add(void *context, pid_t tid)
     struct tid_list *list = context;
     struct pid_scratch *scratch = list->scratch;
 
-    if (list->count == scratch->tids_capacity) {
-        size_t capacity = scratch->tids_capacity > 0 ? scratch->tids_capacity * 2 : SCRATCH_TIDS;
-        pid_t *tids = realloc(scratch->tids, capacity * sizeof(*tids));
-
-        if (tids == NULL) {
-            list->failed = true;
-            return;
-        }
-        scratch->tids = tids;
-        scratch->tids_capacity = capacity;
-    }
-    scratch->tids[list->count++] = tid;
+    if (ARRAY_RESERVE(scratch->tids, scratch->tids_capacity, list->count + 1) < 0)
+        list->failed = true;
+    else
+        scratch->tids[list->count++] = tid;
 }
 
 /* Lists the threads into the scratch; returns their number. The folder is closed or kept before any of their

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/capacity.h"
+#include "base/array.h"
 #include "base/json.h"
 #include "store/history/schema.h"
 #include "store/history/state.h"
@@ -29,21 +29,11 @@ static const struct columns *columns_of(const struct history *history)
 
 static int reserve(struct history *history, struct known_processes *processes, size_t count)
 {
-    if (count <= processes->capacity && !capacity_is_spare(processes->capacity, count))
-        return 0;
-    size_t capacity = count + count / 4 + 1;
-    struct known_process *entries = reallocarray(processes->entries, capacity, sizeof(*entries));
+    int code = ARRAY_FIT(processes->entries, processes->capacity, count);
 
-    if (!entries)
-        return -ENOMEM;
-    processes->entries = entries;
-    union stored_value *values =
-        reallocarray(processes->values, capacity * columns_of(history)->count + 1, sizeof(*values));
-    if (!values)
-        return -ENOMEM;
-    processes->values = values;
-    processes->capacity = capacity;
-    return 0;
+    return code < 0
+               ? code
+               : ARRAY_FIT(processes->values, processes->value_capacity, count * columns_of(history)->count);
 }
 
 void known_processes_fini(struct known_processes *processes)

@@ -40,7 +40,7 @@ struct known_process {
 struct known_processes {
     struct known_process *entries; /* owned; by pid, as the snapshot has them */
     union stored_value *values;    /* owned; of each entry one per column */
-    size_t count, capacity;
+    size_t count, capacity, value_capacity;
 };
 
 /* The last ids given. */

@@ -1,0 +1,39 @@
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BYTES 64
+#define FIRST_ITEMS 8
+
+/* The pointer is copied: it has a type of its own, which a void ** may not stand for. */
+static int resize(void *items, size_t item_size, size_t *capacity, size_t wanted)
+{
+    void *memory;
+
+    memcpy(&memory, items, sizeof(memory));
+    memory = reallocarray(memory, wanted, item_size);
+    if (!memory)
+        return -ENOMEM;
+    memcpy(items, &memory, sizeof(memory));
+    *capacity = wanted;
+    return 0;
+}
+
+int array_grow(void *items, size_t item_size, size_t *capacity, size_t wanted)
+{
+    size_t larger = *capacity * 2;
+
+    if (larger < FIRST_BYTES / item_size)
+        larger = FIRST_BYTES / item_size;
+    if (larger < FIRST_ITEMS)
+        larger = FIRST_ITEMS;
+    return resize(items, item_size, capacity, wanted > larger ? wanted : larger);
+}
+
+int array_refit(void *items, size_t item_size, size_t *capacity, size_t wanted)
+{
+    return resize(items, item_size, capacity, wanted < SIZE_MAX / 2 ? wanted + wanted / 4 + 1 : wanted);
+}

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "store/run_files.h"
 
@@ -26,15 +27,9 @@ static int add_path(struct run_list *list, char *path)
 {
     if (!path)
         return -ENOMEM;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        char **paths = realloc(list->paths, capacity * sizeof(*paths));
-        if (!paths) {
-            free(path);
-            return -ENOMEM;
-        }
-        list->paths = paths;
-        list->capacity = capacity;
+    if (ARRAY_RESERVE(list->paths, list->capacity, list->count + 1) < 0) {
+        free(path);
+        return -ENOMEM;
     }
     list->paths[list->count++] = path;
     return 0;
@@ -76,15 +71,9 @@ static int push(struct walk *walk, char *path, int depth)
 {
     if (!path)
         return -ENOMEM;
-    if (walk->count == walk->capacity) {
-        size_t capacity = walk->capacity ? 2 * walk->capacity : 16;
-        struct pending *pending = realloc(walk->pending, capacity * sizeof(*pending));
-        if (!pending) {
-            free(path);
-            return -ENOMEM;
-        }
-        walk->pending = pending;
-        walk->capacity = capacity;
+    if (ARRAY_RESERVE(walk->pending, walk->capacity, walk->count + 1) < 0) {
+        free(path);
+        return -ENOMEM;
     }
     walk->pending[walk->count++] = (struct pending){path, depth};
     return 0;

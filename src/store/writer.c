@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/thread.h"
 
@@ -34,7 +35,7 @@ struct queued {
 /* What a sink did not take, the oldest first. Of the writer's thread alone. */
 struct backlog {
     struct queued *first;
-    size_t count, bytes;
+    size_t count, capacity, bytes;
 };
 
 /* From a failure until it is well again a sink is ailing. A failure that is over before it was told of is
@@ -168,15 +169,12 @@ static void keep_for_later(struct writer *writer, size_t index, const struct que
 {
     struct backlog *backlog = &writer->backlogs[index];
     size_t most = writer->sinks[index].backlog_bytes;
-    struct queued *grown =
-        one->bytes <= most ? realloc(backlog->first, (backlog->count + 1) * sizeof(*grown)) : NULL;
 
-    if (!grown) {
+    if (one->bytes > most || ARRAY_RESERVE(backlog->first, backlog->capacity, backlog->count + 1) < 0) {
         lose(writer, index, one);
         return;
     }
-    backlog->first = grown;
-    grown[backlog->count++] = *one;
+    backlog->first[backlog->count++] = *one;
     (void)snapshot_hold(one->snapshot);
     backlog->bytes += one->bytes;
     while (backlog->bytes > most) {

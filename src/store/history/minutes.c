@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store/history/sql.h"
 #include "store/history/state.h"
 
@@ -58,7 +59,7 @@ struct minute_values {
 struct minute_list {
     struct minute_values *entries; /* owned; by process */
     struct mean *means;            /* owned; of each entry one per column */
-    size_t count, capacity;
+    size_t count, capacity, mean_capacity;
 };
 
 /* The minute under way. */
@@ -221,14 +222,8 @@ static int reserve_held(struct rollup *rollup)
         return -E2BIG;
     size_t count = (size_t)(rollup->last - rollup->base) + 2;
 
-    if (count > rollup->held_capacity) {
-        struct held *held = reallocarray(rollup->held, count, sizeof(*held));
-
-        if (!held)
-            return -ENOMEM;
-        rollup->held = held;
-        rollup->held_capacity = count;
-    }
+    if (ARRAY_RESERVE(rollup->held, rollup->held_capacity, count) < 0)
+        return -ENOMEM;
     memset(rollup->held, 0, count * sizeof(*rollup->held));
     return 0;
 }
@@ -432,19 +427,9 @@ static int values_write(struct history *history, struct minute_values *values, c
 
 static int reserve_list(struct minute_list *list, size_t count, unsigned width)
 {
-    if (count <= list->capacity)
-        return 0;
-    struct minute_values *entries = reallocarray(list->entries, count, sizeof(*entries));
+    int code = ARRAY_RESERVE(list->entries, list->capacity, count);
 
-    if (!entries)
-        return -ENOMEM;
-    list->entries = entries;
-    struct mean *means = reallocarray(list->means, count * width + 1, sizeof(*means));
-    if (!means)
-        return -ENOMEM;
-    list->means = means;
-    list->capacity = count;
-    return 0;
+    return code < 0 ? code : ARRAY_RESERVE(list->means, list->mean_capacity, count * width);
 }
 
 /* Both lists are by process: one walk. */

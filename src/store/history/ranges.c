@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_reader.h"
 
 #define WORD_BITS 64
@@ -17,14 +18,8 @@ int id_set_begin(struct id_set *set, int64_t first, int64_t last)
         return -E2BIG;
     size_t count = (size_t)(last - first) / WORD_BITS + 1;
 
-    if (count > set->capacity) {
-        uint64_t *words = realloc(set->words, count * 2 * sizeof(*words));
-
-        if (!words)
-            return -ENOMEM;
-        set->words = words;
-        set->capacity = count * 2;
-    }
+    if (ARRAY_RESERVE(set->words, set->capacity, count) < 0)
+        return -ENOMEM;
     set->count = count;
     set->base = first;
     memset(set->words, 0, count * sizeof(*set->words));

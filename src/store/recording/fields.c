@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define MIX UINT64_C(0x9E3779B97F4A7C15)
 
 /* Names differ at their ends: those sixteen bytes and the length are enough. Equal hashes are compared. */
@@ -97,7 +99,8 @@ const struct recorded_field *field_list_find(const struct field_list *list, cons
     uint32_t hash = field_name_hash(name, strlen(name));
 
     for (size_t i = 0; i < list->count; i++)
-        if (list->hashes[i] == hash && list->items[i].kind == kind && strcmp(list->items[i].name, name) == 0)
+        if (list->marks[i].hash == hash && list->items[i].kind == kind &&
+            strcmp(list->items[i].name, name) == 0)
             return &list->items[i];
     return NULL;
 }
@@ -109,50 +112,27 @@ const char *field_list_text(const struct field_list *list, const char *name)
     return field ? field->text : NULL;
 }
 
-static bool grow(struct field_list *list)
-{
-    size_t capacity = list->capacity ? list->capacity * 2 : 64;
-    struct recorded_field *items = realloc(list->items, capacity * sizeof(*items));
-
-    if (items)
-        list->items = items;
-
-    uint32_t *hashes = realloc(list->hashes, capacity * sizeof(*hashes));
-
-    if (hashes)
-        list->hashes = hashes;
-
-    bool *in_summary = realloc(list->in_summary, capacity * sizeof(*in_summary));
-
-    if (in_summary)
-        list->in_summary = in_summary;
-    if (!items || !hashes || !in_summary)
-        return false;
-    list->capacity = capacity;
-    return true;
-}
-
 /* The place of this name: where it stands already, or a new one. NULL: there is no room. */
 static struct recorded_field *place(struct field_list *list, const char *name, size_t length, bool in_summary)
 {
     uint32_t hash = field_name_hash(name, length);
 
     for (size_t i = 0; i < list->count; i++)
-        if (list->hashes[i] == hash && strncmp(list->items[i].name, name, length) == 0 &&
+        if (list->marks[i].hash == hash && strncmp(list->items[i].name, name, length) == 0 &&
             list->items[i].name[length] == '\0') {
-            list->in_summary[i] |= in_summary;
+            list->marks[i].in_summary |= in_summary;
             return &list->items[i];
         }
     if (list->count == RECORDING_FIELDS_MAX) {
         list->too_many = true;
         return NULL;
     }
-    if (list->count == list->capacity && !grow(list)) {
+    if (ARRAY_RESERVE(list->items, list->item_capacity, list->count + 1) < 0 ||
+        ARRAY_RESERVE(list->marks, list->mark_capacity, list->count + 1) < 0) {
         list->no_memory = true;
         return NULL;
     }
-    list->hashes[list->count] = hash;
-    list->in_summary[list->count] = in_summary;
+    list->marks[list->count] = (struct field_mark){hash, in_summary};
     list->items[list->count] = (struct recorded_field){0};
     return &list->items[list->count++];
 }
@@ -227,7 +207,6 @@ void field_list_read(struct field_list *list, struct json_reader *json, const ch
 void field_list_fini(struct field_list *list)
 {
     free(list->items);
-    free(list->hashes);
-    free(list->in_summary);
+    free(list->marks);
     *list = (struct field_list){0};
 }

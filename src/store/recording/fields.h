@@ -23,11 +23,15 @@ struct field_wish {
     uint64_t filter[4];        /* a bit for each hash that is wanted */
 };
 
+struct field_mark {
+    uint32_t hash;   /* of the name */
+    bool in_summary; /* stood in execution_summary */
+};
+
 struct field_list {
     struct recorded_field *items; /* owned; texts are in the arena */
-    uint32_t *hashes;             /* owned: of the names */
-    bool *in_summary;             /* owned: stood in execution_summary */
-    size_t count, capacity;
+    struct field_mark *marks;     /* owned; of each item */
+    size_t count, item_capacity, mark_capacity;
     struct arena *arena; /* borrowed */
     bool too_many, no_memory;
 };

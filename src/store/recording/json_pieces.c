@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 #define READ_STEP    ((size_t)1 << 18)
@@ -83,14 +84,7 @@ static int make_room(struct json_pieces *pieces)
     if (pieces->capacity - left >= READ_STEP)
         return 0;
 
-    size_t capacity = pieces->capacity ? pieces->capacity * 2 : 2 * READ_STEP;
-    char *buffer = realloc(pieces->buffer, capacity);
-
-    if (!buffer)
-        return -ENOMEM;
-    pieces->buffer = buffer;
-    pieces->capacity = capacity;
-    return 0;
+    return ARRAY_RESERVE(pieces->buffer, pieces->capacity, left + 2 * READ_STEP);
 }
 
 /* Reads some more; at the end of the file only says so. */

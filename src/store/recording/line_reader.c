@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define PIECE ((size_t)1 << 20)
 
 int line_reader_open(struct line_reader *reader, const char *path, struct metron_error *error)
@@ -50,14 +52,7 @@ static int make_room(struct line_reader *reader)
     if (reader->capacity >= LINE_MAX_BYTES)
         return -E2BIG;
 
-    size_t capacity = reader->capacity ? reader->capacity * 2 : PIECE;
-    char *buffer = realloc(reader->buffer, capacity);
-
-    if (!buffer)
-        return -ENOMEM;
-    reader->buffer = buffer;
-    reader->capacity = capacity;
-    return 0;
+    return ARRAY_RESERVE(reader->buffer, reader->capacity, left + PIECE);
 }
 
 static int read_more(struct line_reader *reader)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "store/recording/duct.h"
 #include "store/recording/fields.h"
 #include "store/recording/reader.h"
@@ -206,18 +207,10 @@ static void add_key(struct parser *parser, const struct recorded_key *key)
         parser->fields.too_many = true;
         return;
     }
-    if (parser->key_count == parser->key_capacity) {
-        size_t capacity = parser->key_capacity ? parser->key_capacity * 2 : 256;
-        struct recorded_key *keys = realloc(parser->keys, capacity * sizeof(*keys));
-
-        if (!keys) {
-            parser->fields.no_memory = true;
-            return;
-        }
-        parser->keys = keys;
-        parser->key_capacity = capacity;
-    }
-    parser->keys[parser->key_count++] = *key;
+    if (ARRAY_RESERVE(parser->keys, parser->key_capacity, parser->key_count + 1) < 0)
+        parser->fields.no_memory = true;
+    else
+        parser->keys[parser->key_count++] = *key;
 }
 
 /* Beside each single key reduced by max its time-weighted mean is written. */

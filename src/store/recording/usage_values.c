@@ -8,9 +8,9 @@
 #include "store/recording/usage_values.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store/recording/fields.h"
 #include "store/recording/reader.h"
 
@@ -31,16 +31,9 @@ static struct usage_value *add_value(struct usage_reader *reader, uint32_t key, 
         reader->too_many = true;
         return NULL;
     }
-    if (record->count == reader->capacity) {
-        size_t capacity = reader->capacity ? reader->capacity * 2 : 256;
-        struct usage_value *values = realloc(record->values, capacity * sizeof(*values));
-
-        if (!values) {
-            reader->no_memory = true;
-            return NULL;
-        }
-        record->values = values;
-        reader->capacity = capacity;
+    if (ARRAY_RESERVE(record->values, reader->capacity, record->count + 1) < 0) {
+        reader->no_memory = true;
+        return NULL;
     }
     record->values[record->count] = (struct usage_value){.key = key, .subject = subject};
     return &record->values[record->count++];

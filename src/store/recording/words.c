@@ -374,10 +374,10 @@ void recording_label(const struct recording *recording, struct field_list *list)
 
         if (field->source) /* an alias has its own */
             continue;
-        if (list->in_summary[i] && recording->kind == RECORDING_DUCT &&
+        if (list->marks[i].in_summary && recording->kind == RECORDING_DUCT &&
             duct_field_words(field->name, &field->unit, &field->note))
             continue;
-        key = list->in_summary[i] && recording->kind == RECORDING_METRON
+        key = list->marks[i].in_summary && recording->kind == RECORDING_METRON
                   ? recording_key_of_summary(recording, field->name)
                   : NULL;
         field->unit = key ? key->unit : fixed_unit(field->name);

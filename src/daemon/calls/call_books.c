@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/hash_table.h"
 
@@ -105,13 +106,8 @@ bool call_books_view(struct call_books *books, struct call_book_key key, const s
 
     if (!book || !book->table.count)
         return false;
-    if (book->view_capacity < book->table.count) {
-        struct snapshot_call *view = realloc(book->view, book->table.capacity * sizeof(*view));
-        if (!view)
-            return false;
-        book->view = view;
-        book->view_capacity = book->table.capacity;
-    }
+    if (ARRAY_RESERVE(book->view, book->view_capacity, book->table.count) < 0)
+        return false;
     fill(book->view, &book->table);
     *calls = book->view;
     *count = book->table.count;

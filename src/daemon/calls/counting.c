@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "daemon/calls/call_books.h"
 #include "daemon/calls/member_calls.h"
@@ -114,17 +115,11 @@ void counting_job(struct counting *counting, const char *job_id)
 static size_t list_processes(struct counting *counting, pid_t pid)
 {
     const struct process *first = tree_find(counting->tree, pid);
-    size_t count = 0, room = tree_count(counting->tree) + 1;
+    size_t count = 0;
 
-    if (!first || !first->group)
+    if (!first || !first->group ||
+        ARRAY_RESERVE(counting->pids, counting->pid_capacity, tree_count(counting->tree) + 1) < 0)
         return 0;
-    if (room > counting->pid_capacity) {
-        pid_t *pids = realloc(counting->pids, room * sizeof(*pids));
-        if (!pids)
-            return 0;
-        counting->pids = pids;
-        counting->pid_capacity = room;
-    }
     counting->pids[count++] = pid;
     for (size_t i = 0; i < tree_count(counting->tree); i++) {
         const struct process *process = tree_process(counting->tree, i);

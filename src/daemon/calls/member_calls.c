@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash_table.h"
 #include "base/log.h"
 #include "tree/groups.h"
@@ -149,14 +150,8 @@ static bool take_difference(struct counted *counted, uint32_t number, const stru
     while (i < counted->seen_count && counted->seen[i].number != number)
         i++;
     if (i == counted->seen_count) {
-        if (counted->seen_count == counted->seen_capacity) {
-            size_t capacity = counted->seen_capacity ? counted->seen_capacity * 2 : 16;
-            struct seen_call *larger = realloc(counted->seen, capacity * sizeof(*larger));
-            if (!larger)
-                return false; /* the next look finds it all the same */
-            counted->seen = larger;
-            counted->seen_capacity = capacity;
-        }
+        if (ARRAY_RESERVE(counted->seen, counted->seen_capacity, counted->seen_count + 1) < 0)
+            return false; /* the next look finds it all the same */
         counted->seen[counted->seen_count++] = (struct seen_call){.number = number};
     }
     struct seen_call *seen = &counted->seen[i];
@@ -242,18 +237,6 @@ static void mark_all(struct member_calls *members, size_t count, bool marked)
         tell_trouble(members, code);
 }
 
-static bool room_for_pids(struct member_calls *members, size_t count)
-{
-    if (count <= members->pid_capacity)
-        return true;
-    pid_t *pids = realloc(members->pids, count * 2 * sizeof(*pids));
-    if (!pids)
-        return false;
-    members->pids = pids;
-    members->pid_capacity = count * 2;
-    return true;
-}
-
 void member_calls_mark(struct member_calls *members)
 {
     struct counted *counted, *next;
@@ -264,7 +247,7 @@ void member_calls_mark(struct member_calls *members)
         counted = place(members, process);
         if (!counted || !counted->in_job || counted->marked || counted->ended || process->announced_exit)
             continue;
-        if (!room_for_pids(members, count + 1))
+        if (ARRAY_RESERVE(members->pids, members->pid_capacity, count + 1) < 0)
             break;
         members->pids[count++] = counted->pid;
         counted->marked = true;
@@ -273,7 +256,7 @@ void member_calls_mark(struct member_calls *members)
     count = 0;
     HASH_ITER (hh, members->by_id, counted, next)
         if (counted->group && !counted->in_job && counted->marked && !counted->ended &&
-            room_for_pids(members, count + 1)) {
+            ARRAY_RESERVE(members->pids, members->pid_capacity, count + 1) == 0) {
             members->pids[count++] = counted->pid;
             counted->marked = false;
         }

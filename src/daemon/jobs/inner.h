@@ -39,7 +39,7 @@ struct entry {
     struct job job; /* its texts are owned */
     struct part part;
     struct part *sheets; /* beside job.sheets */
-    size_t sheet_capacity;
+    size_t sheet_capacity, part_capacity;
     struct found_sheet *found;  /* owned */
     uint64_t told_ns;           /* when it was last stored */
     uint64_t finished;          /* in which order jobs were finished; 0: it runs */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "daemon/jobs/inner.h"
 
@@ -262,18 +263,9 @@ static int sheet_insert(struct jobs *jobs, struct entry *entry, size_t place, in
 
     if (job->sheet_count >= SHEETS_MAX || jobs->sheet_count >= ALL_SHEETS_MAX)
         return -ENOSPC;
-    if (job->sheet_count == entry->sheet_capacity) {
-        size_t capacity = entry->sheet_capacity ? entry->sheet_capacity * 2 : 8;
-        struct job_sheet *sheets = realloc(job->sheets, capacity * sizeof(*sheets));
-        if (!sheets)
-            return -ENOMEM;
-        job->sheets = sheets;
-        struct part *parts = realloc(entry->sheets, capacity * sizeof(*parts));
-        if (!parts)
-            return -ENOMEM;
-        entry->sheets = parts;
-        entry->sheet_capacity = capacity;
-    }
+    if (ARRAY_RESERVE(job->sheets, entry->sheet_capacity, job->sheet_count + 1) < 0 ||
+        ARRAY_RESERVE(entry->sheets, entry->part_capacity, job->sheet_count + 1) < 0)
+        return -ENOMEM;
     size_t after = job->sheet_count++ - place;
     jobs->sheet_count++;
     (void)memmove(&job->sheets[place + 1], &job->sheets[place], after * sizeof(*job->sheets));

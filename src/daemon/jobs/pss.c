@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "daemon/jobs/inner.h"
@@ -166,23 +167,11 @@ static struct entry *next_job(const struct jobs *jobs, uint64_t now_ns)
     return chosen;
 }
 
-static bool has_room(struct jobs_pss *pss, size_t count)
-{
-    if (count <= pss->capacity)
-        return true;
-    struct pss_member *members = realloc(pss->members, count * sizeof(*members));
-    if (!members)
-        return false;
-    pss->members = members;
-    pss->capacity = count;
-    return true;
-}
-
 static bool list_members(struct jobs_pss *pss, const struct entry *entry)
 {
     struct tree *tree = pss->jobs->tree;
 
-    if (!has_room(pss, entry->part.group->living))
+    if (ARRAY_RESERVE(pss->members, pss->capacity, entry->part.group->living) < 0)
         return false;
     pss->count = 0;
     for (size_t i = 0; i < tree_count(tree) && pss->count < pss->capacity; i++) {

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "daemon/jobs/inner.h"
 
@@ -49,14 +50,9 @@ static const struct group *top_group(const struct process *process)
 /* False: out of memory. What is missing then is a lower bound after a restart, and nothing worse. */
 static bool add_member(struct entry *entry, const struct process *process)
 {
-    if (entry->job.member_count == entry->member_capacity) {
-        size_t capacity = entry->member_capacity ? entry->member_capacity * 2 : 8;
-        struct job_member *members = realloc(entry->members, capacity * sizeof(*members));
-        if (!members)
-            return false;
-        entry->job.members = entry->members = members;
-        entry->member_capacity = capacity;
-    }
+    if (ARRAY_RESERVE(entry->members, entry->member_capacity, entry->job.member_count + 1) < 0)
+        return false;
+    entry->job.members = entry->members;
     struct ledger_sum used = process->baseline;
     ledger_add(&used, process->counted);
     entry->members[entry->job.member_count++] =

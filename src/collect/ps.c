@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/text.h"
 #include "probe/ps_program.h"
 #include "schema/secrets.h"
@@ -96,7 +97,7 @@ struct ps_state {
     struct ps_program program;
     const struct process **members; /* of this pass, by pid */
     pid_t *pids;                    /* theirs */
-    size_t count, capacity;
+    size_t count, member_capacity, pid_capacity;
     struct arena texts; /* what the rows of this pass point to */
     struct strbuf masked, line;
     /* Masked where they are recorded; NULL: none are. */
@@ -165,17 +166,9 @@ static int list_members(struct ps_state *ps, const struct tree *tree)
 {
     size_t count = tree_count(tree);
 
-    if (count > ps->capacity) {
-        const struct process **members = realloc(ps->members, count * sizeof(*members));
-        if (members)
-            ps->members = members;
-        pid_t *pids = realloc(ps->pids, count * sizeof(*pids));
-        if (pids)
-            ps->pids = pids;
-        if (!members || !pids)
-            return -ENOMEM;
-        ps->capacity = count;
-    }
+    if (ARRAY_RESERVE(ps->members, ps->member_capacity, count) < 0 ||
+        ARRAY_RESERVE(ps->pids, ps->pid_capacity, count) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         ps->members[i] = tree_process(tree, i);
     if (count > 0)

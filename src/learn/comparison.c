@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash_table.h"
 #include "learn/quantile.h"
 
@@ -96,18 +97,6 @@ static const char *kept(struct comparison *comparison, const char *text)
     return copy;
 }
 
-static bool grow(struct comparison *comparison)
-{
-    size_t capacity = comparison->capacity ? comparison->capacity * 2 : 256;
-    struct comparison_field *fields = realloc(comparison->fields, capacity * sizeof(*fields));
-
-    if (!fields)
-        return false;
-    comparison->fields = fields;
-    comparison->capacity = capacity;
-    return true;
-}
-
 /* The column of this field, made if there is none. NULL: no room, or there are too many. */
 static struct comparison_field *column(struct comparison *comparison, const struct recording *recording,
                                        const struct recorded_field *field)
@@ -119,7 +108,8 @@ static struct comparison_field *column(struct comparison *comparison, const stru
         return found;
     struct name_entry *entry = arena_alloc(&comparison->arena, sizeof(*entry));
     char *name = arena_strdup(&comparison->arena, field->name);
-    if (!entry || !name || (comparison->count == comparison->capacity && !grow(comparison))) {
+    if (!entry || !name ||
+        ARRAY_RESERVE(comparison->fields, comparison->capacity, comparison->count + 1) < 0) {
         comparison->no_memory = true;
         return NULL;
     }
@@ -186,17 +176,10 @@ void comparison_init(struct comparison *comparison, const struct recording *now)
 
 static void keep_number(struct comparison *comparison, struct comparison_field *into, double number)
 {
-    if (into->past_count == into->past_capacity) {
-        size_t capacity = into->past_capacity ? into->past_capacity * 2 : 4;
-        double *past = realloc(into->past, capacity * sizeof(*past));
-        if (!past) {
-            comparison->no_memory = true;
-            return;
-        }
-        into->past = past;
-        into->past_capacity = capacity;
-    }
-    into->past[into->past_count++] = number;
+    if (ARRAY_RESERVE(into->past, into->past_capacity, into->past_count + 1) < 0)
+        comparison->no_memory = true;
+    else
+        into->past[into->past_count++] = number;
 }
 
 /* An alias that was taken from another key: by the key of the run now, if there is one. */

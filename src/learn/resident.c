@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* What it is called by the collectors, and by con-duct. The name outlives the recording. */
 static const char *find(const struct recording *recording, double *value)
 {
@@ -28,15 +30,8 @@ int resident_add(struct resident *resident, const struct recording *earlier)
 
     if (!key)
         return 0;
-    if (resident->count == resident->capacity) {
-        size_t capacity = resident->capacity ? resident->capacity * 2 : 4;
-        double *past = realloc(resident->past, capacity * sizeof(*past));
-
-        if (!past)
-            return -ENOMEM;
-        resident->past = past;
-        resident->capacity = capacity;
-    }
+    if (ARRAY_RESERVE(resident->past, resident->capacity, resident->count + 1) < 0)
+        return -ENOMEM;
     resident->past[resident->count++] = value;
     if (!resident->key_before)
         resident->key_before = key;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_reader.h"
 #include "publish/export_duct.h"
 #include "publish/export_values.h"
@@ -132,15 +133,8 @@ static bool total_pcpu(struct export *export, double *total)
     struct duct_state *state = export->state;
     size_t count = 0, at_once = SIZE_MAX;
 
-    if (state->sorted_capacity < HASH_COUNT(state->current)) {
-        size_t capacity = HASH_COUNT(state->current) * 2;
-        double *sorted = realloc(state->sorted, capacity * sizeof(*sorted));
-
-        if (!sorted)
-            return false;
-        state->sorted = sorted;
-        state->sorted_capacity = capacity;
-    }
+    if (ARRAY_RESERVE(state->sorted, state->sorted_capacity, HASH_COUNT(state->current)) < 0)
+        return false;
     for (const struct duct_process *process = state->current; process; process = process->hh.next)
         if (process->has_pcpu)
             state->sorted[count++] = process->pcpu;

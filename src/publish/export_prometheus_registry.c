@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_reader.h"
 #include "publish/export_prometheus.h"
 #include "publish/export_values.h"
@@ -83,15 +84,8 @@ static int add_sample(struct samples *samples, const struct recording *recording
 {
     struct strbuf name = STRBUF_INIT;
 
-    if (samples->count == samples->capacity) {
-        size_t capacity = samples->capacity ? 2 * samples->capacity : 256;
-        struct sample *items = realloc(samples->items, capacity * sizeof(*items));
-
-        if (!items)
-            return -ENOMEM;
-        samples->items = items;
-        samples->capacity = capacity;
-    }
+    if (ARRAY_RESERVE(samples->items, samples->capacity, samples->count + 1) < 0)
+        return -ENOMEM;
     struct sample *item = &samples->items[samples->count];
     *item = *sample;
     prometheus_name(&name, recording, sample->key);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "reduce/window_inner.h"
 
@@ -376,15 +377,9 @@ void window_count_sample(struct window *window)
 
 void window_end_subject(struct window *window, uint64_t serial)
 {
-    if (window->ended_count == window->ended_capacity) {
-        size_t capacity = window->ended_capacity ? window->ended_capacity * 2 : 64;
-        uint64_t *ended = realloc(window->ended, capacity * sizeof(*ended));
-        if (!ended)
-            return; /* it is remembered until the window goes: no worse than having lived on */
-        window->ended = ended;
-        window->ended_capacity = capacity;
-    }
-    window->ended[window->ended_count++] = serial;
+    /* Without memory it is remembered until the window goes: no worse than having lived on. */
+    if (ARRAY_RESERVE(window->ended, window->ended_capacity, window->ended_count + 1) == 0)
+        window->ended[window->ended_count++] = serial;
 }
 
 /* The report is made: nothing is kept of those that ended before it. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "view/job_part.h"
@@ -28,7 +29,7 @@ struct row {
 
 struct table {
     struct row *rows;
-    size_t count, room;
+    size_t count, capacity;
     size_t widths[COLUMN_COUNT];
     bool methods[JOB_MEMORY_COUNT], bounds, low_cpu;
     bool failed; /* no memory */
@@ -46,15 +47,9 @@ static void set_cell(struct table *table, struct row *row, enum column column, c
 
 static struct row *add_row(struct table *table)
 {
-    if (table->count == table->room) {
-        size_t room = table->room ? 2 * table->room : 16;
-        struct row *rows = realloc(table->rows, room * sizeof(*rows));
-        if (!rows) {
-            table->failed = true;
-            return NULL;
-        }
-        table->rows = rows;
-        table->room = room;
+    if (ARRAY_RESERVE(table->rows, table->capacity, table->count + 1) < 0) {
+        table->failed = true;
+        return NULL;
     }
     table->rows[table->count] = (struct row){0};
     return &table->rows[table->count++];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 void run_listing_init(struct run_listing *listing)
@@ -22,12 +23,8 @@ void run_listing_fini(struct run_listing *listing)
 
 int run_listing_add_column(struct run_listing *listing, struct listing_column column)
 {
-    struct listing_column *columns =
-        realloc(listing->columns, (listing->column_count + 1) * sizeof(*listing->columns));
-
-    if (!columns)
+    if (ARRAY_RESERVE(listing->columns, listing->column_capacity, listing->column_count + 1) < 0)
         return -ENOMEM;
-    listing->columns = columns;
     listing->columns[listing->column_count++] = column;
     return 0;
 }
@@ -116,14 +113,8 @@ static int fill_cell(struct run_listing *listing, struct listing_column *column,
 
 static int push_row(struct run_listing *listing, struct listing_row *row)
 {
-    if (listing->count == listing->capacity) {
-        size_t capacity = listing->capacity ? 2 * listing->capacity : 256;
-        struct listing_row **rows = realloc(listing->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -ENOMEM;
-        listing->rows = rows;
-        listing->capacity = capacity;
-    }
+    if (ARRAY_RESERVE(listing->rows, listing->capacity, listing->count + 1) < 0)
+        return -ENOMEM;
     listing->rows[listing->count++] = row;
     return 0;
 }

@@ -92,7 +92,7 @@ struct listing_row {
 struct run_listing {
     struct arena arena;
     struct listing_column *columns; /* owned */
-    size_t column_count;
+    size_t column_count, column_capacity;
     struct listing_row **rows; /* owned; the rows lie in the arena */
     size_t count, capacity;
     bool grouped;

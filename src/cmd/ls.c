@@ -16,6 +16,7 @@
 #include "cmd/commands.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
+#include "learn/headline_of_records.h"
 #include "store/filter/filter.h"
 #include "store/recording/reader.h"
 #include "store/runs.h"
@@ -334,8 +335,8 @@ static int read_runs(struct ls *ls)
         .parts = true,
         .keys = ls->registry,
         .info_only = true,
-        .so_far = true,
         .lives = recorder_is_alive,
+        .make_headline = headline_of_records,
         .now = clock_wall_seconds(),
     };
     int code = 0;

@@ -63,6 +63,29 @@ static void drop_privilege(void)
     (void)privilege_drop(NULL, NULL);
 }
 
+static struct headline_method_facts method_facts(const struct run *run)
+{
+    return (struct headline_method_facts){
+        .cpu_note = tree_cpu_missing(run->tree),
+        .spawned_is_exact = tree_counts_all(run->tree),
+        .own_cgroup = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN,
+        .found = run->options.attach ? tree_found(run->tree) : 0,
+        .attached = run->options.attach != NULL,
+        .living_cpu_seconds = tree_living_cpu_seconds(run->tree),
+    };
+}
+
+/* What a reader of a running run, or of one whose metron was killed, is shown. One that cannot be written
+ * harms nobody: the previous info.json stays. */
+static void write_running_headline(struct run *run)
+{
+    if (!run->folder.paths[RUN_INFO] || sampler_summarise(run->sampler, &run->summary) < 0)
+        return;
+    const struct headline_method_facts facts = method_facts(run);
+    run->info.headline = headline_of(&run->summary, &facts);
+    (void)run_folder_write_info(&run->folder, &run->info);
+}
+
 static void on_tick(uv_poll_t *poll, int status, int events)
 {
     struct run *run = poll->data;
@@ -85,6 +108,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
         uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
         run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
         write_report(run);
+        write_running_headline(run);
     }
     if (run->kind->after_sample)
         run->kind->after_sample(run);
@@ -94,14 +118,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
 static void settle_methods(struct run *run)
 {
     struct run_info *info = &run->info;
-    struct headline_method_facts facts = {
-        .cpu_note = tree_cpu_missing(run->tree),
-        .spawned_is_exact = info->spawned_is_exact,
-        .own_cgroup = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN,
-        .found = run->options.attach ? tree_found(run->tree) : 0,
-        .attached = run->options.attach != NULL,
-        .living_cpu_seconds = tree_living_cpu_seconds(run->tree),
-    };
+    const struct headline_method_facts facts = method_facts(run);
     struct strbuf text = STRBUF_INIT;
     int code;
 

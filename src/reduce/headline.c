@@ -154,6 +154,7 @@ static struct headline_answer cpu_by_exits(const struct record *summary,
     struct headline_answer exits =
         answer(summary, "exit_cpu_seconds_total", some_live ? &note_with_living : NULL);
 
+    exits.has = exits.has && facts->living_cpu_seconds >= 0;
     exits.value += facts->living_cpu_seconds;
     return exits;
 }

@@ -16,7 +16,8 @@ struct headline_method_facts {
     bool own_cgroup;             /* the keys of the cgroup are those of a group made for the target alone */
     size_t found;                /* processes that ran already, and belong to it */
     bool attached;               /* the group is the one that these are in */
-    double living_cpu_seconds;   /* what processes that still live have used themselves; 0: nobody does */
+    double living_cpu_seconds;   /* what processes that still live have used themselves; 0: nobody does;
+                                  * negative: not known */
 };
 
 struct headline headline_of(const struct record *summary, const struct headline_method_facts *facts);

@@ -56,10 +56,12 @@ const struct note note_of_targets_group = {BOUND_NONE, "of the group that its pr
 const struct note note_of_metrons_group = {BOUND_NONE, "of the group metron was started in"};
 const struct note note_of_machine = {BOUND_NONE, "of the whole machine"};
 
-const struct note note_so_far = {BOUND_NONE, "so far; up to its newest record"};
-const struct note note_so_far_in_part = {BOUND_LOWER,
-                                         "lower bound so far; not all of its records were looked at"};
-const struct note note_sampled_so_far = {BOUND_NONE, "sampled so far"};
-const struct note note_sampled_in_part = {
-    BOUND_LOWER, "lower bound so far; sampled, and not all of its records were looked at"};
-const struct note note_largest_so_far = {BOUND_LOWER, "largest single process so far; " SEVERAL};
+const char *note_until_now(struct arena *arena, const char *note, bool is_lost)
+{
+    const char *until = is_lost ? "up to its last record" : "so far";
+    const int clause = note ? (int)strcspn(note, ";:") : 0;
+
+    if (!note)
+        return is_lost ? until : "so far; up to its newest record";
+    return arena_printf(arena, "%.*s %s%s", clause, note, until, note + clause);
+}

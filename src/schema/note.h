@@ -8,6 +8,10 @@
 #ifndef METRON_SCHEMA_NOTE_H
 #define METRON_SCHEMA_NOTE_H
 
+#include <stdbool.h>
+
+#include "base/arena.h"
+
 /* The number is what its source counted or sampled; at least, at most, or about as much as it is called. */
 enum bound { BOUND_NONE = 0, BOUND_LOWER = 1, BOUND_UPPER = 2, BOUND_ABOUT = 3 };
 
@@ -30,8 +34,8 @@ struct note note_dropped_by_kernel(double seconds, char text[NOTE_TEXT_SIZE]);
 extern const struct note note_spawns_unseen, note_with_found, note_with_found_unseen;
 /* Of a stall that is not the target's own. */
 extern const struct note note_of_targets_group, note_of_metrons_group, note_of_machine;
-/* Of a run that still runs. */
-extern const struct note note_so_far, note_so_far_in_part, note_sampled_so_far, note_sampled_in_part,
-    note_largest_so_far;
+/* The text of a note (NULL: none) where the run still runs, or is lost and was recorded up to some moment.
+ * NULL: out of memory. */
+const char *note_until_now(struct arena *arena, const char *note, bool is_lost);
 
 #endif

@@ -36,7 +36,7 @@ enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
  *   peak_memory  headline.peak_memory_bytes; for con-duct peak_rss, an estimate
  *   processes    headline.processes
  *
- * (cpu_seconds and peak_memory of a running one are what it has used so far, and only if that is wished for.)
+ * (The last three of a run that still runs, or was lost, are those of its last report.)
  *
  * Where they are wished for, what goes with the last four is a text of its own: wall_source, wall_note and
  * wall_bound ("lower", "upper", "estimate"; absent where it is none), cpu_seconds_source, …

@@ -197,6 +197,16 @@ static void peak_json(struct json *json, const struct headline *headline)
     json_object_end(json);
 }
 
+static void headline_json(struct json *json, const struct headline *headline)
+{
+    json_key(json, "headline");
+    json_object_begin(json);
+    answer_json(json, "cpu_seconds", &headline->cpu_seconds);
+    peak_json(json, headline);
+    answer_json(json, "processes", &headline->processes);
+    json_object_end(json);
+}
+
 /* The peak of memory by every method that was in force, side by side. */
 static void memory_json(struct json *json, const struct headline *headline)
 {
@@ -276,12 +286,7 @@ static void ending_json(struct json *json, const struct run_info *info)
     json_object_end(json);
 
     outcome_json(json, &info->outcome);
-    json_key(json, "headline");
-    json_object_begin(json);
-    answer_json(json, "cpu_seconds", &info->headline.cpu_seconds);
-    peak_json(json, &info->headline);
-    answer_json(json, "processes", &info->headline.processes);
-    json_object_end(json);
+    headline_json(json, &info->headline);
     memory_json(json, &info->headline);
     stalls_json(json, &info->headline);
     syscalls_json(json, info);
@@ -353,5 +358,8 @@ void run_info_json(struct json *json, const struct run_info *info)
     provenance_json(json, info);
     if (info->ended)
         ending_json(json, info);
+    else if (info->headline.cpu_seconds.has || info->headline.peak_memory_bytes.has ||
+             info->headline.processes.has)
+        headline_json(json, &info->headline);
     json_object_end(json);
 }

@@ -145,6 +145,7 @@ struct run_info {
     const struct registry *registry; /* what was selected */
 
     struct timespec start_wall;
+    struct headline headline; /* of the newest report; none before the first */
     /* From here on: only once the run has ended. */
     bool ended;
     struct timespec end_wall;
@@ -153,7 +154,6 @@ struct run_info {
     const char *cause; /* the outcome as a sentence */
     unsigned num_samples, num_reports;
     const struct record *summary;
-    struct headline headline;
     struct run_syscalls syscalls;
     const struct run_survivor *survivors; /* members that outlived the command; at most some are named */
     size_t survivor_count, survivors_in_all;

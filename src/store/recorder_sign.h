@@ -12,7 +12,7 @@ struct recorder_sign {
     double gap;    /* seconds between the last two; 0: there is only one */
 };
 
-/* Looks at the end of a usage.jsonl (tail.h). False: there is no record in it. */
+/* Reads the end of a usage.jsonl. False: there is no record in it. */
 bool recorder_sign_read(const char *usage_path, struct recorder_sign *out);
 
 #endif

@@ -347,7 +347,8 @@ int run_folder_write_info(struct run_folder *folder, const struct run_info *info
         return 0;
     make_info(folder, info, 2);
     int code = put_text(folder, RUN_INFO, &folder->text);
-    if (code < 0 && !folder->queue && folder->reserved_fd >= 0 && write_reserved(folder, info) == 0)
+    if (code < 0 && info->ended && !folder->queue && folder->reserved_fd >= 0 &&
+        write_reserved(folder, info) == 0)
         code = 0;
     if (code < 0 || folder->queue)
         return code;

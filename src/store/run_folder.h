@@ -4,8 +4,9 @@
  * Files are private (0600, folders 0700) and made before the command starts, so that an unwritable prefix is
  * known in time. usage.jsonl and events.jsonl hold whole lines at every moment that a write has not failed;
  * one cut short by a full disk is taken back. info.json is always replaced as a whole; the space for the last
- * one is reserved with the first, so that a command that fills the disk does not cost its own result. Of two
- * runs that want the same prefix at the same moment one gets it: each file is made by one of them alone.
+ * one, and for that alone, is reserved with the first, so that a command that fills the disk does not cost
+ * its own result. Of two runs that want the same prefix at the same moment one gets it: each file is made by
+ * one of them alone.
  */
 #ifndef METRON_STORE_RUN_FOLDER_H
 #define METRON_STORE_RUN_FOLDER_H

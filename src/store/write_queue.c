@@ -111,8 +111,10 @@ static int add(const struct write_queue *queue, struct channel *channel, const s
 int write_queue_put(struct write_queue *queue, unsigned channel, const struct strbuf *text, bool replace)
 {
     (void)pthread_mutex_lock(&queue->lock);
-    if (replace)
+    if (replace) {
         strbuf_reset(&queue->channels[channel].waiting);
+        queue->channels[channel].code = 0;
+    }
     int code = add(queue, &queue->channels[channel], text);
     (void)pthread_cond_signal(&queue->changed);
     (void)pthread_mutex_unlock(&queue->lock);

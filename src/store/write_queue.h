@@ -30,8 +30,9 @@ struct write_queue_options {
 
 /* Starts the thread. NULL: it cannot be started. */
 struct write_queue *write_queue_new(const struct write_queue_options *options);
-/* Adds to a channel or, with `replace`, takes the place of what waits there. 0; -ENOBUFS: it did not fit;
- * -ENOMEM; or the negative errno of an earlier write to this channel, which is returned once. */
+/* Adds to a channel or, with `replace`, takes the place of everything before: text that waits there, and the
+ * failure of an earlier write. 0; -ENOBUFS: it did not fit; -ENOMEM; or the negative errno of an earlier
+ * write to this channel, which is returned once. */
 int write_queue_put(struct write_queue *queue, unsigned channel, const struct strbuf *text, bool replace);
 /* Waits until everything is written, and ends the thread. `codes[i]`: what write_queue_put would return next
  * for channel i; `dropped[i]`: how many lines did not fit. */

@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "reduce": ["base", "schema"],
     "detect": ["base", "schema"],
     "store": ["base", "schema"],
-    "learn": ["base", "schema", "store"],
+    "learn": ["base", "schema", "reduce", "store"],
     "publish": ["base", "schema"],
     "view": ["base", "schema", "store", "learn"],
     # all above but view

@@ -17,7 +17,7 @@ import pytest
 
 from support.made_runs import make_run
 from support.processes import wait_until
-from support.records import check_no_null, strict_json, strict_lines
+from support.records import check_no_null, strict_json, strict_lines, total, whole_lines
 from support.users import ANOTHER_USER
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -533,6 +533,51 @@ def test_a_running_run_has_what_it_used_so_far(run_metron):
     assert "so far" not in ended.get("cpu_seconds_note", "") + ended.get("peak_memory_note", "")
 
 
+def used(row):
+    return {name: row[name] for name in row if re.match("cpu_seconds|peak_memory|processes", name) and
+            not name.endswith("_note")}
+
+
+@pytest.mark.parametrize("args", ["", "--cgroup off"])
+def test_a_running_run_shows_what_its_records_say_and_a_killed_one_the_same(run_metron, args):
+    """While the command sleeps, every report says the same."""
+    busy = "import time\nx = bytearray(64 << 20)\nwhile time.process_time() < 0.5: pass\nprint(1)\ntime.sleep(60)"
+    run = run_metron.start(f"-q --sample-interval 0.1 --report-interval 0.2 {args}", ["/usr/bin/python3", "-uc", busy],
+                           prefix="run_")
+
+    def info():
+        return strict_json(run.path("info.json").read_bytes())
+
+    def records():
+        return whole_lines(run.path("usage.jsonl"))
+
+    wait_until(lambda: len([record for record in records() if record["measurements"].get("proc_pdcpu_total") == 0]) > 2,
+               what="records of a command that sleeps")
+    wait_until(lambda: info()["headline"]["cpu_seconds"]["value"] >= 0.5, what="the headline of these")
+    headline = info()["headline"]
+    cpu, peak = headline["cpu_seconds"], headline["peak_memory_bytes"]
+    assert cpu["value"] == pytest.approx(total(records(), cpu["source"]), rel=0.01)
+    key = peak["source"].replace("_peak_", "_")
+    assert peak["value"] == max(record["measurements"].get(key, 0) for record in records())
+    running = listed(run_metron, "run_")[0]
+    assert running["cpu_seconds"] == pytest.approx(cpu["value"], rel=0.01)
+    assert running["peak_memory"] == peak["value"] and running["processes"] == headline["processes"]["value"]
+
+    older = {name: value for name, value in info().items() if name != "headline"}
+    (run_metron.cwd / "older_info.json").write_text(json.dumps(older), encoding="utf-8")
+    shutil.copy(run.path("usage.jsonl"), run_metron.cwd / "older_usage.jsonl")
+    made = listed(run_metron, "older_")[0]
+    assert made["status"] == "running" and made["cpu_seconds"] == pytest.approx(running["cpu_seconds"], rel=0.01)
+    assert (made["peak_memory"], made["peak_memory_source"]) == (peak["value"], peak["source"])
+
+    run.signal(signal.SIGKILL)
+    run.process.wait()
+    killed = listed(run_metron, "run_")[0]
+    assert killed["status"] == "lost" and used(killed) == {**used(running), "cpu_seconds": killed["cpu_seconds"]}
+    assert killed["cpu_seconds"] == pytest.approx(running["cpu_seconds"], rel=0.01)
+    assert "up to its last record" in killed["cpu_seconds_note"] and "so far" not in killed["peak_memory_note"]
+
+
 @pytest.fixture
 def calls(run_metron):
     """calls(*args) -> the system calls of metron ls, a line each."""
@@ -563,6 +608,10 @@ def test_records_of_a_running_run_are_read_only_for_what_it_used(run_metron, cal
 
     assert opened() and opened("--filter", "peak_memory > 1", "-F", "command")
     assert not opened("-F", "command,status,wall")
+    info = strict_json(run.path("info.json").read_bytes())
+    info["headline"] = {"cpu_seconds": {"value": 1, "source": "proc_cpu_seconds", "bound": "exact"}}
+    run.path("info.json").write_text(json.dumps(info), encoding="utf-8")
+    assert not opened(), "its info.json has what it used"
     run.signal(signal.SIGTERM)
     run.finish(check=False)
 

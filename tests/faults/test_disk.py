@@ -155,7 +155,8 @@ def test_disk_that_fills_up_under_the_records(run_metron, full_disk):
     assert run.usage, "the first records are there, every line whole"
     records.check_usage(run.usage)
     records.check_events(run.events)
-    assert run.info["status"]
+    assert not [line for line in run.message.splitlines() if "info.json" in line], "reports took none of its space"
+    assert run.info["status"] == "ended" and not list(disk.glob(".*")), "no temporary file is left"
 
 
 def test_limit_on_the_size_of_files_does_not_kill_metron(run_metron):

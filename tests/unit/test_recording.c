@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/json_reader.h"
+#include "learn/headline_of_records.h"
 #include "recording_fixture.h"
 
 /* -- metron's own -- */
@@ -254,7 +255,8 @@ static void what_a_running_one_has_used_so_far_is_told_if_asked_for(void **state
     (void)state;
     static const char *const others[] = {"command", "wall", NULL}, *const part[] = {"cpu_seconds_note", NULL};
     struct asked asked = {.answer = true};
-    struct recording_wish wish = {.lives = lives, .context = &asked, .so_far = true, .parts = true};
+    struct recording_wish wish = {
+        .lives = lives, .context = &asked, .make_headline = headline_of_records, .parts = true};
     struct recording run;
 
     assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
@@ -271,7 +273,7 @@ static void what_a_running_one_has_used_so_far_is_told_if_asked_for(void **state
     assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);
     assert_null(recording_field(&run, "cpu_seconds"));
     recording_fini(&run);
-    /* One that is lost, or has ended, has not used something so far. */
+    /* The records of one that is lost, or has ended, are not read for it. */
     wish.fields = NULL;
     asked.answer = false;
     assert_int_equal(recording_read(RECORDINGS "metron-running", &wish, &run, NULL), 0);

@@ -497,7 +497,7 @@ static void info_survives_a_full_disk(void **state)
 static void the_last_info_has_space_of_its_own(void **state)
 {
     (void)state;
-    struct run_info first = info_with("first"), last = info_with("last");
+    struct run_info first = info_with("first"), second = info_with("second"), last = info_with("last");
 
     last.ended = true;
     open_run("logs/y_", false);
@@ -505,7 +505,11 @@ static void the_last_info_has_space_of_its_own(void **state)
     open_run("x_", false);
     assert_int_equal(run_folder_write_info(&run, &first), 0);
     if (run.reserved_fd < 0)
-        skip();                                            /* the file system has no files without a name */
+        skip(); /* the file system has no files without a name */
+    disk_has(50);
+    assert_int_equal(run_folder_write_info(&run, &second), -EFBIG); /* it takes none of that space */
+    disk_has_room_again();
+    assert_non_null(strstr(content_of("x_info.json"), "\"message\": \"first\""));
     disk_has(strlen(content_of("logs/y_info.json")) - 10); /* with its spaces it does not fit */
     assert_int_equal(run_folder_write_info(&run, &last), 0);
     disk_has_room_again();

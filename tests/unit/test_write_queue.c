@@ -184,6 +184,24 @@ static void a_failure_is_reported_once_for_its_own_file(void **state)
     assert_int_equal(codes[3], 0);
 }
 
+static void the_failure_of_a_version_that_was_replaced_is_not_reported(void **state)
+{
+    (void)state;
+    open_queue(0);
+    disk_hangs();
+    disk.code = -ENOSPC;
+    assert_int_equal(put(1, "first version\n", true), 0);
+    await_write();
+    assert_int_equal(put(2, "y\n", false), 0);
+    (void)sem_post(&disk.may_end);
+    await_write(); /* the second: the first has failed */
+    assert_int_equal(put(1, "second version\n", true), 0);
+    disk.code = 0;
+    disk_goes_on();
+    finish();
+    assert_int_equal(codes[1], 0);
+}
+
 #define WITH_DISK(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
 
 int main(void)
@@ -193,6 +211,7 @@ int main(void)
         WITH_DISK(a_disk_that_hangs_is_not_waited_for),
         WITH_DISK(of_a_file_that_is_replaced_only_the_newest_is_written),
         WITH_DISK(a_failure_is_reported_once_for_its_own_file),
+        WITH_DISK(the_failure_of_a_version_that_was_replaced_is_not_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

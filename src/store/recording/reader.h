@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "schema/recording.h"
+#include "schema/run_info.h"
 
 /* An info.json is not larger than this. */
 #define RECORDING_INFO_MAX ((size_t)16 << 20)
@@ -28,6 +29,9 @@ struct recorder {
 /* Whether it still lives: the same boot, pid and start; or on another machine, by its last sign. */
 typedef bool recorder_lives(void *context, const struct recorder *recorder);
 
+/* Makes the headline of a run from its records. False: there are none, or they cannot be read. */
+typedef bool headline_maker(const struct recording *recording, struct headline *out);
+
 struct recording_wish {
     /* Only these fields, NULL-terminated (aliases bring what they are made of); NULL: all. Summary keys other
      * than those in the comment of struct recorded_field have their unit only with `keys`. */
@@ -35,8 +39,8 @@ struct recording_wish {
     bool parts;            /* NAME_source, NAME_note and NAME_bound of the aliases are fields as well */
     bool keys;             /* the registry: recording.keys */
     bool info_only;        /* no other file is looked for: no usage_path and events_path of one that ended */
-    bool so_far;           /* cpu_seconds and peak_memory of a running one, by the end of its usage.jsonl */
     recorder_lives *lives; /* NULL: one that says that it runs is believed */
+    headline_maker *make_headline; /* for a running one whose info.json has none yet; NULL: it has none */
     void *context;
     double now; /* unix seconds, for the wall time of running ones; 0: they have none */
 };

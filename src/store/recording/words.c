@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "store/recording/duct.h"
 #include "store/recording/older.h"
-#include "store/recording/so_far.h"
 #include "store/run_files.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -149,8 +148,9 @@ static const struct recorded_field *headline_part(const struct field_list *list,
     return field_list_find(list, name, kind);
 }
 
-/* What the headline answers, with its method. */
-static void add_headline(struct field_list *list, const struct recorded_alias *alias)
+/* What info.json has of the headline. False: it has no such answer. */
+static bool read_answer(const struct field_list *list, const struct recorded_alias *alias,
+                        struct headline_answer *out)
 {
     const struct recorded_field *value = headline_part(list, alias, "value", FIELD_NUMBER);
     const struct recorded_field *source = headline_part(list, alias, "source", FIELD_TEXT);
@@ -158,17 +158,65 @@ static void add_headline(struct field_list *list, const struct recorded_alias *a
     const struct recorded_field *note = headline_part(list, alias, "note", FIELD_TEXT);
 
     if (!value)
+        return false;
+    *out = (struct headline_answer){
+        .has = true,
+        .value = value->number,
+        .source = source ? source->text : value->name,
+        .note = {bound_named(bound ? bound->text : NULL), note ? note->text : NULL},
+    };
+    return true;
+}
+
+/* Only then are the records worth reading. */
+static bool asks_for_headline(const char *const *fields)
+{
+    for (const char *const *field = fields; field && *field; field++)
+        for (size_t i = 0; i < ALIAS_COUNT; i++)
+            if (recorded_aliases[i].headline &&
+                strncmp(*field, recorded_aliases[i].name, strlen(recorded_aliases[i].name)) == 0)
+                return true;
+    return !fields;
+}
+
+static void add_answer(const struct recording *recording, struct field_list *list,
+                       const struct recorded_alias *alias, const struct headline_answer *answer)
+{
+    const char *note = answer->note.text;
+
+    if (!answer->has)
         return;
+    if (recording->status != RECORDING_ENDED) {
+        note = note_until_now(list->arena, note, recording->status == RECORDING_LOST);
+        list->no_memory |= !note;
+    }
+    field_list_add(list, &(struct recorded_field){.name = alias->name,
+                                                  .kind = FIELD_NUMBER,
+                                                  .unit = alias->unit,
+                                                  .number = answer->value,
+                                                  .source = answer->source,
+                                                  .bound = answer->note.bound,
+                                                  .note = note});
+}
 
-    struct recorded_field field = {.name = alias->name,
-                                   .kind = FIELD_NUMBER,
-                                   .unit = alias->unit,
-                                   .number = value->number,
-                                   .source = source ? source->text : value->name,
-                                   .bound = bound_named(bound ? bound->text : NULL),
-                                   .note = note ? note->text : NULL};
+static void add_headline(const struct recording *recording, struct field_list *list,
+                         const struct recording_wish *wish)
+{
+    struct headline_answer answers[ALIAS_COUNT] = {0};
+    struct headline headline;
+    bool any = false;
 
-    field_list_add(list, &field);
+    for (size_t i = 0; i < ALIAS_COUNT; i++)
+        if (recorded_aliases[i].headline)
+            any |= read_answer(list, &recorded_aliases[i], &answers[i]);
+    if (!any && recording->status == RECORDING_RUNNING && wish->make_headline &&
+        asks_for_headline(wish->fields) && wish->make_headline(recording, &headline)) {
+        answers[ALIAS_CPU_SECONDS] = headline.cpu_seconds;
+        answers[ALIAS_PEAK_MEMORY] = headline.peak_memory_bytes;
+        answers[ALIAS_PROCESSES] = headline.processes;
+    }
+    for (size_t i = 0; i < ALIAS_COUNT; i++)
+        add_answer(recording, list, &recorded_aliases[i], &answers[i]);
 }
 
 static void add_wall(const struct recording *recording, struct field_list *list, double now)
@@ -237,19 +285,15 @@ static void add_parts(struct field_list *list)
     }
 }
 
-static void add_numbers(const struct recording *recording, struct field_list *list, double now)
+static void add_numbers(const struct recording *recording, struct field_list *list,
+                        const struct recording_wish *wish)
 {
-    add_wall(recording, list, now);
-    if (recording->kind == RECORDING_METRON) {
-        for (size_t i = 0; i < ALIAS_COUNT; i++)
-            if (recorded_aliases[i].headline)
-                add_headline(list, &recorded_aliases[i]);
-        return;
-    }
-
     const struct recorded_field *peak = field_list_find(list, "peak_rss", FIELD_NUMBER);
 
-    if (peak)
+    add_wall(recording, list, wish->now);
+    if (recording->kind == RECORDING_METRON)
+        add_headline(recording, list, wish);
+    else if (peak)
         field_list_add(list, &(struct recorded_field){.name = recorded_aliases[ALIAS_PEAK_MEMORY].name,
                                                       .kind = FIELD_NUMBER,
                                                       .unit = recorded_aliases[ALIAS_PEAK_MEMORY].unit,
@@ -257,43 +301,6 @@ static void add_numbers(const struct recording *recording, struct field_list *li
                                                       .source = "peak_rss",
                                                       .bound = BOUND_ABOUT,
                                                       .note = duct_peak_note});
-}
-
-/* Only then is it worth another file to be opened. */
-static bool asks_for_so_far(const char *const *fields)
-{
-    static const int aliases[] = {ALIAS_CPU_SECONDS, ALIAS_PEAK_MEMORY};
-
-    for (const char *const *field = fields; field && *field; field++)
-        for (size_t i = 0; i < COUNT(aliases); i++) {
-            const char *name = recorded_aliases[aliases[i]].name;
-            if (strncmp(*field, name, strlen(name)) == 0)
-                return true;
-        }
-    return !fields;
-}
-
-/* Of a run that has no headline yet. */
-static void add_so_far(const struct recording *recording, struct field_list *list)
-{
-    struct so_far so_far;
-
-    if (!so_far_read(recording->usage_path, &so_far))
-        return;
-    const struct {
-        const struct recorded_alias *alias;
-        const struct so_far_answer *answer;
-    } pairs[] = {{&recorded_aliases[ALIAS_CPU_SECONDS], &so_far.cpu_seconds},
-                 {&recorded_aliases[ALIAS_PEAK_MEMORY], &so_far.peak_memory}};
-    for (size_t i = 0; i < COUNT(pairs); i++)
-        if (pairs[i].answer->has)
-            field_list_add(list, &(struct recorded_field){.name = pairs[i].alias->name,
-                                                          .kind = FIELD_NUMBER,
-                                                          .unit = pairs[i].alias->unit,
-                                                          .number = pairs[i].answer->value,
-                                                          .source = pairs[i].answer->source,
-                                                          .bound = pairs[i].answer->note->bound,
-                                                          .note = pairs[i].answer->note->text});
 }
 
 void recording_conclude(struct recording *recording, struct field_list *list,
@@ -305,10 +312,7 @@ void recording_conclude(struct recording *recording, struct field_list *list,
     if (recording->kind == RECORDING_METRON)
         older_add_facts(list, field_list_text(list, "schema_version"));
     add_texts(recording, list);
-    add_numbers(recording, list, wish->now);
-    if (wish->so_far && recording->status == RECORDING_RUNNING && recording->usage_path &&
-        asks_for_so_far(wish->fields))
-        add_so_far(recording, list);
+    add_numbers(recording, list, wish);
     if (wish->parts)
         add_parts(list);
 }

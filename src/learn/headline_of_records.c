@@ -1,0 +1,122 @@
+#include "learn/headline_of_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "reduce/headline.h"
+#include "store/recording/reader.h"
+#include "store/recording/usage_reader.h"
+
+/* One key over the records. */
+struct reduction {
+    bool seen;
+    double value;
+};
+
+/* Levels and counts of the whole target. Means are not needed: no answer is one. */
+static bool is_wanted(const struct recorded_key *key)
+{
+    return key->scope == SCOPE_SINGLE && key->type <= TYPE_COUNTER && !key->statistic;
+}
+
+static void take(struct reduction *reduction, enum reduce how, double number)
+{
+    if (how == REDUCE_DELTA)
+        reduction->value += number;
+    else if (!reduction->seen || how == REDUCE_LAST || (how == REDUCE_MAX && number > reduction->value) ||
+             (how == REDUCE_MIN && number < reduction->value))
+        reduction->value = number;
+    reduction->seen = true;
+}
+
+/* False: there is no record, or no memory. */
+static bool reduce_records(const struct recording *recording, struct reduction *reductions)
+{
+    struct usage_reader *reader = NULL;
+    const struct usage_record *record;
+    bool any = false;
+    bool *wanted = calloc(recording->key_count + 1, sizeof(*wanted));
+
+    for (size_t i = 0; wanted && i < recording->key_count; i++)
+        wanted[i] = is_wanted(&recording->keys[i]);
+    if (wanted && usage_reader_open(recording, wanted, &reader, NULL) == 0)
+        for (; usage_reader_next(reader, &record) > 0; any = true)
+            for (size_t i = 0; i < record->count; i++)
+                if (record->values[i].kind == FIELD_NUMBER)
+                    take(&reductions[record->values[i].key], recording->keys[record->values[i].key].reduce,
+                         record->values[i].number);
+    usage_reader_free(reader);
+    free(wanted);
+    return any;
+}
+
+/* "proc_rss_total" -> "proc_peak_rss_total", as the summary calls it. NULL: out of memory. */
+static const char *summary_name(struct arena *arena, const struct recorded_key *key)
+{
+    size_t source = strlen(key->source);
+
+    if ((key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN) ||
+        strncmp(key->key, key->source, source) != 0)
+        return key->key;
+    return arena_printf(arena, "%s_%s%s", key->source, key->reduce == REDUCE_MAX ? "peak" : "low",
+                        key->key + source);
+}
+
+static bool make_summary(const struct recording *recording, const struct reduction *reductions,
+                         struct record *out)
+{
+    /* The numbers of a recording are at the edge already. */
+    static const struct measurement as_recorded = {.scope = SCOPE_SINGLE, .type = TYPE_GAUGE};
+    const size_t count = recording->key_count;
+    struct record_value *values = arena_alloc(&out->arena, count * sizeof(*values));
+
+    out->entries = arena_alloc(&out->arena, count * sizeof(*out->entries));
+    if (!values || !out->entries)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!reductions[i].seen)
+            continue;
+        values[i] = (struct record_value){.number = reductions[i].value};
+        out->entries[out->count] = (struct record_entry){summary_name(&out->arena, &recording->keys[i]),
+                                                         &as_recorded, &values[i], 1};
+        if (!out->entries[out->count++].key)
+            return false;
+    }
+    return true;
+}
+
+static struct headline answer(const struct recording *recording, const struct record *summary)
+{
+    const char *scope = recording_text(recording, "provenance.cgroup_scope");
+    /* What the living use, and which spawns were missed, only the metron that records it knows. */
+    const struct headline_method_facts facts = {
+        .own_cgroup = scope && strcmp(scope, "own") == 0,
+        .attached = recording_field(recording, "attached.children") != NULL,
+        .living_cpu_seconds = -1,
+    };
+    struct headline headline = headline_of(summary, &facts);
+
+    if (facts.attached)
+        headline.processes.has = false; /* how many ran already is not recorded before the end */
+    return headline;
+}
+
+bool headline_of_records(const struct recording *recording, struct headline *out)
+{
+    static const char *const fields[] = {"provenance.cgroup_scope", "attached.children", NULL};
+    const struct recording_wish wish = {.fields = fields, .keys = true};
+    struct recording whole;
+    struct record summary = {0};
+
+    if (recording_read(recording->path, &wish, &whole, NULL) < 0)
+        return false;
+    struct reduction *reductions = calloc(whole.key_count + 1, sizeof(*reductions));
+    bool is_made =
+        reductions && reduce_records(&whole, reductions) && make_summary(&whole, reductions, &summary);
+    if (is_made)
+        *out = answer(&whole, &summary);
+    free(reductions);
+    record_fini(&summary);
+    recording_fini(&whole);
+    return is_made;
+}

@@ -41,24 +41,27 @@ static const char *const fields[FIELD_COUNT] = {
     [SCOPE] = "own or inherited",
 };
 
-#define LEVEL(KEY, FIELD, MEANING)                                                                           \
+#define LEVEL(KEY, TOPIC, FIELD, MEANING, ...)                                                               \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_GAUGE, .unit = UNIT_BYTES, .reduce = REDUCE_MAX,        \
-        .cost = COST_CGROUP, .meaning = (MEANING)                                                            \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_GAUGE, .unit = UNIT_BYTES,            \
+        .reduce = REDUCE_MAX, .cost = COST_CGROUP, .meaning = (MEANING), __VA_ARGS__                         \
     }
-#define COUNT(KEY, FIELD, UNIT, MEANING)                                                                     \
+#define COUNT(KEY, TOPIC, FIELD, UNIT, MEANING)                                                              \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT), .reduce = REDUCE_DELTA,        \
-        .cost = COST_CGROUP, .meaning = (MEANING)                                                            \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
+        .reduce = REDUCE_DELTA, .cost = COST_CGROUP, .meaning = (MEANING)                                    \
     }
-#define STALL(KEY, FIELD, MEANING)                                                                           \
+#define STALL(KEY, TOPIC, FIELD, MEANING)                                                                    \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT, .derive = DERIVE_RATE,   \
-        .reduce = REDUCE_MAX, .ceiling = CEILING_ONE, .cost = COST_CGROUP, .meaning = (MEANING)              \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT,        \
+        .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .ceiling = CEILING_ONE, .cost = COST_CGROUP,            \
+        .meaning = (MEANING)                                                                                 \
     }
 
 static const struct measurement measurements[] = {
     {.key = "cgroup_mem_peak",
+     .topic = TOPIC_MEMORY_MARK,
+     .bound = BOUND_UPPER,
      .field = CGROUP_MEM_PEAK,
      .type = TYPE_GAUGE,
      .unit = UNIT_BYTES,
@@ -68,6 +71,8 @@ static const struct measurement measurements[] = {
          "largest charge of the group so far, page cache included, kept by the kernel: an upper bound of "
          "what the target needs; of an inherited group only if it grew while we looked"},
     {.key = "cgroup_mem_interval_peak",
+     .topic = TOPIC_MEMORY_PART,
+     .bound = BOUND_UPPER,
      .field = CGROUP_MEM_INTERVAL_PEAK,
      .type = TYPE_GAUGE,
      .unit = UNIT_BYTES,
@@ -76,49 +81,57 @@ static const struct measurement measurements[] = {
      .cost = COST_CGROUP,
      .meaning = "largest charge of the group within the interval, page cache included, kept by the kernel: a "
                 "spike between samples is not lost"},
-    LEVEL("cgroup_mem_current", CGROUP_MEM_CURRENT, "charge of the group, page cache included"),
-    LEVEL("cgroup_mem_anon", CGROUP_MEM_ANON, "anonymous memory of the group: heaps and stacks"),
-    LEVEL("cgroup_mem_shmem", CGROUP_MEM_SHMEM, "shared memory and tmpfs files charged to the group"),
-    LEVEL("cgroup_mem_file", CGROUP_MEM_FILE, "page cache charged to the group, shmem included"),
+    LEVEL("cgroup_mem_current", TOPIC_MEMORY_PART, CGROUP_MEM_CURRENT,
+          "charge of the group, page cache included", .bound = BOUND_UPPER),
+    LEVEL("cgroup_mem_anon", TOPIC_MEMORY_PART, CGROUP_MEM_ANON,
+          "anonymous memory of the group: heaps and stacks"),
+    LEVEL("cgroup_mem_shmem", TOPIC_MEMORY_PART, CGROUP_MEM_SHMEM,
+          "shared memory and tmpfs files charged to the group"),
+    LEVEL("cgroup_mem_file", TOPIC_MEMORY_PART, CGROUP_MEM_FILE,
+          "page cache charged to the group, shmem included"),
     LEVEL(
-        "cgroup_mem_anon_shmem", MEM_ANON_SHMEM,
+        "cgroup_mem_anon_shmem", TOPIC_MEMORY, MEM_ANON_SHMEM,
         "memory of the group that cannot be dropped: anonymous + shared, each page once; sampled, the kernel "
         "keeps no peak of it"),
-    LEVEL("cgroup_mem_limit", MEM_LIMIT,
+    LEVEL("cgroup_mem_limit", TOPIC_MEMORY_LIMIT, MEM_LIMIT,
           "lowest memory limit of the group and those above it, as it was at the start; absent without one"),
-    COUNT("cgroup_cpu_seconds", CGROUP_CPU_SECONDS, UNIT_SECONDS,
+    COUNT("cgroup_cpu_seconds", TOPIC_CPU, CGROUP_CPU_SECONDS, UNIT_SECONDS,
           "CPU seconds of everybody who was in the group: nobody escapes"),
-    COUNT("cgroup_cpu_user_seconds", CGROUP_CPU_USER_SECONDS, UNIT_SECONDS, "user part of it"),
-    COUNT("cgroup_cpu_system_seconds", CGROUP_CPU_SYSTEM_SECONDS, UNIT_SECONDS, "system part of it"),
-    COUNT("cgroup_cpu_throttled_seconds", CGROUP_THROTTLED_SECONDS, UNIT_SECONDS,
+    COUNT("cgroup_cpu_user_seconds", TOPIC_CPU_USER, CGROUP_CPU_USER_SECONDS, UNIT_SECONDS,
+          "user part of it"),
+    COUNT("cgroup_cpu_system_seconds", TOPIC_CPU_SYSTEM, CGROUP_CPU_SYSTEM_SECONDS, UNIT_SECONDS,
+          "system part of it"),
+    COUNT("cgroup_cpu_throttled_seconds", TOPIC_CPU_THROTTLED, CGROUP_THROTTLED_SECONDS, UNIT_SECONDS,
           "seconds that a CPU quota held tasks back, summed over CPUs; of the nearest group with a quota, "
           "which "
           "may hold others too"),
-    COUNT("cgroup_oom_kills", CGROUP_OOM_KILLS, UNIT_COUNT,
+    COUNT("cgroup_oom_kills", TOPIC_PROCESS_OOM_KILLS, CGROUP_OOM_KILLS, UNIT_COUNT,
           "processes of the group killed by the OOM killer"),
-    COUNT("cgroup_oom_events", CGROUP_OOM_EVENTS, UNIT_COUNT,
+    COUNT("cgroup_oom_events", TOPIC_OTHER, CGROUP_OOM_EVENTS, UNIT_COUNT,
           "times that an allocation failed at a limit of the group"),
-    COUNT("cgroup_io_read_bytes", CGROUP_READ_BYTES, UNIT_BYTES, "bytes that the group read from devices"),
-    COUNT("cgroup_io_write_bytes", CGROUP_WRITE_BYTES, UNIT_BYTES,
+    COUNT("cgroup_io_read_bytes", TOPIC_IO_READ, CGROUP_READ_BYTES, UNIT_BYTES,
+          "bytes that the group read from devices"),
+    COUNT("cgroup_io_write_bytes", TOPIC_IO_WRITE, CGROUP_WRITE_BYTES, UNIT_BYTES,
           "bytes that the group wrote to devices; v1 counts only direct writes for the writer"),
     {.key = "cgroup_pids_peak",
+     .topic = TOPIC_THREAD,
      .field = CGROUP_PIDS_PEAK,
      .type = TYPE_GAUGE,
      .unit = UNIT_COUNT,
      .reduce = REDUCE_LAST,
      .cost = COST_CGROUP,
      .meaning = "most tasks (threads included) of the group at once, kept by the kernel"},
-    STALL("cgroup_psi_cpu_some_pct", CGROUP_PSI_CPU_SOME,
+    STALL("cgroup_psi_cpu_some_pct", TOPIC_STALL_CPU, CGROUP_PSI_CPU_SOME,
           "share of time in which some task of the group waited for a CPU"),
-    STALL("cgroup_psi_cpu_full_pct", CGROUP_PSI_CPU_FULL,
+    STALL("cgroup_psi_cpu_full_pct", TOPIC_STALL, CGROUP_PSI_CPU_FULL,
           "share of time in which all runnable tasks of the group waited for a CPU (a quota, or others)"),
-    STALL("cgroup_psi_memory_some_pct", CGROUP_PSI_MEMORY_SOME,
+    STALL("cgroup_psi_memory_some_pct", TOPIC_STALL_MEMORY, CGROUP_PSI_MEMORY_SOME,
           "share of time in which some task of the group waited for memory"),
-    STALL("cgroup_psi_memory_full_pct", CGROUP_PSI_MEMORY_FULL,
+    STALL("cgroup_psi_memory_full_pct", TOPIC_STALL, CGROUP_PSI_MEMORY_FULL,
           "share of time in which all tasks of the group waited for memory"),
-    STALL("cgroup_psi_io_some_pct", CGROUP_PSI_IO_SOME,
+    STALL("cgroup_psi_io_some_pct", TOPIC_STALL_IO, CGROUP_PSI_IO_SOME,
           "share of time in which some task of the group waited for I/O"),
-    STALL("cgroup_psi_io_full_pct", CGROUP_PSI_IO_FULL,
+    STALL("cgroup_psi_io_full_pct", TOPIC_STALL, CGROUP_PSI_IO_FULL,
           "share of time in which all tasks of the group waited for I/O"),
     {.key = "cgroup_scope",
      .field = SCOPE,

@@ -44,8 +44,9 @@ static const char *const fields[FIELD_COUNT] = {
     [ALL_MAX_RSS] = "the largest of those told",
 };
 
-#define USED(KEY, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                                    \
+#define USED(KEY, TOPIC, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                             \
     {.key = (KEY),                                                                                           \
+     .topic = (TOPIC),                                                                                       \
      .field = (QUANTITY),                                                                                    \
      .scope = SCOPE_PER_PID,                                                                                 \
      .type = TYPE_COUNTER,                                                                                   \
@@ -54,28 +55,29 @@ static const char *const fields[FIELD_COUNT] = {
      .cost = COST_EVENTS,                                                                                    \
      .meaning = (MEANING)},                                                                                  \
     {                                                                                                        \
-        .key = KEY "_total", .field = QUANTITIES + (QUANTITY), .type = TYPE_COUNTER, .unit = (UNIT),         \
-        .reduce = REDUCE_DELTA, .cost = COST_EVENTS, .meaning = (MEANING_TOTAL)                              \
+        .key = KEY "_total", .topic = (TOPIC), .field = QUANTITIES + (QUANTITY), .type = TYPE_COUNTER,       \
+        .unit = (UNIT), .reduce = REDUCE_DELTA, .cost = COST_EVENTS, .meaning = (MEANING_TOTAL)              \
     }
 
 static const struct measurement measurements[] = {
-    USED("exit_cpu_seconds", CPU_SECONDS, UNIT_SECONDS,
+    USED("exit_cpu_seconds", TOPIC_CPU, CPU_SECONDS, UNIT_SECONDS,
          "CPU seconds that a process which ended had used itself, without its children",
          "CPU seconds of all processes that ended; absent where the end of one was not told"),
-    USED("exit_read_bytes", READ_BYTES, UNIT_BYTES,
+    USED("exit_read_bytes", TOPIC_IO_READ, READ_BYTES, UNIT_BYTES,
          "bytes fetched from storage by a process which ended, without its children",
          "bytes fetched from storage by all processes that ended; absent where the end of one was not told"),
-    USED("exit_write_bytes", WRITE_BYTES, UNIT_BYTES,
+    USED("exit_write_bytes", TOPIC_IO_WRITE, WRITE_BYTES, UNIT_BYTES,
          "bytes sent towards storage by a process which ended, without its children, counted when a page is "
          "dirtied",
          "bytes sent towards storage by all processes that ended; absent where the end of one was not told"),
-    USED("exit_minor_faults", MINOR_FAULTS, UNIT_COUNT,
+    USED("exit_minor_faults", TOPIC_FAULT, MINOR_FAULTS, UNIT_COUNT,
          "page faults without storage of a process which ended, without its children",
          "page faults without storage of all processes that ended; absent where the end of one was not told"),
-    USED("exit_major_faults", MAJOR_FAULTS, UNIT_COUNT,
+    USED("exit_major_faults", TOPIC_FAULT_MAJOR, MAJOR_FAULTS, UNIT_COUNT,
          "page faults with storage of a process which ended, without its children",
          "page faults with storage of all processes that ended; absent where the end of one was not told"),
     {.key = "exit_processes",
+     .topic = TOPIC_PROCESS,
      .field = ALL_PROCESSES,
      .type = TYPE_COUNTER,
      .unit = UNIT_COUNT,
@@ -83,6 +85,7 @@ static const struct measurement measurements[] = {
      .cost = COST_EVENTS,
      .meaning = "processes that ended, as the totals count them; absent where the end of one was not told"},
     {.key = "exit_max_rss",
+     .topic = TOPIC_MEMORY_MARK,
      .field = MAX_RSS,
      .scope = SCOPE_PER_PID,
      .type = TYPE_GAUGE,
@@ -91,6 +94,8 @@ static const struct measurement measurements[] = {
      .cost = COST_EVENTS,
      .meaning = "largest resident memory of a process which ended, kept by the kernel"},
     {.key = "exit_max_rss_max",
+     .topic = TOPIC_MEMORY_MARK,
+     .bound = BOUND_LOWER,
      .field = ALL_MAX_RSS,
      .type = TYPE_GAUGE,
      .unit = UNIT_BYTES,

@@ -48,57 +48,59 @@ static const char *const fields[FIELD_COUNT] = {
     [TREE_SYSCW] = "ledger: living + reaped",
 };
 
-#define OWN(KEY, FIELD, UNIT, MEANING, ...)                                                                  \
+#define OWN(KEY, TOPIC, FIELD, UNIT, MEANING, ...)                                                           \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER, .unit = (UNIT),        \
-        .reduce = REDUCE_DELTA, .cost = COST_IO, .meaning = (MEANING), __VA_ARGS__                           \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER,      \
+        .unit = (UNIT), .reduce = REDUCE_DELTA, .cost = COST_IO, .meaning = (MEANING), __VA_ARGS__           \
     }
-#define TOTAL(KEY, FIELD, UNIT, MEANING)                                                                     \
+#define TOTAL(KEY, TOPIC, FIELD, UNIT, MEANING)                                                              \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT), .reduce = REDUCE_DELTA,        \
-        .cost = COST_IO, .meaning = (MEANING)                                                                \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
+        .reduce = REDUCE_DELTA, .cost = COST_IO, .meaning = (MEANING)                                        \
     }
-#define RATE(KEY, SCOPE, FIELD, UNIT, COST, MEANING)                                                         \
+#define RATE(KEY, TOPIC, SCOPE, FIELD, UNIT, COST, MEANING)                                                  \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = (SCOPE), .type = TYPE_COUNTER, .unit = (UNIT),              \
-        .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING)                    \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = (SCOPE), .type = TYPE_COUNTER,            \
+        .unit = (UNIT), .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING)    \
     }
 
 static const struct measurement measurements[] = {
-    OWN("io_read_bytes", READ_BYTES, UNIT_BYTES,
+    OWN("io_read_bytes", TOPIC_IO_READ, READ_BYTES, UNIT_BYTES,
         "bytes fetched from storage by the process and the children it waited for",
         COLUMN("read_bytes", "read_bytes")),
-    TOTAL("io_read_bytes_total", TREE_READ_BYTES, UNIT_BYTES,
+    TOTAL("io_read_bytes_total", TOPIC_IO_READ, TREE_READ_BYTES, UNIT_BYTES,
           "bytes fetched from storage by the whole tree, conserved like CPU"),
-    OWN("io_write_bytes", WRITE_BYTES, UNIT_BYTES,
+    OWN("io_write_bytes", TOPIC_IO_WRITE, WRITE_BYTES, UNIT_BYTES,
         "bytes sent towards storage by the process and the children it waited for, counted when a page is "
         "dirtied",
         COLUMN("write_bytes", "write_bytes")),
-    TOTAL("io_write_bytes_total", TREE_WRITE_BYTES, UNIT_BYTES,
+    TOTAL("io_write_bytes_total", TOPIC_IO_WRITE, TREE_WRITE_BYTES, UNIT_BYTES,
           "bytes sent towards storage by the whole tree, conserved like CPU"),
-    OWN("io_rchar", RCHAR, UNIT_BYTES,
+    OWN("io_rchar", TOPIC_IO_READ_CALLS, RCHAR, UNIT_BYTES,
         "bytes that read calls returned, from cache and pipes too, waited-for children included"),
-    TOTAL("io_rchar_total", TREE_RCHAR, UNIT_BYTES, "bytes that read calls of the whole tree returned"),
-    OWN("io_wchar", WCHAR, UNIT_BYTES,
+    TOTAL("io_rchar_total", TOPIC_IO_READ_CALLS, TREE_RCHAR, UNIT_BYTES,
+          "bytes that read calls of the whole tree returned"),
+    OWN("io_wchar", TOPIC_IO_WRITE_CALLS, WCHAR, UNIT_BYTES,
         "bytes handed to write calls, to pipes and terminals too, waited-for children included"),
-    TOTAL("io_wchar_total", TREE_WCHAR, UNIT_BYTES, "bytes handed to write calls by the whole tree"),
-    OWN("io_syscr", SYSCR, UNIT_COUNT, "read calls, waited-for children included"),
-    TOTAL("io_syscr_total", TREE_SYSCR, UNIT_COUNT, "read calls of the whole tree"),
-    OWN("io_syscw", SYSCW, UNIT_COUNT, "write calls, waited-for children included"),
-    TOTAL("io_syscw_total", TREE_SYSCW, UNIT_COUNT, "write calls of the whole tree"),
-    RATE("io_read_rate", SCOPE_PER_PID, READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
+    TOTAL("io_wchar_total", TOPIC_IO_WRITE_CALLS, TREE_WCHAR, UNIT_BYTES,
+          "bytes handed to write calls by the whole tree"),
+    OWN("io_syscr", TOPIC_IO_READ_CALLS, SYSCR, UNIT_COUNT, "read calls, waited-for children included"),
+    TOTAL("io_syscr_total", TOPIC_IO_READ_CALLS, TREE_SYSCR, UNIT_COUNT, "read calls of the whole tree"),
+    OWN("io_syscw", TOPIC_IO_WRITE_CALLS, SYSCW, UNIT_COUNT, "write calls, waited-for children included"),
+    TOTAL("io_syscw_total", TOPIC_IO_WRITE_CALLS, TREE_SYSCW, UNIT_COUNT, "write calls of the whole tree"),
+    RATE("io_read_rate", TOPIC_IO_READ, SCOPE_PER_PID, READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes fetched from storage per second between two samples; jumps when the process waits for a "
          "child, "
          "whose I/O it takes over"),
-    RATE("io_read_rate_total", SCOPE_SINGLE, TREE_READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
+    RATE("io_read_rate_total", TOPIC_IO_READ, SCOPE_SINGLE, TREE_READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes fetched from storage per second by the whole tree"),
-    RATE("io_write_rate", SCOPE_PER_PID, WRITE_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
+    RATE("io_write_rate", TOPIC_IO_WRITE, SCOPE_PER_PID, WRITE_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes sent towards storage per second between two samples; jumps when the process waits for a "
          "child, "
          "whose I/O it takes over"),
-    RATE("io_write_rate_total", SCOPE_SINGLE, TREE_WRITE_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
-         "bytes sent towards storage per second by the whole tree"),
-    RATE("io_blocked_pct", SCOPE_PER_PID, BLOCKED_SECONDS, UNIT_PERCENT, COST_STAT,
+    RATE("io_write_rate_total", TOPIC_IO_WRITE, SCOPE_SINGLE, TREE_WRITE_BYTES, UNIT_BYTES_PER_SECOND,
+         COST_IO, "bytes sent towards storage per second by the whole tree"),
+    RATE("io_blocked_pct", TOPIC_IO, SCOPE_PER_PID, BLOCKED_SECONDS, UNIT_PERCENT, COST_STAT,
          "time that threads of the process waited for storage, 100 = one thread all the time"),
 };
 

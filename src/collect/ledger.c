@@ -21,6 +21,7 @@ static const char *const fields[] = {
 static const struct measurement measurements[] = {
     {
         .key = "ledger_live_seconds",
+        .topic = TOPIC_CPU_PART,
         .field = LIVE_SECONDS,
         .type = TYPE_GAUGE,
         .unit = UNIT_SECONDS,
@@ -31,6 +32,7 @@ static const struct measurement measurements[] = {
     },
     {
         .key = "ledger_reaped_seconds",
+        .topic = TOPIC_CPU_PART,
         .field = REAPED_SECONDS,
         .type = TYPE_COUNTER,
         .unit = UNIT_SECONDS,
@@ -41,6 +43,7 @@ static const struct measurement measurements[] = {
     },
     {
         .key = "ledger_unaccounted_seconds",
+        .topic = TOPIC_CPU_PART,
         .field = UNACCOUNTED_SECONDS,
         .type = TYPE_GAUGE,
         .unit = UNIT_SECONDS,

@@ -72,43 +72,48 @@ static const char *const fields[FIELD_COUNT] = {
     [EXITED] = "members ended",
 };
 
-#define LEVEL(KEY, FIELD, UNIT, COST, MEANING, ...)                                                          \
+#define LEVEL(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                                   \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE, .unit = (UNIT),          \
-        .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING), __VA_ARGS__                              \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE,        \
+        .unit = (UNIT), .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING), __VA_ARGS__              \
     }
-#define LEVEL_TOTAL(KEY, FIELD, UNIT, COST, MEANING)                                                         \
+#define LEVEL_TOTAL(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                             \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT), .collapse = COLLAPSE_SUM,        \
-        .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING)                                           \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT),                \
+        .collapse = COLLAPSE_SUM, .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING), __VA_ARGS__    \
     }
-#define COUNT_OWN(KEY, FIELD, COST, MEANING)                                                                 \
+#define COUNT_OWN(KEY, TOPIC, FIELD, COST, MEANING)                                                          \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER, .unit = UNIT_COUNT,    \
-        .reduce = REDUCE_DELTA, .cost = (COST), .meaning = (MEANING)                                         \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER,      \
+        .unit = UNIT_COUNT, .reduce = REDUCE_DELTA, .cost = (COST), .meaning = (MEANING)                     \
     }
-#define COUNT_SINGLE(KEY, FIELD, UNIT, COST, MEANING)                                                        \
+#define COUNT_SINGLE(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                            \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT), .reduce = REDUCE_DELTA,        \
-        .cost = (COST), .meaning = (MEANING)                                                                 \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
+        .reduce = REDUCE_DELTA, .cost = (COST), .meaning = (MEANING), __VA_ARGS__                            \
     }
-#define LABEL(KEY, FIELD, COST, MEANING)                                                                     \
+#define LABEL(KEY, TOPIC, FIELD, COST, MEANING)                                                              \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_LABEL, .reduce = REDUCE_LAST,   \
-        .cost = (COST), .meaning = (MEANING)                                                                 \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_LABEL,        \
+        .reduce = REDUCE_LAST, .cost = (COST), .meaning = (MEANING)                                          \
     }
 
 static const struct measurement measurements[] = {
-    LEVEL("proc_rss", RSS, UNIT_BYTES, COST_STATM, "resident memory, shared pages included",
+    LEVEL("proc_rss", TOPIC_MEMORY, RSS, UNIT_BYTES, COST_STATM, "resident memory, shared pages included",
           COLUMN("rss_mb", "rss")),
     LEVEL_TOTAL(
-        "proc_rss_total", RSS, UNIT_BYTES, COST_STATM,
-        "sum of resident memory over the processes: counts a shared page once per process, an upper bound"),
-    LEVEL("proc_vsz", VSZ, UNIT_BYTES, COST_STAT, "virtual memory size", COLUMN("vms_mb", "vms")),
-    LEVEL_TOTAL("proc_vsz_total", VSZ, UNIT_BYTES, COST_STAT, "sum of virtual memory sizes"),
-    LEVEL("proc_hwm", HWM, UNIT_BYTES, COST_STATUS,
+        "proc_rss_total", TOPIC_MEMORY, RSS, UNIT_BYTES, COST_STATM,
+        "sum of resident memory over the processes: counts a shared page once per process, an upper bound",
+        .bound = BOUND_UPPER),
+    LEVEL("proc_vsz", TOPIC_MEMORY_PART, VSZ, UNIT_BYTES, COST_STAT, "virtual memory size",
+          COLUMN("vms_mb", "vms")),
+    LEVEL_TOTAL("proc_vsz_total", TOPIC_MEMORY_PART, VSZ, UNIT_BYTES, COST_STAT,
+                "sum of virtual memory sizes"),
+    LEVEL("proc_hwm", TOPIC_MEMORY_MARK, HWM, UNIT_BYTES, COST_STATUS,
           "the kernel's high-water mark of resident memory since exec: a spike between samples is not lost"),
     {.key = "proc_hwm_max",
+     .topic = TOPIC_MEMORY_MARK,
+     .bound = BOUND_LOWER,
      .field = HWM_MAX,
      .type = TYPE_GAUGE,
      .unit = UNIT_BYTES,
@@ -118,12 +123,14 @@ static const struct measurement measurements[] = {
          "the largest high-water mark of a single process so far, ended ones included; of one that ran "
          "before, what was sampled, until its mark rises"},
     LEVEL(
-        "proc_pmem", PMEM, UNIT_PERCENT, COST_STATM,
+        "proc_pmem", TOPIC_MEMORY, PMEM, UNIT_PERCENT, COST_STATM,
         "resident memory in percent of what the target may use: the machine's, or the lowest limit above it"),
     LEVEL_TOTAL(
-        "proc_pmem_total", PMEM, UNIT_PERCENT, COST_STATM,
-        "sum of proc_pmem: like proc_rss_total an upper bound, since shared pages count once per process"),
+        "proc_pmem_total", TOPIC_MEMORY, PMEM, UNIT_PERCENT, COST_STATM,
+        "sum of proc_pmem: like proc_rss_total an upper bound, since shared pages count once per process",
+        .bound = BOUND_UPPER),
     {.key = "proc_pdcpu",
+     .topic = TOPIC_CPU,
      .field = CPU_SECONDS,
      .scope = SCOPE_PER_PID,
      .type = TYPE_COUNTER,
@@ -135,6 +142,8 @@ static const struct measurement measurements[] = {
      .meaning = "CPU of the process itself between two samples, 100 = one core; resolved to one kernel tick",
      COLUMN("cpu_percent", "cpu")},
     {.key = "proc_own_cpu_seconds",
+     .topic = TOPIC_CPU,
+     .bound = BOUND_LOWER,
      .field = CPU_SECONDS,
      .scope = SCOPE_PER_PID,
      .type = TYPE_COUNTER,
@@ -145,6 +154,7 @@ static const struct measurement measurements[] = {
          "CPU seconds of the process itself, without its children; what it used after its last sample is "
          "only in the totals"},
     {.key = "proc_pdcpu_total",
+     .topic = TOPIC_CPU,
      .field = TREE_CPU_SECONDS,
      .type = TYPE_COUNTER,
      .unit = UNIT_PERCENT,
@@ -155,9 +165,10 @@ static const struct measurement measurements[] = {
      .meaning =
          "CPU of the whole tree between two samples from the ledger, 100 = one core; short children counted"},
     COUNT_SINGLE(
-        "proc_cpu_seconds", TREE_CPU_SECONDS, UNIT_SECONDS, COST_STAT | COST_CLOCK,
+        "proc_cpu_seconds", TOPIC_CPU, TREE_CPU_SECONDS, UNIT_SECONDS, COST_STAT | COST_CLOCK,
         "CPU seconds of the whole tree from the ledger: living + reaped, nothing lost when a process ends"),
     {.key = "proc_etime",
+     .topic = TOPIC_PROCESS_AGE,
      .field = ELAPSED,
      .scope = SCOPE_PER_PID,
      .type = TYPE_GAUGE,
@@ -166,6 +177,7 @@ static const struct measurement measurements[] = {
      .cost = COST_STAT,
      .meaning = "seconds since the process started"},
     {.key = "proc_stat",
+     .topic = TOPIC_PROCESS,
      .field = STATE,
      .scope = SCOPE_PER_PID,
      .type = TYPE_CATEGORICAL,
@@ -173,25 +185,34 @@ static const struct measurement measurements[] = {
      .cost = COST_STAT,
      .meaning = "how many samples found the process in each state (R running, S sleeping, D disk, Z zombie, "
                 "T stopped)"},
-    LABEL("proc_cmd", COMMAND, COST_STAT | COST_CMDLINE, "command line, values that look secret masked"),
-    LABEL("proc_ppid", PPID, COST_STAT, "pid of the parent"),
-    LABEL("proc_start_time", START_TIME, COST_STAT, "when the process started: with the pid, its identity"),
-    LEVEL("proc_threads", THREADS, UNIT_COUNT, COST_STAT, "threads", COLUMN("threads", "threads")),
-    LEVEL_TOTAL("proc_threads_total", THREADS, UNIT_COUNT, COST_STAT, "threads of all processes"),
-    LEVEL("proc_fds", FDS, UNIT_COUNT, COST_FD, "open file descriptors", COLUMN("open_fds", "open_fds")),
-    LEVEL_TOTAL("proc_fds_total", FDS, UNIT_COUNT, COST_FD,
-                "open file descriptors of all processes that let us look"),
-    LEVEL("proc_fd_limit", FD_LIMIT, UNIT_COUNT, COST_LIMITS,
+    LABEL("proc_cmd", TOPIC_PROCESS_COMMAND, COMMAND, COST_STAT | COST_CMDLINE,
+          "command line, values that look secret masked"),
+    LABEL("proc_ppid", TOPIC_PROCESS, PPID, COST_STAT, "pid of the parent"),
+    LABEL("proc_start_time", TOPIC_PROCESS_START, START_TIME, COST_STAT,
+          "when the process started: with the pid, its identity"),
+    LEVEL("proc_threads", TOPIC_THREAD, THREADS, UNIT_COUNT, COST_STAT, "threads",
+          COLUMN("threads", "threads")),
+    LEVEL_TOTAL("proc_threads_total", TOPIC_THREAD, THREADS, UNIT_COUNT, COST_STAT,
+                "threads of all processes"),
+    LEVEL("proc_fds", TOPIC_FILE, FDS, UNIT_COUNT, COST_FD, "open file descriptors",
+          COLUMN("open_fds", "open_fds")),
+    LEVEL_TOTAL("proc_fds_total", TOPIC_FILE, FDS, UNIT_COUNT, COST_FD,
+                "open file descriptors of all processes that let us look", .bound = BOUND_LOWER),
+    LEVEL("proc_fd_limit", TOPIC_FILE, FD_LIMIT, UNIT_COUNT, COST_LIMITS,
           "soft limit of open file descriptors; absent where there is none"),
-    COUNT_OWN("proc_minor_faults", MINOR_FAULTS, COST_STAT, "page faults without I/O, of the process itself"),
-    COUNT_SINGLE("proc_minor_faults_total", TREE_MINOR_FAULTS, UNIT_COUNT, COST_STAT,
+    COUNT_OWN("proc_minor_faults", TOPIC_FAULT, MINOR_FAULTS, COST_STAT,
+              "page faults without I/O, of the process itself"),
+    COUNT_SINGLE("proc_minor_faults_total", TOPIC_FAULT, TREE_MINOR_FAULTS, UNIT_COUNT, COST_STAT,
                  "page faults without I/O of the whole tree, conserved like CPU"),
-    COUNT_OWN("proc_major_faults", MAJOR_FAULTS, COST_STAT, "page faults with I/O, of the process itself"),
-    COUNT_SINGLE("proc_major_faults_total", TREE_MAJOR_FAULTS, UNIT_COUNT, COST_STAT,
+    COUNT_OWN("proc_major_faults", TOPIC_FAULT_MAJOR, MAJOR_FAULTS, COST_STAT,
+              "page faults with I/O, of the process itself"),
+    COUNT_SINGLE("proc_major_faults_total", TOPIC_FAULT_MAJOR, TREE_MAJOR_FAULTS, UNIT_COUNT, COST_STAT,
                  "page faults with I/O of the whole tree, conserved like CPU"),
-    COUNT_OWN("proc_ctx_voluntary", CTX_VOLUNTARY, COST_STATUS | COST_TASKS,
+    COUNT_OWN("proc_ctx_voluntary", TOPIC_SWITCH, CTX_VOLUNTARY, COST_STATUS | COST_TASKS,
               "times a living thread of the process gave up the CPU to wait"),
     {.key = "proc_ctx_voluntary_total",
+     .topic = TOPIC_SWITCH,
+     .bound = BOUND_LOWER,
      .field = CTX_VOLUNTARY,
      .type = TYPE_COUNTER,
      .unit = UNIT_COUNT,
@@ -200,9 +221,11 @@ static const struct measurement measurements[] = {
      .cost = COST_STATUS | COST_TASKS,
      .meaning =
          "sum of proc_ctx_voluntary: what was seen while alive, not conserved (rusage_ctx_voluntary is)"},
-    COUNT_OWN("proc_ctx_involuntary", CTX_INVOLUNTARY, COST_STATUS | COST_TASKS,
+    COUNT_OWN("proc_ctx_involuntary", TOPIC_SWITCH, CTX_INVOLUNTARY, COST_STATUS | COST_TASKS,
               "times a living thread of the process was taken off the CPU"),
     {.key = "proc_ctx_involuntary_total",
+     .topic = TOPIC_SWITCH,
+     .bound = BOUND_LOWER,
      .field = CTX_INVOLUNTARY,
      .type = TYPE_COUNTER,
      .unit = UNIT_COUNT,
@@ -212,6 +235,7 @@ static const struct measurement measurements[] = {
      .meaning =
          "sum of proc_ctx_involuntary: what was seen while alive, not conserved (rusage_ctx_involuntary is)"},
     {.key = "proc_processes",
+     .topic = TOPIC_PROCESS,
      .field = PROCESSES,
      .type = TYPE_GAUGE,
      .unit = UNIT_COUNT,
@@ -219,16 +243,18 @@ static const struct measurement measurements[] = {
      .cost = COST_STAT,
      .meaning = "processes alive at once"},
     {.key = "proc_zombies",
+     .topic = TOPIC_PROCESS_ZOMBIES,
      .field = ZOMBIES,
      .type = TYPE_GAUGE,
      .unit = UNIT_COUNT,
      .reduce = REDUCE_MAX,
      .cost = COST_STAT,
      .meaning = "processes that ended and were not waited for"},
-    COUNT_SINGLE("proc_spawned", SPAWNED, UNIT_COUNT, COST_NOTHING,
-                 "processes that began, the command included; a lower bound unless every event was told"),
-    COUNT_SINGLE("proc_exited", EXITED, UNIT_COUNT, COST_NOTHING,
-                 "processes that ended; a lower bound unless every event was told"),
+    COUNT_SINGLE("proc_spawned", TOPIC_PROCESS, SPAWNED, UNIT_COUNT, COST_NOTHING,
+                 "processes that began, the command included; a lower bound unless every event was told",
+                 .bound = BOUND_LOWER),
+    COUNT_SINGLE("proc_exited", TOPIC_PROCESS, EXITED, UNIT_COUNT, COST_NOTHING,
+                 "processes that ended; a lower bound unless every event was told", .bound = BOUND_LOWER),
 };
 
 struct proc_state {

@@ -28,28 +28,31 @@ static const char *const fields[FIELD_COUNT] = {
     [COMMAND] = "ps -o args",
 };
 
-#define LEVEL(KEY, FIELD, UNIT, MEANING)                                                                     \
+#define LEVEL(KEY, TOPIC, FIELD, UNIT, MEANING)                                                              \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE, .unit = (UNIT),          \
-        .reduce = REDUCE_MAX, .cost = COST_PS, .meaning = (MEANING)                                          \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE,        \
+        .unit = (UNIT), .reduce = REDUCE_MAX, .cost = COST_PS, .meaning = (MEANING)                          \
     }
-#define LEVEL_TOTAL(KEY, FIELD, UNIT, MEANING)                                                               \
+#define LEVEL_TOTAL(KEY, TOPIC, FIELD, UNIT, MEANING, ...)                                                   \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT), .collapse = COLLAPSE_SUM,        \
-        .reduce = REDUCE_MAX, .cost = COST_PS, .meaning = (MEANING)                                          \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT),                \
+        .collapse = COLLAPSE_SUM, .reduce = REDUCE_MAX, .cost = COST_PS, .meaning = (MEANING), __VA_ARGS__   \
     }
 
 static const struct measurement measurements[] = {
-    LEVEL("ps_rss", RSS, UNIT_BYTES, "resident memory as ps tells it, shared pages included"),
-    LEVEL_TOTAL("ps_rss_total", RSS, UNIT_BYTES,
-                "sum of ps_rss: counts a shared page once per process, an upper bound"),
-    LEVEL("ps_vsz", VSZ, UNIT_BYTES, "virtual memory size as ps tells it"),
-    LEVEL_TOTAL("ps_vsz_total", VSZ, UNIT_BYTES, "sum of ps_vsz"),
-    LEVEL("ps_pmem", PMEM, UNIT_PERCENT,
+    LEVEL("ps_rss", TOPIC_MEMORY, RSS, UNIT_BYTES, "resident memory as ps tells it, shared pages included"),
+    LEVEL_TOTAL("ps_rss_total", TOPIC_MEMORY, RSS, UNIT_BYTES,
+                "sum of ps_rss: counts a shared page once per process, an upper bound", .bound = BOUND_UPPER),
+    LEVEL("ps_vsz", TOPIC_MEMORY_PART, VSZ, UNIT_BYTES, "virtual memory size as ps tells it"),
+    LEVEL_TOTAL("ps_vsz_total", TOPIC_MEMORY_PART, VSZ, UNIT_BYTES, "sum of ps_vsz"),
+    LEVEL("ps_pmem", TOPIC_MEMORY, PMEM, UNIT_PERCENT,
           "resident memory as ps tells it, in percent of the machine's memory, to one tenth"),
-    LEVEL_TOTAL("ps_pmem_total", PMEM, UNIT_PERCENT,
-                "sum of ps_pmem: counts a shared page once per process, and loses what is below a tenth"),
+    LEVEL_TOTAL("ps_pmem_total", TOPIC_MEMORY, PMEM, UNIT_PERCENT,
+                "sum of ps_pmem: counts a shared page once per process, and loses what is below a tenth",
+                .bound = BOUND_ABOUT),
     {.key = "ps_pdcpu",
+     .topic = TOPIC_CPU,
+     .bound = BOUND_ABOUT,
      .field = CPU_SECONDS,
      .scope = SCOPE_PER_PID,
      .type = TYPE_COUNTER,
@@ -62,6 +65,8 @@ static const struct measurement measurements[] = {
          "CPU between two samples from what ps tells, 100 = one core; ps counts whole seconds, so a single "
          "value is off by up to a second per interval"},
     {.key = "ps_cpu_seconds",
+     .topic = TOPIC_CPU,
+     .bound = BOUND_LOWER,
      .field = CPU_SECONDS,
      .scope = SCOPE_PER_PID,
      .type = TYPE_COUNTER,
@@ -70,6 +75,7 @@ static const struct measurement measurements[] = {
      .cost = COST_PS,
      .meaning = "CPU seconds of the process itself as ps tells them, whole ones"},
     {.key = "ps_etime",
+     .topic = TOPIC_PROCESS_AGE,
      .field = ELAPSED,
      .scope = SCOPE_PER_PID,
      .type = TYPE_GAUGE,
@@ -78,6 +84,7 @@ static const struct measurement measurements[] = {
      .cost = COST_PS,
      .meaning = "seconds since the process started as ps tells them, whole ones"},
     {.key = "ps_stat",
+     .topic = TOPIC_PROCESS,
      .field = STATE,
      .scope = SCOPE_PER_PID,
      .type = TYPE_CATEGORICAL,
@@ -85,6 +92,7 @@ static const struct measurement measurements[] = {
      .cost = COST_PS,
      .meaning = "how many samples found the process in each state, the first letter of what ps prints"},
     {.key = "ps_cmd",
+     .topic = TOPIC_PROCESS_COMMAND,
      .field = COMMAND,
      .scope = SCOPE_PER_PID,
      .type = TYPE_LABEL,

@@ -22,21 +22,23 @@ static const char *const fields[FIELD_COUNT] = {
     [IO_FULL] = "pressure/io: full, total",
 };
 
-#define STALL(KEY, FIELD, MEANING)                                                                           \
+#define STALL(KEY, TOPIC, FIELD, MEANING)                                                                    \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT, .derive = DERIVE_RATE,   \
-        .reduce = REDUCE_MAX, .ceiling = CEILING_ONE, .cost = COST_PRESSURE, .meaning = (MEANING)            \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT,        \
+        .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .ceiling = CEILING_ONE, .cost = COST_PRESSURE,          \
+        .meaning = (MEANING)                                                                                 \
     }
 
 static const struct measurement measurements[] = {
-    STALL("psi_cpu_some_pct", CPU_SOME,
+    STALL("psi_cpu_some_pct", TOPIC_STALL_MACHINE_CPU, CPU_SOME,
           "share of the time in which a task of the machine, whosesoever, waited for a CPU"),
-    STALL("psi_memory_some_pct", MEMORY_SOME,
+    STALL("psi_memory_some_pct", TOPIC_STALL_MACHINE_MEMORY, MEMORY_SOME,
           "share of the time in which a task of the machine waited for memory (reclaim, swap, thrashing)"),
-    STALL("psi_memory_full_pct", MEMORY_FULL,
+    STALL("psi_memory_full_pct", TOPIC_STALL_MACHINE, MEMORY_FULL,
           "share of the time in which all tasks of the machine that had work waited for memory"),
-    STALL("psi_io_some_pct", IO_SOME, "share of the time in which a task of the machine waited for storage"),
-    STALL("psi_io_full_pct", IO_FULL,
+    STALL("psi_io_some_pct", TOPIC_STALL_MACHINE_IO, IO_SOME,
+          "share of the time in which a task of the machine waited for storage"),
+    STALL("psi_io_full_pct", TOPIC_STALL_MACHINE, IO_FULL,
           "share of the time in which all tasks of the machine that had work waited for storage"),
 };
 

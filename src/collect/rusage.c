@@ -12,25 +12,28 @@ static const char *const fields[FIELD_COUNT] = {
     [MAX_RSS] = "ru_maxrss",
 };
 
-#define REAPED(KEY, FIELD, UNIT, MEANING)                                                                    \
+#define REAPED(KEY, TOPIC, FIELD, UNIT, MEANING)                                                             \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT), .reduce = REDUCE_DELTA,        \
-        .meaning = (MEANING)                                                                                 \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
+        .reduce = REDUCE_DELTA, .meaning = (MEANING)                                                         \
     }
 
 static const struct measurement measurements[] = {
-    REAPED("rusage_cpu_user_seconds", USER, UNIT_SECONDS,
+    REAPED("rusage_cpu_user_seconds", TOPIC_CPU_USER, USER, UNIT_SECONDS,
            "user CPU of reaped processes and their waited-for children"),
-    REAPED("rusage_cpu_system_seconds", SYSTEM, UNIT_SECONDS,
+    REAPED("rusage_cpu_system_seconds", TOPIC_CPU_SYSTEM, SYSTEM, UNIT_SECONDS,
            "system CPU of reaped processes and their waited-for children"),
-    REAPED("rusage_ctx_voluntary", VOLUNTARY, UNIT_COUNT, "voluntary context switches of reaped processes"),
-    REAPED("rusage_ctx_involuntary", INVOLUNTARY, UNIT_COUNT,
+    REAPED("rusage_ctx_voluntary", TOPIC_SWITCH, VOLUNTARY, UNIT_COUNT,
+           "voluntary context switches of reaped processes"),
+    REAPED("rusage_ctx_involuntary", TOPIC_SWITCH, INVOLUNTARY, UNIT_COUNT,
            "involuntary context switches of reaped processes"),
-    REAPED("rusage_in_bytes", IN_BYTES, UNIT_BYTES,
+    REAPED("rusage_in_bytes", TOPIC_IO_READ, IN_BYTES, UNIT_BYTES,
            "bytes fetched from storage by reaped processes (blocks x 512)"),
-    REAPED("rusage_out_bytes", OUT_BYTES, UNIT_BYTES,
+    REAPED("rusage_out_bytes", TOPIC_IO_WRITE, OUT_BYTES, UNIT_BYTES,
            "bytes sent towards storage by reaped processes (blocks x 512), counted when a page is dirtied"),
     {.key = "rusage_max_rss",
+     .topic = TOPIC_MEMORY_MARK,
+     .bound = BOUND_LOWER,
      .field = MAX_RSS,
      .type = TYPE_GAUGE,
      .unit = UNIT_BYTES,

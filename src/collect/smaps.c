@@ -49,30 +49,31 @@ static const char *const fields[FIELD_COUNT] = {
     [SKIPPED] = "processes passed over",
 };
 
-#define HELD(KEY, SCOPE, FIELD, MEANING)                                                                     \
+#define HELD(KEY, TOPIC, SCOPE, FIELD, MEANING, ...)                                                         \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = (SCOPE), .type = TYPE_GAUGE, .unit = UNIT_BYTES,            \
-        .reduce = REDUCE_MAX, .cost = COST_SMAPS, .meaning = (MEANING)                                       \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = (SCOPE), .type = TYPE_GAUGE,              \
+        .unit = UNIT_BYTES, .reduce = REDUCE_MAX, .cost = COST_SMAPS, .meaning = (MEANING), __VA_ARGS__      \
     }
 
 static const struct measurement measurements[] = {
-    HELD("smaps_pss", SCOPE_PER_PID, PSS,
+    HELD("smaps_pss", TOPIC_MEMORY, SCOPE_PER_PID, PSS,
          "resident memory with each shared page divided by the number of its mappings; no hugetlbfs pages"),
-    HELD("smaps_pss_total", SCOPE_SINGLE, PSS_TOTAL,
+    HELD("smaps_pss_total", TOPIC_MEMORY, SCOPE_SINGLE, PSS_TOTAL,
          "sum of smaps_pss: what the tree really holds; absent unless every living process was read and none "
          "came "
          "or went meanwhile"),
-    HELD("smaps_rss_total", SCOPE_SINGLE, RSS_TOTAL,
+    HELD("smaps_rss_total", TOPIC_MEMORY, SCOPE_SINGLE, RSS_TOTAL,
          "sum of resident memory in the same reading: its peak below that of proc_rss_total means that "
-         "smaps_pss_total was not read at the peak"),
-    HELD("smaps_uss", SCOPE_PER_PID, USS,
+         "smaps_pss_total was not read at the peak",
+         .bound = BOUND_UPPER),
+    HELD("smaps_uss", TOPIC_MEMORY_PART, SCOPE_PER_PID, USS,
          "resident memory that nobody else maps: what would be free if the process ended"),
-    HELD("smaps_uss_total", SCOPE_SINGLE, USS_TOTAL,
+    HELD("smaps_uss_total", TOPIC_MEMORY_PART, SCOPE_SINGLE, USS_TOTAL,
          "sum of smaps_uss: leaves out what the processes share among each other; absent unless every living "
          "process was read"),
-    HELD("smaps_swap", SCOPE_PER_PID, SWAP,
+    HELD("smaps_swap", TOPIC_MEMORY_SWAP, SCOPE_PER_PID, SWAP,
          "memory in swap, a shared page divided by its sharers (SwapPss); no tmpfs or other shared memory"),
-    HELD("smaps_swap_total", SCOPE_SINGLE, SWAP_TOTAL,
+    HELD("smaps_swap_total", TOPIC_MEMORY_SWAP, SCOPE_SINGLE, SWAP_TOTAL,
          "sum of smaps_swap: a shared page counts once; absent unless every living process was read"),
     {.key = "smaps_skipped",
      .field = SKIPPED,

@@ -36,13 +36,14 @@ static const char *const fields[FIELD_COUNT] = {
 
 #define SYSTEM_LEVEL(KEY, FIELD, UNIT, REDUCE, MEANING, ...)                                                 \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT), .reduce = (REDUCE),              \
-        .cost = COST_SYSTEM, .meaning = (MEANING), __VA_ARGS__                                               \
+        .key = (KEY), .topic = TOPIC_MACHINE, .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT),          \
+        .reduce = (REDUCE), .cost = COST_SYSTEM, .meaning = (MEANING), __VA_ARGS__                           \
     }
-#define SYSTEM_RATE(KEY, FIELD, MEANING)                                                                     \
+#define SYSTEM_RATE(KEY, TOPIC, FIELD, MEANING, ...)                                                         \
     {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT, .derive = DERIVE_RATE,   \
-        .reduce = REDUCE_MAX, .ceiling = CEILING_ONLINE_CORES, .cost = COST_SYSTEM, .meaning = (MEANING)     \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT,        \
+        .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .ceiling = CEILING_ONLINE_CORES, .cost = COST_SYSTEM,   \
+        .meaning = (MEANING), __VA_ARGS__                                                                    \
     }
 
 static const struct measurement measurements[] = {
@@ -53,7 +54,7 @@ static const struct measurement measurements[] = {
                  COLUMN("system_memory_used_mb", "memory_used")),
     SYSTEM_LEVEL("sys_mem_available", MEM_AVAILABLE, UNIT_BYTES, REDUCE_MIN,
                  "memory that the machine could still give without swapping, the kernel's estimate",
-                 COLUMN("system_memory_available_mb", "memory_available")),
+                 .bound = BOUND_ABOUT, COLUMN("system_memory_available_mb", "memory_available")),
     SYSTEM_LEVEL("sys_swap_used", SWAP_USED, UNIT_BYTES, REDUCE_MAX, "swap in use on the machine"),
     SYSTEM_LEVEL("sys_load1", LOAD1, UNIT_NONE, REDUCE_MAX, "load average over 1 minute",
                  COLUMN("load_avg_1", "load_1")),
@@ -61,9 +62,11 @@ static const struct measurement measurements[] = {
                  COLUMN("load_avg_5", "load_5")),
     SYSTEM_LEVEL("sys_load15", LOAD15, UNIT_NONE, REDUCE_MAX, "load average over 15 minutes",
                  COLUMN("load_avg_15", "load_15")),
-    SYSTEM_RATE("sys_cpu_pct", CPU_SECONDS, "CPU in use on the whole machine, 100 = one core"),
-    SYSTEM_RATE("sys_iowait_pct", IOWAIT_SECONDS,
-                "cores idle while a task waits for I/O, 100 = one core; the kernel calls it unreliable"),
+    SYSTEM_RATE("sys_cpu_pct", TOPIC_MACHINE_CPU, CPU_SECONDS,
+                "CPU in use on the whole machine, 100 = one core"),
+    SYSTEM_RATE("sys_iowait_pct", TOPIC_MACHINE, IOWAIT_SECONDS,
+                "cores idle while a task waits for I/O, 100 = one core; the kernel calls it unreliable",
+                .bound = BOUND_ABOUT),
 };
 
 struct sys_state {

@@ -26,8 +26,9 @@ static const char *const fields[FIELD_COUNT] = {
     [QUANTITIES + ERRORS] = "failed calls of the target",
 };
 
-#define CALLS(KEY, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                                   \
+#define CALLS(KEY, TOPIC, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                            \
     {.key = (KEY),                                                                                           \
+     .topic = (TOPIC),                                                                                       \
      .field = (QUANTITY),                                                                                    \
      .scope = SCOPE_PER_PID,                                                                                 \
      .type = TYPE_CATEGORICAL,                                                                               \
@@ -36,18 +37,20 @@ static const char *const fields[FIELD_COUNT] = {
      .cost = COST_SYSCALLS,                                                                                  \
      .meaning = (MEANING)},                                                                                  \
     {                                                                                                        \
-        .key = KEY "_total", .field = QUANTITIES + (QUANTITY), .type = TYPE_CATEGORICAL, .unit = (UNIT),     \
-        .reduce = REDUCE_TALLY, .cost = COST_SYSCALLS, .meaning = (MEANING_TOTAL)                            \
+        .key = KEY "_total", .topic = (TOPIC), .field = QUANTITIES + (QUANTITY), .type = TYPE_CATEGORICAL,   \
+        .unit = (UNIT), .reduce = REDUCE_TALLY, .cost = COST_SYSCALLS, .meaning = (MEANING_TOTAL)            \
     }
 
 static const struct measurement measurements[] = {
-    CALLS("syscall_counts", COUNTS, UNIT_COUNT, "system calls of the process that returned, by name",
+    CALLS("syscall_counts", TOPIC_SYSCALL, COUNTS, UNIT_COUNT,
+          "system calls of the process that returned, by name",
           "system calls of the whole target that returned, by name"),
-    CALLS("syscall_seconds", SECONDS, UNIT_SECONDS,
+    CALLS("syscall_seconds", TOPIC_SYSCALL, SECONDS, UNIT_SECONDS,
           "seconds from entry to return of the process's system calls, waiting included, threads summed, by "
           "name",
           "seconds from entry to return of the whole target's system calls, waiting included, by name"),
-    CALLS("syscall_errors", ERRORS, UNIT_COUNT, "system calls of the process that returned an error, by name",
+    CALLS("syscall_errors", TOPIC_SYSCALL_ERRORS, ERRORS, UNIT_COUNT,
+          "system calls of the process that returned an error, by name",
           "system calls of the whole target that returned an error, by name"),
 };
 

@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "schema/note.h"
+#include "schema/topic.h"
 
 enum scope { SCOPE_SINGLE, SCOPE_PER_PID, SCOPE_PER_DEVICE };
 enum type { TYPE_GAUGE, TYPE_COUNTER, TYPE_LABEL, TYPE_CATEGORICAL };
@@ -44,7 +46,9 @@ enum cost {
 
 struct measurement {
     const char *key; /* SOURCE_quantity[_total] */
-    uint8_t field;   /* index into the source's fields */
+    enum topic topic;
+    enum bound bound; /* how it stands to its topic: BOUND_NONE is exact */
+    uint8_t field;    /* index into the source's fields */
     enum scope scope;
     enum type type;
     enum unit unit;

@@ -73,6 +73,8 @@ const char *recorded_alias_part(const char *name);
  * "proc_rss_total"), it is a key of its own here. */
 struct recorded_key {
     const char *key;
+    enum topic topic;
+    enum bound bound;
     const char *source;    /* "proc"; of con-duct "ps" */
     const char *field;     /* where the source reads it; "" if not told */
     const char *statistic; /* "ave", or NULL */

@@ -91,7 +91,9 @@ static void measurements_json(struct json *json, const struct registry *registry
         json_object_begin(json);
         json_key_string(json, "source", entry->source->name);
         json_key_string(json, "field", entry->source->fields[entry->measurement->field]);
+        json_key_string(json, "topic", topic_name(entry->measurement->topic));
         json_key_string(json, "unit", unit_name(entry->measurement->unit));
+        bound_json(json, entry->measurement->bound);
         json_key_string(json, "scope", scope_name(entry->measurement->scope));
         json_key_string(json, "type", type_name(entry->measurement->type));
         json_key_string(json, "reduce", reduce_name(entry->measurement->reduce));

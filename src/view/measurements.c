@@ -17,35 +17,38 @@ static const char *how(const struct measurement *measurement)
 
 /* Of the columns whose contents differ much in length, each with two spaces behind. */
 struct widths {
-    int key, unit, cost;
+    int key, unit, cost, topic;
 };
 
 static struct widths measure_columns(const struct registry *registry)
 {
-    struct widths widths = {.key = 5, .unit = 6, .cost = 7};
+    struct widths widths = {.key = 5, .unit = 6, .cost = 7, .topic = 7};
     char cost[COST_TEXT_SIZE];
 
     for (size_t i = 0; i < registry->count; i++) {
         const struct measurement *m = registry->entries[i].measurement;
         int key = (int)strlen(m->key) + 2, unit = (int)strlen(unit_name(m->unit)) + 2;
-        int reads = (int)strlen(cost_text(m->cost, cost)) + 2;
+        int reads = (int)strlen(cost_text(m->cost, cost)) + 2, topic = (int)strlen(topic_name(m->topic)) + 2;
         widths.key = key > widths.key ? key : widths.key;
         widths.unit = unit > widths.unit ? unit : widths.unit;
         widths.cost = reads > widths.cost ? reads : widths.cost;
+        widths.topic = topic > widths.topic ? topic : widths.topic;
     }
     return widths;
 }
 
-enum { INDENT = 2, NARROW_INDENT = 6, SCOPE_WIDTH = 8, TYPE_WIDTH = 12, HOW_WIDTH = 14 };
+enum { INDENT = 2, NARROW_INDENT = 6, SCOPE_WIDTH = 8, TYPE_WIDTH = 12, HOW_WIDTH = 14, MEANING_WIDTH = 30 };
 
-/* One line of the table; with `wide` the cost and the meaning go on behind it. */
+/* One line of the table; with `wide` the cost, the topic where there is room, and the meaning go on behind
+ * it. */
 static void add_columns(struct strbuf *out, const struct widths *widths, bool wide,
-                        const char *const cells[6])
+                        const char *const cells[7])
 {
     strbuf_addf(out, "%*s%-*s%-*s%-*s%-*s", INDENT, "", widths->key, cells[0], SCOPE_WIDTH, cells[1],
                 TYPE_WIDTH, cells[2], widths->unit, cells[3]);
     if (wide)
-        strbuf_addf(out, "%-*s%-*s", HOW_WIDTH, cells[4], widths->cost, cells[5]);
+        strbuf_addf(out, "%-*s%-*s%-*s", HOW_WIDTH, cells[4], widths->cost, cells[5], widths->topic,
+                    widths->topic ? cells[6] : "");
     else
         strbuf_addf(out, "%s\n", cells[4]);
 }
@@ -53,7 +56,7 @@ static void add_columns(struct strbuf *out, const struct widths *widths, bool wi
 static void add_source_heading(struct strbuf *out, const struct source *source, const char *reason,
                                const struct widths *widths, bool wide, size_t width)
 {
-    static const char *const titles[] = {"KEY", "SCOPE", "TYPE", "UNIT", "REDUCED BY", "READS"};
+    static const char *const titles[] = {"KEY", "SCOPE", "TYPE", "UNIT", "REDUCED BY", "READS", "TOPIC"};
     struct strbuf line = STRBUF_INIT;
 
     strbuf_addf(&line, "%s: %s", source->name, source->title);
@@ -70,10 +73,12 @@ static void add_source_heading(struct strbuf *out, const struct source *source, 
 void measurements_table(struct strbuf *out, const struct registry *registry,
                         const struct run_collector *sources, size_t width)
 {
-    const struct widths widths = measure_columns(registry);
-    const int columns =
-        INDENT + widths.key + SCOPE_WIDTH + TYPE_WIDTH + widths.unit + HOW_WIDTH + widths.cost;
-    const bool wide = width >= (size_t)columns + 30;
+    struct widths widths = measure_columns(registry);
+    int columns = INDENT + widths.key + SCOPE_WIDTH + TYPE_WIDTH + widths.unit + HOW_WIDTH + widths.cost;
+    const bool wide = width >= (size_t)columns + MEANING_WIDTH;
+    if (width < (size_t)(columns + widths.topic) + MEANING_WIDTH)
+        widths.topic = 0;
+    columns += widths.topic;
     const int indent = wide ? columns : NARROW_INDENT;
     const struct source *source = NULL;
     struct strbuf lines = STRBUF_INIT;
@@ -88,8 +93,9 @@ void measurements_table(struct strbuf *out, const struct registry *registry,
             strbuf_adds(out, i ? "\n" : "");
             add_source_heading(out, source, source_reason, &widths, wide, width);
         }
-        const char *const cells[] = {m->key, scope_name(m->scope),    type_name(m->type), unit_name(m->unit),
-                                     how(m), cost_text(m->cost, cost)};
+        const char *const cells[] = {
+            m->key, scope_name(m->scope),     type_name(m->type),  unit_name(m->unit),
+            how(m), cost_text(m->cost, cost), topic_name(m->topic)};
         /* Where it is narrow the meaning has lines of its own, and only those are broken. */
         strbuf_reset(&lines);
         add_columns(wide ? &lines : out, &widths, wide, cells);
@@ -121,7 +127,9 @@ void measurements_json(struct strbuf *out, const struct registry *registry)
         json_key_string(&json, "field", entry->source->fields[m->field]);
         json_key_string(&json, "scope", scope_name(m->scope));
         json_key_string(&json, "type", type_name(m->type));
+        json_key_string(&json, "topic", topic_name(m->topic));
         json_key_string(&json, "unit", unit_name(m->unit));
+        json_key_string(&json, "bound", m->bound ? bound_name(m->bound) : "exact");
         json_key_string(&json, "derive", derive_name(m->derive));
         json_key_string(&json, "collapse", collapse_name(m->collapse));
         json_key_string(&json, "reduce", reduce_name(m->reduce));
@@ -158,26 +166,29 @@ void measurements_markdown(struct strbuf *out, const struct registry *registry)
     const struct source *source = NULL;
     char cost[COST_TEXT_SIZE];
 
-    strbuf_adds(out,
-                "# Measurements\n\n"
-                "Every key that metron can record. This page is made from the program's own registry by\n"
-                "`make docs`; do not edit it. [What the numbers mean](what-the-numbers-mean.md) explains\n"
-                "them, [schema.md](schema.md) says where they are written.\n\n"
-                "*reduced by* is what happens to the samples between two reports; *in the summary* is the\n"
-                "name of the same quantity over the whole run; *reads* is what selecting the key costs per\n"
-                "process and sample.\n");
+    strbuf_adds(
+        out,
+        "# Measurements\n\n"
+        "Every key that metron can record. This page is made from the program's own registry by\n"
+        "`make docs`; do not edit it. [What the numbers mean](what-the-numbers-mean.md) explains\n"
+        "them, [schema.md](schema.md) says where they are written.\n\n"
+        "*reduced by* is what happens to the samples between two reports; *in the summary* is the\n"
+        "name of the same quantity over the whole run; *reads* is what selecting the key costs per\n"
+        "process and sample; *bound* is how the value stands to its topic: exact, or at least (lower), at\n"
+        "most (upper) or about (estimate) that much.\n");
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
         const struct measurement *m = entry->measurement;
         if (i == 0 || entry->source != source) {
             source = entry->source;
             strbuf_addf(out, "\n## %s\n\n%s\n\n", source->name, source->title);
-            strbuf_adds(
-                out, "| key | scope | type | unit | field | reduced by | in the summary | reads | meaning |\n"
-                     "|---|---|---|---|---|---|---|---|---|\n");
+            strbuf_adds(out, "| key | topic | scope | type | unit | bound | field | reduced by | in the "
+                             "summary | reads | meaning |\n"
+                             "|---|---|---|---|---|---|---|---|---|---|---|\n");
         }
-        strbuf_addf(out, "| `%s` | %s | %s | %s | %s | %s | ", m->key, scope_name(m->scope),
-                    type_name(m->type), unit_name(m->unit), entry->source->fields[m->field], how(m));
+        strbuf_addf(out, "| `%s` | %s | %s | %s | %s | %s | %s | %s | ", m->key, topic_name(m->topic),
+                    scope_name(m->scope), type_name(m->type), unit_name(m->unit),
+                    m->bound ? bound_name(m->bound) : "exact", entry->source->fields[m->field], how(m));
         markdown_names(out, entry);
         strbuf_addf(out, " | %s | %s |\n", cost_text(m->cost, cost), m->meaning);
     }

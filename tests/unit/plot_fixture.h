@@ -26,25 +26,33 @@ enum made_key {
     MADE_KEY_COUNT,
 };
 
-#define KEY(KEY_, SOURCE, STATISTIC, UNIT, SCOPE, TYPE, REDUCE)                                              \
+#define KEY(KEY_, TOPIC, BOUND, SOURCE, STATISTIC, UNIT, SCOPE, TYPE, REDUCE)                                \
     {                                                                                                        \
-        .key = (KEY_), .source = (SOURCE), .field = "", .statistic = (STATISTIC), .unit = (UNIT),            \
-        .scope = (SCOPE), .type = (TYPE), .reduce = (REDUCE)                                                 \
+        .key = (KEY_), .topic = (TOPIC), .bound = (BOUND), .source = (SOURCE), .field = "",                  \
+        .statistic = (STATISTIC), .unit = (UNIT), .scope = (SCOPE), .type = (TYPE), .reduce = (REDUCE)       \
     }
 
 static struct recorded_key made_keys[MADE_KEY_COUNT] = {
-    [RSS] = KEY("proc_rss", "proc", NULL, UNIT_BYTES, SCOPE_PER_PID, TYPE_GAUGE, REDUCE_MAX),
-    [RSS_TOTAL] = KEY("proc_rss_total", "proc", NULL, UNIT_BYTES, SCOPE_SINGLE, TYPE_GAUGE, REDUCE_MAX),
-    [RSS_MEAN] = KEY("proc_ave_rss_total", "proc", "ave", UNIT_BYTES, SCOPE_SINGLE, TYPE_GAUGE, REDUCE_MAX),
-    [CPU] = KEY("proc_pdcpu", "proc", NULL, UNIT_PERCENT, SCOPE_PER_PID, TYPE_COUNTER, REDUCE_MAX),
-    [CPU_TOTAL] = KEY("proc_pdcpu_total", "proc", NULL, UNIT_PERCENT, SCOPE_SINGLE, TYPE_COUNTER, REDUCE_MAX),
-    [CPU_MEAN] =
-        KEY("proc_ave_pdcpu_total", "proc", "ave", UNIT_PERCENT, SCOPE_SINGLE, TYPE_COUNTER, REDUCE_MAX),
-    [CMD] = KEY("proc_cmd", "proc", NULL, UNIT_NONE, SCOPE_PER_PID, TYPE_LABEL, REDUCE_LAST),
-    [PSS_TOTAL] = KEY("smaps_pss_total", "smaps", NULL, UNIT_BYTES, SCOPE_SINGLE, TYPE_GAUGE, REDUCE_MAX),
-    [CGROUP_SECONDS] =
-        KEY("cgroup_cpu_seconds", "cgroup", NULL, UNIT_SECONDS, SCOPE_SINGLE, TYPE_COUNTER, REDUCE_DELTA),
-    [PROCESSES] = KEY("proc_processes", "proc", NULL, UNIT_COUNT, SCOPE_SINGLE, TYPE_GAUGE, REDUCE_MAX),
+    [RSS] = KEY("proc_rss", TOPIC_MEMORY, BOUND_NONE, "proc", NULL, UNIT_BYTES, SCOPE_PER_PID, TYPE_GAUGE,
+                REDUCE_MAX),
+    [RSS_TOTAL] = KEY("proc_rss_total", TOPIC_MEMORY, BOUND_UPPER, "proc", NULL, UNIT_BYTES, SCOPE_SINGLE,
+                      TYPE_GAUGE, REDUCE_MAX),
+    [RSS_MEAN] = KEY("proc_ave_rss_total", TOPIC_MEMORY, BOUND_UPPER, "proc", "ave", UNIT_BYTES, SCOPE_SINGLE,
+                     TYPE_GAUGE, REDUCE_MAX),
+    [CPU] = KEY("proc_pdcpu", TOPIC_CPU, BOUND_NONE, "proc", NULL, UNIT_PERCENT, SCOPE_PER_PID, TYPE_COUNTER,
+                REDUCE_MAX),
+    [CPU_TOTAL] = KEY("proc_pdcpu_total", TOPIC_CPU, BOUND_NONE, "proc", NULL, UNIT_PERCENT, SCOPE_SINGLE,
+                      TYPE_COUNTER, REDUCE_MAX),
+    [CPU_MEAN] = KEY("proc_ave_pdcpu_total", TOPIC_CPU, BOUND_NONE, "proc", "ave", UNIT_PERCENT, SCOPE_SINGLE,
+                     TYPE_COUNTER, REDUCE_MAX),
+    [CMD] = KEY("proc_cmd", TOPIC_PROCESS_COMMAND, BOUND_NONE, "proc", NULL, UNIT_NONE, SCOPE_PER_PID,
+                TYPE_LABEL, REDUCE_LAST),
+    [PSS_TOTAL] = KEY("smaps_pss_total", TOPIC_MEMORY, BOUND_NONE, "smaps", NULL, UNIT_BYTES, SCOPE_SINGLE,
+                      TYPE_GAUGE, REDUCE_MAX),
+    [CGROUP_SECONDS] = KEY("cgroup_cpu_seconds", TOPIC_CPU, BOUND_NONE, "cgroup", NULL, UNIT_SECONDS,
+                           SCOPE_SINGLE, TYPE_COUNTER, REDUCE_DELTA),
+    [PROCESSES] = KEY("proc_processes", TOPIC_PROCESS, BOUND_NONE, "proc", NULL, UNIT_COUNT, SCOPE_SINGLE,
+                      TYPE_GAUGE, REDUCE_MAX),
 };
 
 static struct recorded_field made_fields[] = {

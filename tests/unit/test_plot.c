@@ -449,9 +449,10 @@ static void sizes_are_two_numbers_within_bounds(void **state)
 static void no_control_character_reaches_the_picture(void **state)
 {
     (void)state;
-    struct recorded_key keys[] = {
-        KEY("e\033[31m_total", "e", NULL, UNIT_BYTES, SCOPE_SINGLE, TYPE_GAUGE, REDUCE_MAX),
-        KEY("e\033[31m", "e", NULL, UNIT_COUNT, SCOPE_PER_PID, TYPE_GAUGE, REDUCE_MAX)};
+    struct recorded_key keys[] = {KEY("e\033[31m_total", TOPIC_OTHER, BOUND_NONE, "e", NULL, UNIT_BYTES,
+                                      SCOPE_SINGLE, TYPE_GAUGE, REDUCE_MAX),
+                                  KEY("e\033[31m", TOPIC_OTHER, BOUND_NONE, "e", NULL, UNIT_COUNT,
+                                      SCOPE_PER_PID, TYPE_GAUGE, REDUCE_MAX)};
     struct recorded_field fields[] = {
         {.name = "start_time", .kind = FIELD_TEXT, .text = "\033[31;1m123T\033[5mabcdefgh"}};
     struct usage_value values[] = {{.key = 1, .kind = FIELD_NUMBER, .subject = "7\033", .number = 1}};

@@ -12,8 +12,10 @@
 #include <cmocka.h>
 
 #include "base/json_reader.h"
+#include "collect/collectors.h"
 #include "learn/headline_of_records.h"
 #include "recording_fixture.h"
+#include "schema/registry.h"
 
 /* -- metron's own -- */
 
@@ -176,6 +178,77 @@ static void summary_keys_lead_to_what_they_are_made_of(void **state)
     assert_null(recording_key_of_summary(&run, "proc_peak"));
     assert_null(recording_key_of_summary(&run, ""));
     recording_fini(&run);
+}
+
+/* Schema 1.0 names no topics: they are those that the collectors name now. */
+static void the_topics_of_an_older_recording_come_from_its_keys(void **state)
+{
+    (void)state;
+    static const char *const runs[] = {RECORDINGS "metron-ended/info.json",
+                                       RECORDINGS "metron-syscalls/info.json"};
+    struct registry registry;
+    size_t compared = 0;
+
+    assert_int_equal(registry_init(&registry, collector_sources(), collector_count, NULL), 0);
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        struct recording run = read_whole(runs[i]);
+        for (size_t j = 0; j < run.key_count; j++) {
+            const struct registry_entry *now = registry_find(&registry, run.keys[j].key);
+            if (!now || run.keys[j].statistic)
+                continue;
+            if (run.keys[j].topic != now->measurement->topic)
+                fail_msg("%s is %s, now %s", run.keys[j].key, topic_name(run.keys[j].topic),
+                         topic_name(now->measurement->topic));
+            compared++;
+        }
+        assert_int_equal(run.keys[recording_key_index(&run, "proc_rss_total")].bound, BOUND_UPPER);
+        recording_fini(&run);
+    }
+    assert_true(compared > 150);
+    registry_fini(&registry);
+}
+
+#define ONE_KEY(WORDS)                                                                                       \
+    "{\"schema_version\": \"1.1\", \"metron_version\": \"0.1.0\", \"provenance\": {\"measurements\": "       \
+    "{\"gpu_util\": {\"source\": \"gpu\", \"unit\": \"percent\"" WORDS "}}}}"
+
+static void topic_and_bound_are_as_in_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        enum topic topic;
+        enum bound bound;
+    } cases[] = {
+        {ONE_KEY(", \"topic\": \"gpu\", \"bound\": \"exact\""), TOPIC_GPU, BOUND_NONE},
+        {ONE_KEY(", \"topic\": \"cpu.user\", \"bound\": \"lower\""), TOPIC_CPU_USER, BOUND_LOWER},
+        {ONE_KEY(", \"bound\": \"what\", \"topic\": \"of a later version\""), TOPIC_OTHER, BOUND_NONE},
+    };
+    struct recording_wish wish = {.keys = true};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct recording run;
+        assert_int_equal(parse(cases[i].json, &wish, &run, NULL), 0);
+        assert_int_equal(run.key_count, 1);
+        assert_int_equal(run.keys[0].topic, cases[i].topic);
+        assert_int_equal(run.keys[0].bound, cases[i].bound);
+        recording_fini(&run);
+    }
+}
+
+static void a_topic_is_of_the_group_that_its_name_begins_with(void **state)
+{
+    (void)state;
+    for (int topic = 0; topic < TOPIC_COUNT; topic++) {
+        const char *name = topic_name((enum topic)topic);
+        const char *group = topic_name(topic_group((enum topic)topic));
+        assert_int_equal(topic_named(name, strlen(name)), topic);
+        assert_int_equal(strlen(group), strcspn(name, "."));
+        assert_memory_equal(group, name, strlen(group));
+    }
+    assert_int_equal(topic_named("cpu.", 4), TOPIC_COUNT);
+    assert_true(topic_is_of_machine(TOPIC_STALL_MACHINE_IO) && topic_is_of_machine(TOPIC_MACHINE_CPU));
+    assert_false(topic_is_of_machine(TOPIC_STALL_IO) || topic_is_of_machine(TOPIC_SELF));
 }
 
 /* -- Wishes -- */
@@ -525,6 +598,9 @@ int main(void)
         cmocka_unit_test(no_name_stands_twice),
         cmocka_unit_test(keys_are_in_the_order_of_the_recording_with_their_means),
         cmocka_unit_test(summary_keys_lead_to_what_they_are_made_of),
+        cmocka_unit_test(the_topics_of_an_older_recording_come_from_its_keys),
+        cmocka_unit_test(topic_and_bound_are_as_in_the_file),
+        cmocka_unit_test(a_topic_is_of_the_group_that_its_name_begins_with),
         cmocka_unit_test(only_wished_fields_are_there),
         cmocka_unit_test(a_wish_finds_what_the_whole_has),
         cmocka_unit_test(one_whose_metron_lives_is_running_and_has_a_wall_time),

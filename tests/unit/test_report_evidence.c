@@ -66,8 +66,8 @@ static void cpu_seconds_that_were_counted_are_summed_and_not_estimated(void **st
     (void)state;
     enum { OWN = 0, RATE = 1, AGE_TOO = 2 };
     struct recorded_key counted[] = {
-        [OWN] = {"proc_own_cpu_seconds", "proc", "clock", NULL, UNIT_SECONDS, SCOPE_PER_PID, TYPE_COUNTER,
-                 REDUCE_DELTA, NULL},
+        [OWN] = {"proc_own_cpu_seconds", TOPIC_CPU, BOUND_LOWER, "proc", "clock", NULL, UNIT_SECONDS,
+                 SCOPE_PER_PID, TYPE_COUNTER, REDUCE_DELTA, NULL},
         [RATE] = keys[CPU],
         [AGE_TOO] = keys[AGE],
     };
@@ -115,8 +115,8 @@ static void one_whose_end_was_told_is_not_ranked_again(void **state)
 static void what_the_kernel_told_at_the_end_is_left_to_the_events(void **state)
 {
     (void)state;
-    static struct recorded_key told[] = {{"exit_cpu_seconds", "exit", "", NULL, UNIT_SECONDS, SCOPE_PER_PID,
-                                          TYPE_COUNTER, REDUCE_DELTA, NULL}};
+    static struct recorded_key told[] = {{"exit_cpu_seconds", TOPIC_CPU, BOUND_NONE, "exit", "", NULL,
+                                          UNIT_SECONDS, SCOPE_PER_PID, TYPE_COUNTER, REDUCE_DELTA, NULL}};
     struct recording recording = {.keys = told, .key_count = 1, .events_path = "events.jsonl"};
     const struct report_process_key *known;
 

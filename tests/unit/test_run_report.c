@@ -403,13 +403,14 @@ static void methods_that_agree_are_a_line_and_others_a_table(void **state)
 {
     (void)state;
     static struct recorded_key methods[] = {
-        {"proc_cpu_seconds", "proc", "", NULL, UNIT_SECONDS, SCOPE_SINGLE, TYPE_COUNTER, REDUCE_DELTA, NULL},
-        {"rusage_cpu_user_seconds", "rusage", "", NULL, UNIT_SECONDS, SCOPE_SINGLE, TYPE_COUNTER,
-         REDUCE_DELTA, NULL},
-        {"rusage_cpu_system_seconds", "rusage", "", NULL, UNIT_SECONDS, SCOPE_SINGLE, TYPE_COUNTER,
-         REDUCE_DELTA, NULL},
-        {"ledger_live_seconds", "ledger", "", NULL, UNIT_SECONDS, SCOPE_SINGLE, TYPE_GAUGE, REDUCE_LAST,
-         NULL},
+        {"proc_cpu_seconds", TOPIC_CPU, BOUND_NONE, "proc", "", NULL, UNIT_SECONDS, SCOPE_SINGLE,
+         TYPE_COUNTER, REDUCE_DELTA, NULL},
+        {"rusage_cpu_user_seconds", TOPIC_CPU_USER, BOUND_NONE, "rusage", "", NULL, UNIT_SECONDS,
+         SCOPE_SINGLE, TYPE_COUNTER, REDUCE_DELTA, NULL},
+        {"rusage_cpu_system_seconds", TOPIC_CPU_SYSTEM, BOUND_NONE, "rusage", "", NULL, UNIT_SECONDS,
+         SCOPE_SINGLE, TYPE_COUNTER, REDUCE_DELTA, NULL},
+        {"ledger_live_seconds", TOPIC_CPU_PART, BOUND_NONE, "ledger", "", NULL, UNIT_SECONDS, SCOPE_SINGLE,
+         TYPE_GAUGE, REDUCE_LAST, NULL},
     };
     struct recorded_field fields[] = {
         NUMBER("wall", 10),

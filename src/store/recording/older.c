@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static void add_text(struct field_list *list, const char *name, const char *text)
@@ -113,4 +115,67 @@ void older_add_facts(struct field_list *list, const char *schema_version)
     add_stalls(list);
     if (cause)
         add_outcome(list, cause);
+}
+
+void older_describe_key(struct recorded_key *key)
+{
+    /* The first that matches. */
+    static const struct {
+        enum topic topic;
+        const char *keys[6]; /* of which the last is NULL */
+    } known[] = {
+        {TOPIC_SELF_CPU, {"self_cpu_seconds"}},
+        {TOPIC_SELF_MEMORY, {"self_rss"}},
+        {TOPIC_SELF_SAMPLES, {"self_samples"}},
+        {TOPIC_SELF_MISSED, {"self_missed_ticks"}},
+        {TOPIC_SELF, {"self_*"}},
+        {TOPIC_MACHINE_CPU, {"sys_cpu_pct"}},
+        {TOPIC_MACHINE, {"sys_*"}},
+        {TOPIC_STALL_MACHINE_CPU, {"psi_cpu_some_pct"}},
+        {TOPIC_STALL_MACHINE_MEMORY, {"psi_memory_some_pct"}},
+        {TOPIC_STALL_MACHINE_IO, {"psi_io_some_pct"}},
+        {TOPIC_STALL_MACHINE, {"psi_*"}},
+        {TOPIC_STALL_CPU, {"*_psi_cpu_some_pct"}},
+        {TOPIC_STALL_MEMORY, {"*_psi_memory_some_pct"}},
+        {TOPIC_STALL_IO, {"*_psi_io_some_pct"}},
+        {TOPIC_STALL, {"*_psi_*"}},
+        {TOPIC_CPU_PART, {"ledger_*"}},
+        {TOPIC_CPU_USER, {"*_cpu_user_seconds"}},
+        {TOPIC_CPU_SYSTEM, {"*_cpu_system_seconds"}},
+        {TOPIC_CPU_THROTTLED, {"*_throttled_seconds"}},
+        {TOPIC_CPU, {"*_cpu_seconds*", "*_pdcpu*"}},
+        {TOPIC_MEMORY_MARK, {"*_hwm*", "cgroup_mem_peak", "*_max_rss*"}},
+        {TOPIC_MEMORY, {"*_rss*", "*_pmem*", "*_pss*", "*_mem_anon_shmem"}},
+        {TOPIC_MEMORY_LIMIT, {"*_mem_limit"}},
+        {TOPIC_MEMORY_PART, {"cgroup_mem_*", "*_vsz*", "*_uss*"}},
+        {TOPIC_MEMORY_SWAP, {"*_swap*"}},
+        {TOPIC_IO_READ, {"*_read_*", "*_in_bytes"}},
+        {TOPIC_IO_WRITE, {"*_write_*", "*_out_bytes"}},
+        {TOPIC_IO_READ_CALLS, {"io_rchar*", "io_syscr*"}},
+        {TOPIC_IO_WRITE_CALLS, {"io_wchar*", "io_syscw*"}},
+        {TOPIC_IO, {"io_*"}},
+        {TOPIC_FAULT, {"*_minor_faults*"}},
+        {TOPIC_FAULT_MAJOR, {"*_major_faults*"}},
+        {TOPIC_SWITCH, {"*_ctx_*"}},
+        {TOPIC_PROCESS_ZOMBIES, {"*_zombies"}},
+        {TOPIC_PROCESS_OOM_KILLS, {"*_oom_kills"}},
+        {TOPIC_PROCESS_COMMAND, {"*_cmd"}},
+        {TOPIC_PROCESS_START, {"*_start_time"}},
+        {TOPIC_PROCESS_AGE, {"*_etime"}},
+        {TOPIC_PROCESS, {"*_processes", "*_stat", "*_ppid", "proc_spawned", "proc_exited"}},
+        {TOPIC_THREAD, {"*_threads*", "*_pids_peak"}},
+        {TOPIC_FILE, {"proc_fd*"}},
+        {TOPIC_SYSCALL_ERRORS, {"syscall_errors*"}},
+        {TOPIC_SYSCALL, {"syscall_*"}},
+    };
+
+    key->topic = TOPIC_OTHER;
+    /* Of their bounds only this one is asked for. */
+    key->bound = text_glob("*_rss_total", key->key) ? BOUND_UPPER : BOUND_NONE;
+    for (size_t i = 0; i < COUNT(known); i++)
+        for (const char *const *glob = known[i].keys; *glob; glob++)
+            if (text_glob(*glob, key->key)) {
+                key->topic = known[i].topic;
+                return;
+            }
 }

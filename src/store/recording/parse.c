@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "store/recording/duct.h"
 #include "store/recording/fields.h"
+#include "store/recording/older.h"
 #include "store/recording/reader.h"
 #include "store/recording/words.h"
 #include "store/run_files.h"
@@ -232,11 +233,22 @@ static void add_mean(struct parser *parser, const struct recorded_key *key)
         add_key(parser, &mean);
 }
 
-enum word { WORD_SOURCE, WORD_FIELD, WORD_UNIT, WORD_SCOPE, WORD_TYPE, WORD_REDUCE, WORD_COUNT };
+enum word {
+    WORD_SOURCE,
+    WORD_FIELD,
+    WORD_UNIT,
+    WORD_SCOPE,
+    WORD_TYPE,
+    WORD_REDUCE,
+    WORD_TOPIC,
+    WORD_BOUND,
+    WORD_COUNT
+};
 
 static enum word word_of(const struct json_text *text)
 {
-    static const char *const names[WORD_COUNT] = {"source", "field", "unit", "scope", "type", "reduce"};
+    static const char *const names[WORD_COUNT] = {"source", "field",  "unit",  "scope",
+                                                  "type",   "reduce", "topic", "bound"};
     int word = 0;
 
     while (word < WORD_COUNT && !json_text_is(text, names[word]))
@@ -266,6 +278,12 @@ static void set_word(struct parser *parser, struct recorded_key *key, enum word 
     case WORD_REDUCE:
         key->reduce = reduce_named(value);
         break;
+    case WORD_TOPIC:
+        key->topic = topic_named(value->bytes, value->length);
+        break;
+    case WORD_BOUND:
+        key->bound = bound_named(keep_text(parser, value));
+        break;
     case WORD_COUNT:
         break;
     }
@@ -273,7 +291,8 @@ static void set_word(struct parser *parser, struct recorded_key *key, enum word 
 
 static void read_key(struct parser *parser, const char *name)
 {
-    struct recorded_key key = {.key = name, .source = "", .field = "", .reduce = REDUCE_LAST};
+    struct recorded_key key = {
+        .key = name, .source = "", .field = "", .topic = TOPIC_COUNT, .reduce = REDUCE_LAST};
     struct json_text text, value;
 
     while (json_next_key(&parser->json, &text)) {
@@ -284,6 +303,8 @@ static void read_key(struct parser *parser, const char *name)
         else
             (void)json_skip(&parser->json);
     }
+    if (key.topic == TOPIC_COUNT)
+        older_describe_key(&key);
     add_key(parser, &key);
     add_mean(parser, &key);
 }

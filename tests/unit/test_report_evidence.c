@@ -184,8 +184,8 @@ static void a_summary_is_taken_as_it_stands(void **state)
     assert_string_equal(report_measure_find(&measures, "proc_peak_rss_total")->statistic, "peak");
     assert_string_equal(report_measure_find(&measures, "proc_ave_rss_total")->statistic, "ave");
     assert_null(report_measure_find(&measures, "proc_cpu_seconds")->statistic);
-    assert_true(report_measure_part(&measures, "proc", "rss_total", "peak")->value == 5);
-    assert_null(report_measure_part(&measures, "io", "rss_total", "peak"));
+    assert_true(report_measure_of(&measures, TOPIC_MEMORY, "peak")->value == 5);
+    assert_null(report_measure_of(&measures, TOPIC_IO, "peak"));
     report_measures_fini(&measures);
 }
 

@@ -53,7 +53,7 @@ static const char *human(struct report_page *page, enum unit unit, double value)
 static bool limit_of(const struct advice *advice, double *limit)
 {
     const struct report_measure *seen =
-        report_measure_part(&advice->evidence->measures, NULL, "mem_limit", "peak");
+        report_measure_of(&advice->evidence->measures, TOPIC_MEMORY_LIMIT, "peak");
 
     if (seen)
         *limit = seen->value;
@@ -63,7 +63,7 @@ static bool limit_of(const struct advice *advice, double *limit)
 static bool was_oom(const struct advice *advice)
 {
     const struct report_measure *kills =
-        report_measure_part(&advice->evidence->measures, NULL, "oom_kills", NULL);
+        report_measure_of(&advice->evidence->measures, TOPIC_PROCESS_OOM_KILLS, NULL);
 
     return advice->evidence->events.oom_count > 0 || (kills && kills->value > 0) ||
            recording_field(advice->evidence->recording, "outcome.oom_victim");
@@ -100,7 +100,7 @@ static void advise_memory(const struct advice *advice)
 {
     struct report_page *page = advice->page;
     const struct report_measure *swap =
-        report_measure_part(&advice->evidence->measures, NULL, "swap_total", "peak");
+        report_measure_of(&advice->evidence->measures, TOPIC_MEMORY_SWAP, "peak");
     const struct recorded_field *headline = recording_field(advice->evidence->recording, "peak_memory");
     double peak = 0, limit = 0;
 
@@ -139,8 +139,7 @@ static bool is_whole(const struct advice *advice)
 static void advise_cores(const struct advice *advice)
 {
     struct report_page *page = advice->page;
-    const struct report_measure *peak =
-        report_measure_part(&advice->evidence->measures, "proc", "pdcpu", "peak");
+    const struct report_measure *peak = report_measure_of(&advice->evidence->measures, TOPIC_CPU, "peak");
     const char *source, *note;
     double seconds, wall, cpus;
 
@@ -167,7 +166,7 @@ static void advise_waiting(const struct advice *advice, double wall)
     const struct recording *recording = advice->evidence->recording;
     struct report_page *page = advice->page;
     const struct report_measure *machine =
-        report_measure_part(&advice->evidence->measures, "sys", "cpu_pct", "ave");
+        report_measure_of(&advice->evidence->measures, TOPIC_MACHINE_CPU, "ave");
     const char *source, *note;
     double share, seconds, cpus, cores;
 
@@ -196,7 +195,7 @@ static void advise_stalls(const struct advice *advice)
 {
     struct report_page *page = advice->page;
     const struct report_measure *throttled =
-        report_measure_part(&advice->evidence->measures, NULL, "throttled", NULL);
+        report_measure_of(&advice->evidence->measures, TOPIC_CPU_THROTTLED, NULL);
     double share, wall = 0;
 
     (void)report_wall(advice->evidence, &wall);
@@ -252,8 +251,8 @@ static bool is_false(const struct advice *advice, const char *field)
 static void advise_measuring(const struct advice *advice)
 {
     const struct report_measures *measures = &advice->evidence->measures;
-    const struct report_measure *missed = report_measure_part(measures, "self", "missed_ticks", NULL);
-    const struct report_measure *taken = report_measure_part(measures, "self", "samples", NULL);
+    const struct report_measure *missed = report_measure_of(measures, TOPIC_SELF_MISSED, NULL);
+    const struct report_measure *taken = report_measure_of(measures, TOPIC_SELF_SAMPLES, NULL);
     const struct recorded_field *cpu = recording_field(advice->evidence->recording, "cpu_seconds");
     struct report_page *page = advice->page;
     double survivors, interval = 0;

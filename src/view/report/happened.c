@@ -208,7 +208,8 @@ static void add_ooms(struct report_section *section, const struct report_evidenc
 void report_happened(struct report_page *page, const struct report_evidence *evidence)
 {
     const struct report_events *events = &evidence->events;
-    const struct report_measure *zombies = report_measure_part(&evidence->measures, NULL, "zombies", "peak");
+    const struct report_measure *zombies =
+        report_measure_of(&evidence->measures, TOPIC_PROCESS_ZOMBIES, "peak");
     struct report_section *section = report_section_add(page, "events", "What happened");
 
     if (!section)
@@ -269,13 +270,12 @@ void report_anomalies(struct report_page *page, const struct report_evidence *ev
                                                         (unsigned long long)count));
 }
 
-/* The tally of system calls with this unit and part of a name; NULL: not counted. */
-static struct report_tally *calls_by(const struct report_measures *measures, enum unit unit, const char *part)
+/* The tally of system calls in this unit; NULL: not counted. */
+static struct report_tally *calls_by(const struct report_measures *measures, enum topic topic, enum unit unit)
 {
     for (size_t i = 0; i < measures->count; i++) {
         struct report_measure *measure = &measures->items[i];
-        if (measure->is_tally && measure->key->unit == unit && strcmp(measure->key->source, "syscall") == 0 &&
-            strstr(measure->key->key, part))
+        if (measure->is_tally && measure->key->topic == topic && measure->key->unit == unit)
             return &measure->tally;
     }
     return NULL;
@@ -353,9 +353,9 @@ static void say_calls(struct report_section *section, const struct report_tally 
 void report_syscalls(struct report_page *page, const struct report_evidence *evidence)
 {
     struct report_section *section = report_section_add(page, "syscalls", "System calls");
-    struct report_tally *seconds = calls_by(&evidence->measures, UNIT_SECONDS, "seconds");
-    struct report_tally *counts = calls_by(&evidence->measures, UNIT_COUNT, "counts");
-    struct report_tally *errors = calls_by(&evidence->measures, UNIT_COUNT, "errors");
+    struct report_tally *seconds = calls_by(&evidence->measures, TOPIC_SYSCALL, UNIT_SECONDS);
+    struct report_tally *counts = calls_by(&evidence->measures, TOPIC_SYSCALL, UNIT_COUNT);
+    struct report_tally *errors = calls_by(&evidence->measures, TOPIC_SYSCALL_ERRORS, UNIT_COUNT);
     const char *method = recording_text(evidence->recording, "syscalls.method");
     double lost;
 

@@ -226,7 +226,7 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     const struct recording *recording = evidence->recording;
     struct report_section *section = report_section_add(page, "outcome", "Outcome");
     const char *cause = recording_cause(recording);
-    const struct report_measure *ooms = report_measure_part(&evidence->measures, NULL, "oom_kills", NULL);
+    const struct report_measure *ooms = report_measure_of(&evidence->measures, TOPIC_PROCESS_OOM_KILLS, NULL);
     const char *kind = recording_text(recording, "outcome.kind");
     const bool by_oom = recording_field(recording, "outcome.oom_victim");
     double exit_code;

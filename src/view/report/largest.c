@@ -119,20 +119,6 @@ void report_largest_ends(struct report_section *section, const struct report_eve
 
 /* -- Those that were only sampled -- */
 
-/* The key of one use that most is known of: a mark of the kernel before a level, storage before the cache. */
-static ptrdiff_t slot_of(const struct report_processes *processes, enum report_use use,
-                         const char *const *parts)
-{
-    const struct report_process_key *keys;
-    size_t count = report_processes_keys(processes, &keys);
-
-    for (; *parts; parts++)
-        for (size_t i = 0; i < count; i++)
-            if (keys[i].use == use && strstr(keys[i].key->key, *parts))
-                return (ptrdiff_t)i;
-    return -1;
-}
-
 static struct report_value value_of(const struct report_process *process, ptrdiff_t slot)
 {
     return slot >= 0 && process->has[slot] ? report_number(process->values[slot]) : (struct report_value){0};
@@ -156,8 +142,6 @@ static const struct report_column *sampled_columns(struct report_page *page,
         [PID] = {"", "PID", UNIT_NONE, NULL, REPORT_CUT},
         [COMMAND] = {"", "COMMAND", UNIT_NONE, NULL, REPORT_COMMAND},
     };
-    static const char *const memory[] = {"hwm", "max_rss", "rss", "", NULL};
-    static const char *const reads[] = {"read", NULL}, *const writes[] = {"write", NULL};
     const struct report_process_key *keys;
     const struct recorded_key *rate = report_processes_rate_key(processes);
     size_t key_count = report_processes_keys(processes, &keys);
@@ -174,9 +158,11 @@ static const struct report_column *sampled_columns(struct report_page *page,
     for (size_t i = 0; rate && i < key_count; i++)
         if (keys[i].key == rate)
             slots[RATE] = (ptrdiff_t)i;
-    slots[MEMORY] = slot_of(processes, REPORT_USE_MEMORY, memory);
-    slots[READ] = slot_of(processes, REPORT_USE_IO, reads);
-    slots[WRITTEN] = slot_of(processes, REPORT_USE_IO, writes);
+    slots[MEMORY] = report_processes_slot(processes, TOPIC_MEMORY_MARK, NULL);
+    if (slots[MEMORY] < 0)
+        slots[MEMORY] = report_processes_slot(processes, TOPIC_MEMORY, NULL);
+    slots[READ] = report_processes_slot(processes, TOPIC_IO_READ, NULL);
+    slots[WRITTEN] = report_processes_slot(processes, TOPIC_IO_WRITE, NULL);
     /* Under its own name: a high-water mark is not what one sample saw. */
     if (slots[MEMORY] >= 0)
         columns[MEMORY].title = report_column_title(page, keys[slots[MEMORY]].key);

@@ -267,16 +267,26 @@ const struct report_measure *report_measure_find(const struct report_measures *m
     return NULL;
 }
 
-const struct report_measure *report_measure_part(const struct report_measures *measures, const char *source,
-                                                 const char *part, const char *statistic)
+const struct report_measure *report_measure_of(const struct report_measures *measures, enum topic topic,
+                                               const char *statistic)
 {
     for (size_t i = 0; i < measures->count; i++) {
         const struct report_measure *measure = &measures->items[i];
         bool same = statistic && measure->statistic ? strcmp(statistic, measure->statistic) == 0
                                                     : !statistic == !measure->statistic;
-        if (same && !measure->is_tally && strstr(measure->key->key, part) &&
-            (!source || strcmp(measure->key->source, source) == 0))
+        if (same && !measure->is_tally && measure->key->topic == topic)
             return measure;
     }
     return NULL;
+}
+
+bool report_measure_is_mean(const struct report_measure *measure)
+{
+    return measure->statistic && strcmp(measure->statistic, "ave") == 0;
+}
+
+bool report_measure_in(const struct report_measure *measure, enum topic group, enum unit unit)
+{
+    return !measure->is_tally && !report_measure_is_mean(measure) && measure->key->unit == unit &&
+           topic_group(measure->key->topic) == group;
 }

@@ -1,7 +1,7 @@
 /*
  * What was measured of the whole target, one value for each summary key: of a run that has ended, as its
  * info.json has it; of one that runs or was lost, made here from the records so far. Sections of a report
- * choose from these by what the registry says of a key (unit, scope, source), not from a list of keys.
+ * choose from these by what the registry says of a key (topic, unit), not from a list of keys.
  */
 #ifndef METRON_VIEW_REPORT_MEASURES_H
 #define METRON_VIEW_REPORT_MEASURES_H
@@ -53,10 +53,12 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
 void report_measures_end(struct report_measures *measures);
 
 const struct report_measure *report_measure_find(const struct report_measures *measures, const char *name);
-/* The first number of `statistic` (NULL: of the key itself) whose key has `part` in its name; `source` may be
- * NULL. */
-const struct report_measure *report_measure_part(const struct report_measures *measures, const char *source,
-                                                 const char *part, const char *statistic);
+/* The first number of this topic and statistic (NULL: of the key itself); NULL: there is none. */
+const struct report_measure *report_measure_of(const struct report_measures *measures, enum topic topic,
+                                               const char *statistic);
+bool report_measure_is_mean(const struct report_measure *measure);
+/* Whether it is a number in this unit whose topic is of this group, and no mean. */
+bool report_measure_in(const struct report_measure *measure, enum topic group, enum unit unit);
 
 /* Adds `json` ({state: amount}). */
 void report_tally_add(struct report_tally *tally, const char *json);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/json_reader.h"
-#include "view/report/choose.h"
+#include "view/report/methods.h"
 #include "view/report/report.h"
 
 /* A share of what it may use, below which it is not told. */
@@ -110,9 +110,9 @@ static void add_where_any(struct report_section *section, const struct report_me
 /* Swap and major faults: on the screen where there were any. */
 static void add_parts(struct report_section *section, const struct report_measures *measures)
 {
-    const struct report_measure *swap = report_measure_part(measures, NULL, "swap_total", "peak");
-    const struct report_measure *major = report_measure_part(measures, "proc", "major_faults", NULL);
-    const struct report_measure *minor = report_measure_part(measures, "proc", "minor_faults", NULL);
+    const struct report_measure *swap = report_measure_of(measures, TOPIC_MEMORY_SWAP, "peak");
+    const struct report_measure *major = report_measure_of(measures, TOPIC_FAULT_MAJOR, NULL);
+    const struct report_measure *minor = report_measure_of(measures, TOPIC_FAULT, NULL);
 
     add_where_any(section, swap, "swap", "in swap, at most", UNIT_BYTES);
     if (minor)
@@ -120,18 +120,6 @@ static void add_parts(struct report_section *section, const struct report_measur
             report_for_programs(report_add_number(section, "minor_faults", "", UNIT_COUNT, minor->value)),
             minor->name, NULL);
     add_where_any(section, major, "major_faults", "major faults", UNIT_COUNT);
-}
-
-/* Memory held, the whole of it: no limit, no address space, not one part only. */
-static bool is_whole(const char *key)
-{
-    static const char *const parts[] = {"limit", "vsz", "uss", "swap", "_file", "_current", "_interval"};
-    size_t length = strlen(key);
-
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strstr(key, parts[i]))
-            return false;
-    return length < 5 || (strcmp(key + length - 5, "_anon") != 0 && !strstr(key, "mem_shmem"));
 }
 
 /* Of a run that has no end, and so no list of methods: the levels so far that stand for the whole. */
@@ -149,34 +137,16 @@ static void say_levels(struct report_section *section, const struct report_measu
     table->for_people = true;
     for (size_t i = 0; i < measures->count; i++) {
         const struct report_measure *measure = &measures->items[i];
-        if (!report_is_memory(measure) || !is_whole(measure->key->key) || !(measure->value > 0))
-            continue;
-        struct report_value *row = report_add_row(table);
+        const enum topic topic = measure->key->topic;
+        bool is_whole = report_measure_in(measure, TOPIC_MEMORY, UNIT_BYTES) &&
+                        (topic == TOPIC_MEMORY || topic == TOPIC_MEMORY_MARK);
+        struct report_value *row = is_whole && measure->value > 0 ? report_add_row(table) : NULL;
         if (!row)
-            return;
+            continue;
         row[0] = report_number(measure->value);
         row[1] = report_text(measure->name);
-        row[2] = report_text(measure->key->field[0] ? measure->key->field : NULL);
+        row[2] = report_told(measure->key->field);
     }
-}
-
-static void add_levels(struct report_section *section, const struct report_evidence *evidence)
-{
-    static const struct report_column levels[] = {
-        {"value", "BYTES", UNIT_BYTES, NULL, REPORT_CUT},
-        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
-        {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
-    };
-    static const struct report_column faults[] = {
-        {"value", "FAULTS", UNIT_COUNT, NULL, REPORT_CUT},
-        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
-        {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
-    };
-
-    report_for_programs(
-        report_add_measures(section, &evidence->measures, "levels", levels, report_is_memory));
-    report_for_programs(
-        report_add_measures(section, &evidence->measures, "page_faults", faults, report_is_fault));
 }
 
 void report_memory(struct report_page *page, const struct report_evidence *evidence)
@@ -206,12 +176,11 @@ void report_memory(struct report_page *page, const struct report_evidence *evide
     }
     if (has_peak || evidence->measures.count)
         add_limit(section, evidence, has_peak ? peak->number : 0);
-    report_add_duct_fields(section, recording, "rss", UNIT_BYTES);
-    report_add_duct_fields(section, recording, "vsz", UNIT_BYTES);
-    report_add_duct_fields(section, recording, "pmem", UNIT_PERCENT);
+    report_add_duct_fields(section, recording, TOPIC_MEMORY);
     add_parts(section, &evidence->measures);
     add_methods(section, recording, has_peak ? peak->source : NULL);
     if (!has_methods)
         say_levels(section, &evidence->measures);
-    add_levels(section, evidence);
+    report_add_measures(section, &evidence->measures, "levels", TOPIC_MEMORY, UNIT_BYTES);
+    report_add_measures(section, &evidence->measures, "page_faults", TOPIC_FAULT, UNIT_COUNT);
 }

@@ -44,20 +44,77 @@ const char *report_list(struct report_page *page, const char *before, const char
     return before ? report_text_of(page, "%s%s%s", before, is_last ? " and " : ", ", one) : one;
 }
 
-/* -- CPU -- */
+/* -- All of a group -- */
 
-static bool is_of(const struct report_measure *measure, const char *source, const char *part)
+/* "proc_ave_rss_total" beside "proc_peak_rss_total"; NULL: there is none. */
+static const struct report_measure *mean_beside(struct report_page *page,
+                                                const struct report_measures *measures,
+                                                const struct recorded_key *key)
 {
-    return report_is_cpu(measure) && strcmp(measure->key->source, source) == 0 &&
-           strstr(measure->key->key, part);
+    const size_t source = strlen(key->source);
+    const char *name = strncmp(key->key, key->source, source) == 0
+                           ? report_text_of(page, "%s_ave%s", key->source, key->key + source)
+                           : NULL;
+
+    return name ? report_measure_find(measures, name) : NULL;
 }
 
-static const struct report_measure *cpu_part(const struct report_measures *measures, const char *source,
-                                             const char *part)
+void report_add_measures(struct report_section *section, const struct report_measures *measures,
+                         const char *name, enum topic group, enum unit unit)
 {
-    for (size_t i = 0; i < measures->count; i++)
-        if (is_of(&measures->items[i], source, part))
-            return &measures->items[i];
+    const bool is_rate = unit == UNIT_PERCENT || unit == UNIT_BYTES_PER_SECOND;
+    struct report_page *page = section->page;
+    struct report_column *columns = arena_alloc(&page->arena, 3 * sizeof(*columns));
+
+    if (!columns) {
+        page->failed = true;
+        return;
+    }
+    columns[0] = (struct report_column){.name = is_rate ? "mean" : "value", .unit = unit};
+    columns[1] = (struct report_column){.name = is_rate ? "peak" : "key", .unit = is_rate ? unit : UNIT_NONE};
+    columns[2] = (struct report_column){.name = is_rate ? "key" : "field"};
+    struct report_item *table =
+        report_for_programs(report_add_table(section, name, NULL, columns, 3, measures->count));
+    for (size_t i = 0; i < measures->count; i++) {
+        const struct report_measure *measure = &measures->items[i];
+        struct report_value *row = report_measure_in(measure, group, unit) ? report_add_row(table) : NULL;
+        const struct report_measure *mean = row && is_rate ? mean_beside(page, measures, measure->key) : NULL;
+        if (!row)
+            continue;
+        if (mean)
+            row[0] = report_number(mean->value);
+        if (!is_rate)
+            row[0] = report_number(measure->value);
+        row[1] = is_rate ? report_number(measure->value) : report_text(measure->name);
+        row[2] = is_rate ? report_text(measure->key->key) : report_told(measure->key->field);
+    }
+}
+
+void report_add_duct_fields(struct report_section *section, const struct recording *recording,
+                            enum topic group)
+{
+    for (size_t i = 0; recording->kind == RECORDING_DUCT && i < recording->field_count; i++) {
+        const struct recorded_field *field = &recording->fields[i];
+        const struct recorded_key *key = field->kind == FIELD_NUMBER && !field->source
+                                             ? recording_key_of_summary(recording, field->name)
+                                             : NULL;
+        if (key && topic_group(key->topic) == group)
+            report_sourced(report_add_number(section, field->name, field->name, field->unit, field->number),
+                           NULL, field->note);
+    }
+}
+
+/* -- CPU -- */
+
+const struct report_measure *report_cpu_of(const struct report_measures *measures, const char *source,
+                                           enum topic topic)
+{
+    for (size_t i = 0; i < measures->count; i++) {
+        const struct report_measure *measure = &measures->items[i];
+        if (report_measure_in(measure, TOPIC_CPU, UNIT_SECONDS) && measure->key->topic == topic &&
+            strcmp(measure->key->source, source) == 0)
+            return measure;
+    }
     return NULL;
 }
 
@@ -65,9 +122,9 @@ static const struct report_measure *cpu_part(const struct report_measures *measu
 static bool total_of(struct report_page *page, const struct report_measures *measures, const char *source,
                      struct report_cpu_total *out)
 {
-    const struct report_measure *user = cpu_part(measures, source, "cpu_user");
-    const struct report_measure *system = cpu_part(measures, source, "cpu_system");
-    const struct report_measure *all = cpu_part(measures, source, "cpu_seconds");
+    const struct report_measure *user = report_cpu_of(measures, source, TOPIC_CPU_USER);
+    const struct report_measure *system = report_cpu_of(measures, source, TOPIC_CPU_SYSTEM);
+    const struct report_measure *all = report_cpu_of(measures, source, TOPIC_CPU);
 
     *out = (struct report_cpu_total){.source = source, .user = -1, .system = -1, .all = all};
     if (user && system) {
@@ -91,7 +148,7 @@ size_t report_cpu_totals(struct report_page *page, const struct report_measures 
 
     for (size_t i = 0; i < measures->count && count < limit; i++) {
         const char *source = measures->items[i].key->source;
-        bool is_known = !report_is_cpu(&measures->items[i]);
+        bool is_known = !report_measure_in(&measures->items[i], TOPIC_CPU, UNIT_SECONDS);
         for (size_t j = 0; j < count && !is_known; j++)
             is_known = strcmp(out[j].source, source) == 0;
         if (!is_known)
@@ -102,31 +159,19 @@ size_t report_cpu_totals(struct report_page *page, const struct report_measures 
 
 /* -- Bytes in and out -- */
 
-static bool has_any(const char *key, const char *const parts[2])
+size_t report_pairs(const struct report_measures *measures, enum topic read, enum topic written,
+                    enum unit unit, struct report_pair *out, size_t limit)
 {
-    return strstr(key, parts[0]) || strstr(key, parts[1]);
-}
-
-size_t report_pairs(const struct report_measures *measures, report_choice *choose, const char *part,
-                    bool without, struct report_pair *out, size_t limit)
-{
-    static const char *const reads[] = {"read", "_in_"}, *const writes[] = {"write", "_out_"};
     size_t count = 0;
 
     for (size_t i = 0; i < measures->count; i++) {
         const struct report_measure *measure = &measures->items[i];
-        const char *key = measure->key->key;
-        bool is_read = has_any(key, reads) || strstr(key, "rchar");
-        if (!choose(measure) || (strstr(key, part) != NULL) == without ||
-            (!is_read && !has_any(key, writes) && !strstr(key, "wchar")) ||
-            (measure->statistic && strcmp(measure->statistic, "peak") != 0))
+        const bool is_read = measure->key->topic == read;
+        if (!report_measure_in(measure, TOPIC_IO, unit) || (!is_read && measure->key->topic != written))
             continue;
         size_t at = 0;
-        for (; at < count; at++) {
-            const struct report_measure *known = out[at].read ? out[at].read : out[at].written;
-            if (strcmp(known->key->source, measure->key->source) == 0)
-                break;
-        }
+        while (at < count && strcmp(report_pair_source(&out[at]), measure->key->source) != 0)
+            at++;
         if (at == limit)
             continue;
         if (at == count)
@@ -135,6 +180,11 @@ size_t report_pairs(const struct report_measures *measures, report_choice *choos
         *place = *place ? *place : measure;
     }
     return count;
+}
+
+const char *report_pair_source(const struct report_pair *pair)
+{
+    return pair->read ? pair->read->key->source : pair->written->key->source;
 }
 
 const char *report_pair_text(struct report_page *page, const struct report_pair *pair)

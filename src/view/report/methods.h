@@ -1,16 +1,19 @@
 /*
- * One quantity by several methods, in few words: what each source says of it, and whether they agree. Which
- * keys belong together is read off the registry (source, unit, a word in the name).
+ * One quantity by several methods: what each source says of it, all of them in tables for programs, and in
+ * few words whether they agree. Which keys belong together is read off the registry (topic, source, unit).
  */
 #ifndef METRON_VIEW_REPORT_METHODS_H
 #define METRON_VIEW_REPORT_METHODS_H
 
-#include "view/report/choose.h"
 #include "view/report/measures.h"
 #include "view/report/page.h"
 
 /* Two numbers that differ by less, as a share of the larger, are the same. */
 #define REPORT_AGREE 0.01
+
+/* The CPU seconds of one topic by one source; NULL: it has none. */
+const struct report_measure *report_cpu_of(const struct report_measures *measures, const char *source,
+                                           enum topic topic);
 
 /* All CPU by one source. */
 struct report_cpu_total {
@@ -30,14 +33,23 @@ struct report_pair {
     const struct report_measure *read, *written;
 };
 
-/* Of those chosen, with `part` in their names (or, with `without`, not in them), each source once. */
-size_t report_pairs(const struct report_measures *measures, report_choice *choose, const char *part,
-                    bool without, struct report_pair *out, size_t limit);
+/* Of two topics in one unit, each source once. */
+size_t report_pairs(const struct report_measures *measures, enum topic read, enum topic written,
+                    enum unit unit, struct report_pair *out, size_t limit);
+const char *report_pair_source(const struct report_pair *pair);
 /* "32 KiB read, 175 MiB written" */
 const char *report_pair_text(struct report_page *page, const struct report_pair *pair);
 /* "io_*_bytes_total" */
 const char *report_pair_key(struct report_page *page, const struct report_pair *pair);
 bool report_pairs_agree(const struct report_pair *a, const struct report_pair *b);
+
+/* A table for programs: all of a group of topics in one unit, with where it was read; of a rate its mean and
+ * its peak. */
+void report_add_measures(struct report_section *section, const struct report_measures *measures,
+                         const char *name, enum topic group, enum unit unit);
+/* Fields of con-duct's summary of a group of topics, under their own names. */
+void report_add_duct_fields(struct report_section *section, const struct recording *recording,
+                            enum topic group);
 
 /* How far apart, as a share of the larger; 0 of two zeros. */
 double report_difference(double a, double b);

@@ -29,36 +29,23 @@ struct report_processes {
     uint64_t window;
 };
 
-static bool has_part(const struct recorded_key *key, const char *part)
-{
-    return strstr(key->key, part) != NULL;
-}
-
 /* What a key of single processes speaks of; REPORT_USE_COUNT: of nothing that is ranked. */
 static enum report_use use_of(const struct recorded_key *key)
 {
-    if (key->scope != SCOPE_PER_PID || (key->type != TYPE_GAUGE && key->type != TYPE_COUNTER))
-        return REPORT_USE_COUNT;
-    if (has_part(key, "cpu") && (key->unit == UNIT_PERCENT || key->unit == UNIT_SECONDS))
+    if (key->topic == TOPIC_CPU)
         return REPORT_USE_CPU;
     if (key->unit != UNIT_BYTES)
         return REPORT_USE_COUNT;
-    if (key->type == TYPE_COUNTER)
-        return REPORT_USE_IO;
-    /* Address space is not memory held, and what is unique or swapped out is a part of it. */
-    bool is_held = !has_part(key, "vsz") && !has_part(key, "uss") && !has_part(key, "swap");
-    return is_held ? REPORT_USE_MEMORY : REPORT_USE_COUNT;
+    if (key->topic == TOPIC_MEMORY || key->topic == TOPIC_MEMORY_MARK)
+        return REPORT_USE_MEMORY;
+    return topic_group(key->topic) == TOPIC_IO ? REPORT_USE_IO : REPORT_USE_COUNT;
 }
 
-/* A rate between two samples. con-duct's pcpu is none: it is an average over the life of the process. */
-static bool is_rate(const struct recorded_key *key)
+/* The first of a topic. */
+static void choose(ptrdiff_t *chosen, const struct recorded_key *key, enum topic topic, size_t index)
 {
-    return key->unit == UNIT_PERCENT && (key->type == TYPE_COUNTER || has_part(key, "rate"));
-}
-
-static bool is_counted(const struct recorded_key *key)
-{
-    return key->unit == UNIT_SECONDS && key->type == TYPE_COUNTER && key->reduce == REDUCE_DELTA;
+    if (key->topic == topic && *chosen < 0)
+        *chosen = (ptrdiff_t)index;
 }
 
 static void choose_keys(struct report_processes *processes)
@@ -70,22 +57,19 @@ static void choose_keys(struct report_processes *processes)
         processes->slots[i] = -1;
         if (key->scope != SCOPE_PER_PID)
             continue;
-        if (key->type == TYPE_LABEL && has_part(key, "cmd") && processes->command_key < 0)
-            processes->command_key = (ptrdiff_t)i;
-        if (key->type == TYPE_LABEL && has_part(key, "start_time") && processes->start_key < 0)
-            processes->start_key = (ptrdiff_t)i;
-        if (key->unit == UNIT_SECONDS && has_part(key, "etime") && processes->age_key < 0)
-            processes->age_key = (ptrdiff_t)i;
+        choose(&processes->command_key, key, TOPIC_PROCESS_COMMAND, i);
+        choose(&processes->start_key, key, TOPIC_PROCESS_START, i);
+        choose(&processes->age_key, key, TOPIC_PROCESS_AGE, i);
         enum report_use use = use_of(key);
         /* What the kernel told at the end of a process is in the events, with its command. */
         if (recording->events_path && strcmp(key->source, "exit") == 0)
             continue;
         if (use == REPORT_USE_COUNT || processes->key_count == REPORT_PROCESS_KEYS_MAX)
             continue;
-        if (use == REPORT_USE_CPU && is_rate(key) && processes->rate_key < 0)
-            processes->rate_key = (ptrdiff_t)i;
-        if (use == REPORT_USE_CPU && is_counted(key) && processes->counted_key < 0)
-            processes->counted_key = (ptrdiff_t)i;
+        /* con-duct's pcpu is no rate: it is an average over the life of the process. */
+        if (key->type == TYPE_COUNTER)
+            choose(key->reduce == REDUCE_DELTA ? &processes->counted_key : &processes->rate_key, key,
+                   TOPIC_CPU, i);
         processes->slots[i] = (int)processes->key_count;
         processes->keys[processes->key_count++] = (struct report_process_key){key, use};
     }
@@ -318,17 +302,23 @@ static struct rank rank_cpu(const struct report_processes *processes, const stru
     return rank;
 }
 
+ptrdiff_t report_processes_slot(const struct report_processes *processes, enum topic topic,
+                                const struct report_process *process)
+{
+    for (size_t i = 0; i < processes->key_count; i++)
+        if (processes->keys[i].key->topic == topic && (!process || process->has[i]))
+            return (ptrdiff_t)i;
+    return -1;
+}
+
 /* A mark that the kernel keeps before what samples saw. */
 static struct rank rank_memory(const struct report_processes *processes, const struct report_process *process)
 {
-    static const char *const best_first[] = {"hwm", "max_rss", "rss", ""};
+    ptrdiff_t slot = report_processes_slot(processes, TOPIC_MEMORY_MARK, process);
 
-    for (size_t part = 0; part < sizeof(best_first) / sizeof(best_first[0]); part++)
-        for (size_t i = 0; i < processes->key_count; i++)
-            if (processes->keys[i].use == REPORT_USE_MEMORY && process->has[i] &&
-                has_part(processes->keys[i].key, best_first[part]))
-                return (struct rank){process->values[i], 0};
-    return (struct rank){0, 0};
+    if (slot < 0)
+        slot = report_processes_slot(processes, TOPIC_MEMORY, process);
+    return (struct rank){slot < 0 ? 0 : process->values[slot], 0};
 }
 
 /* What reached the storage before what went through the cache. */
@@ -339,7 +329,8 @@ static struct rank rank_io(const struct report_processes *processes, const struc
     for (size_t i = 0; i < processes->key_count; i++) {
         if (processes->keys[i].use != REPORT_USE_IO || !process->has[i])
             continue;
-        if (has_part(processes->keys[i].key, "_bytes"))
+        const enum topic topic = processes->keys[i].key->topic;
+        if (topic == TOPIC_IO_READ || topic == TOPIC_IO_WRITE)
             rank.first += process->values[i];
         else
             rank.second += process->values[i];

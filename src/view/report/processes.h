@@ -1,7 +1,7 @@
 /*
  * What the records tell of single processes: for each the sum of its counters and the largest of its levels,
- * over all records it is in. Which keys are taken is told by the registry of the recording: those of one
- * process that speak of CPU, of memory held or of bytes moved.
+ * over all records it is in. The topics of the recording's keys say which are taken: CPU, memory held, bytes
+ * moved.
  *
  * The CPU of a process is the sum of its own CPU seconds where the recording has them. Where it has only the
  * largest rate in each window, it is estimated as that rate x the time it was there: good enough to tell
@@ -54,6 +54,9 @@ void report_processes_add(struct report_processes *processes, const struct usage
 void report_processes_told(struct report_processes *processes, int64_t pid, const char *start_time,
                            bool rss_is_told);
 
+/* The first of the keys that has this topic, and that `process` (NULL: any) has a value of; -1: none. */
+ptrdiff_t report_processes_slot(const struct report_processes *processes, enum topic topic,
+                                const struct report_process *process);
 size_t report_processes_keys(const struct report_processes *processes, const struct report_process_key **out);
 /* The key that counts the CPU seconds of a process; NULL: they are estimated. */
 const struct recorded_key *report_processes_counted(const struct report_processes *processes);

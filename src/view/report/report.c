@@ -6,6 +6,7 @@
 
 #include "store/recording/event_reader.h"
 #include "store/recording/usage_reader.h"
+#include "view/report/methods.h"
 
 static int read_usage(struct report_evidence *evidence, struct metron_error *error)
 {
@@ -118,8 +119,7 @@ bool report_cpu_seconds(const struct report_evidence *evidence, double *seconds,
         return true;
     }
     for (size_t i = scope && strcmp(scope, "own") == 0 ? 0 : 1; i < 2; i++) {
-        const struct report_measure *measure =
-            report_measure_part(&evidence->measures, sources[i], "cpu_seconds", NULL);
+        const struct report_measure *measure = report_cpu_of(&evidence->measures, sources[i], TOPIC_CPU);
         if (!measure)
             continue;
         *seconds = measure->value;

@@ -18,10 +18,10 @@ static void add_damage(struct report_section *section, const struct report_damag
 /* "135 ms of CPU (3.3 % of a core), 11 MiB; 42 samples, 2 missed" */
 static void say_cost(struct report_section *section, const struct report_measures *measures, double wall)
 {
-    const struct report_measure *cpu = report_measure_part(measures, "self", "cpu_seconds", NULL);
-    const struct report_measure *rss = report_measure_part(measures, "self", "rss", "peak");
-    const struct report_measure *taken = report_measure_part(measures, "self", "samples", NULL);
-    const struct report_measure *missed = report_measure_part(measures, "self", "missed_ticks", NULL);
+    const struct report_measure *cpu = report_measure_of(measures, TOPIC_SELF_CPU, NULL);
+    const struct report_measure *rss = report_measure_of(measures, TOPIC_SELF_MEMORY, "peak");
+    const struct report_measure *taken = report_measure_of(measures, TOPIC_SELF_SAMPLES, NULL);
+    const struct report_measure *missed = report_measure_of(measures, TOPIC_SELF_MISSED, NULL);
     struct report_page *page = section->page;
     char text[UNIT_TEXT_SIZE], share[UNIT_TEXT_SIZE];
     const char *say = NULL;
@@ -55,8 +55,7 @@ void report_self(struct report_page *page, const struct report_evidence *evidenc
     say_cost(section, measures, wall);
     for (size_t i = 0; i < measures->count; i++) {
         const struct report_measure *measure = &measures->items[i];
-        if (strcmp(measure->key->source, "self") != 0 || measure->is_tally ||
-            (measure->statistic && strcmp(measure->statistic, "ave") == 0))
+        if (!report_measure_in(measure, TOPIC_SELF, measure->key->unit))
             continue;
         struct report_item *item = report_for_programs(
             report_add_number(section, measure->name, "", measure->key->unit, measure->value));
@@ -114,7 +113,7 @@ static void add_expected(struct report_section *section, const struct report_evi
     if (!evidence->has_usage)
         (void)report_add_text(section, "records", "records", "there is no usage file beside its info.json");
     for (size_t i = 0; i < evidence->measures.count; i++)
-        counted |= strcmp(evidence->measures.items[i].key->source, "syscall") == 0;
+        counted |= topic_group(evidence->measures.items[i].key->topic) == TOPIC_SYSCALL;
     if (!counted && recording->kind == RECORDING_METRON)
         (void)report_add_text(section, "syscalls", "system calls",
                               calls ? calls : "not asked for (metron run --syscalls summary)");

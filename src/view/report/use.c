@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "view/report/choose.h"
 #include "view/report/methods.h"
 #include "view/report/report.h"
 
@@ -29,7 +28,7 @@ static void add_cores(struct report_section *section, const struct report_eviden
                       double wall)
 {
     const struct recording *recording = evidence->recording;
-    const struct report_measure *peak = report_measure_part(&evidence->measures, "proc", "pdcpu", "peak");
+    const struct report_measure *peak = report_measure_of(&evidence->measures, TOPIC_CPU, "peak");
     double cpus = 0;
 
     if (wall > 0) {
@@ -52,7 +51,7 @@ static const char *cpu_text(struct report_page *page, const struct report_eviden
                             const char *source, const struct report_cpu_total *totals, size_t count)
 {
     const struct report_measure *throttled =
-        report_measure_part(&evidence->measures, NULL, "throttled_seconds", NULL);
+        report_measure_of(&evidence->measures, TOPIC_CPU_THROTTLED, NULL);
     const struct report_cpu_total *own = NULL;
     char all[UNIT_TEXT_SIZE], user[UNIT_TEXT_SIZE], system[UNIT_TEXT_SIZE];
 
@@ -175,16 +174,6 @@ static void add_cpu(struct report_section *section, const struct report_evidence
 
 void report_cpu(struct report_page *page, const struct report_evidence *evidence)
 {
-    static const struct report_column columns[] = {
-        {"value", "CPU", UNIT_SECONDS, NULL, REPORT_CUT},
-        {"key", "METHOD", UNIT_NONE, NULL, REPORT_CUT},
-        {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
-    };
-    static const struct report_column counts[] = {
-        {"value", "SWITCHES", UNIT_COUNT, NULL, REPORT_CUT},
-        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
-        {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
-    };
     struct report_section *section = report_section_add(page, "cpu", "Time and CPU");
     double wall = 0;
     struct report_item *item;
@@ -197,9 +186,8 @@ void report_cpu(struct report_page *page, const struct report_evidence *evidence
             item->note = "up to the last record";
     }
     add_cpu(section, evidence, wall);
-    report_add_duct_fields(section, evidence->recording, "pcpu", UNIT_PERCENT);
+    report_add_duct_fields(section, evidence->recording, TOPIC_CPU);
     add_conserved(section, evidence->recording);
-    report_for_programs(report_add_measures(section, &evidence->measures, "methods", columns, report_is_cpu));
-    report_for_programs(
-        report_add_measures(section, &evidence->measures, "context_switches", counts, report_is_switch));
+    report_add_measures(section, &evidence->measures, "methods", TOPIC_CPU, UNIT_SECONDS);
+    report_add_measures(section, &evidence->measures, "context_switches", TOPIC_SWITCH, UNIT_COUNT);
 }

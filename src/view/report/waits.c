@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "view/report/choose.h"
 #include "view/report/methods.h"
 #include "view/report/report.h"
 
@@ -11,9 +10,8 @@ enum { PAIRS_MAX = 8, WAITS = 3 };
 /* The machine is told beside the target where it waited so many percent of the time more or less. */
 #define MACHINE_DIFFERS 10.0
 
-/* Means of one source: percent of the time in which some process waited. */
+/* Percent of the time in which some process waited, and the keys. */
 struct waits {
-    const char *source;
     double percent[WAITS]; /* -1: not measured */
     const char *names[WAITS];
 };
@@ -44,31 +42,21 @@ static bool headline_waits(const struct recording *recording, struct waits *out,
     return any;
 }
 
-/* The means of each source; returns how many sources there are. */
-static size_t measured_waits(const struct report_measures *measures, struct waits *out, size_t limit)
+/* The means by topic, of which that of CPU is the first; false: none was measured. */
+static bool measured_waits(const struct report_measures *measures, enum topic cpu, struct waits *out)
 {
-    size_t count = 0;
+    bool any = false;
 
-    for (size_t i = 0; i < measures->count; i++) {
-        const struct report_measure *measure = &measures->items[i];
-        const char *source = measure->key->source;
-        if (!report_is_stall(measure) || !measure->statistic || strcmp(measure->statistic, "ave") != 0 ||
-            !strstr(measure->name, "some"))
+    *out = (struct waits){.percent = {-1, -1, -1}};
+    for (size_t i = 0; i < WAITS; i++) {
+        const struct report_measure *mean = report_measure_of(measures, (enum topic)(cpu + i), "ave");
+        if (!mean)
             continue;
-        size_t at = 0;
-        while (at < count && strcmp(out[at].source, source) != 0)
-            at++;
-        if (at == limit)
-            continue;
-        if (at == count)
-            out[count++] = (struct waits){.source = source, .percent = {-1, -1, -1}};
-        for (size_t part = 0; part < WAITS; part++)
-            if (strstr(measure->name, wait_parts[part]) && out[at].percent[part] < 0) {
-                out[at].percent[part] = measure->value;
-                out[at].names[part] = measure->name;
-            }
+        any = true;
+        out->percent[i] = mean->value;
+        out->names[i] = mean->name;
     }
-    return count;
+    return any;
 }
 
 static void say_waits(struct report_section *section, const char *label, const struct waits *waits,
@@ -111,35 +99,22 @@ static bool is_same(const struct waits *a, const struct waits *b)
 
 static void say_stalls(struct report_section *section, const struct report_evidence *evidence)
 {
-    enum { SOURCES_MAX = 4 };
-    struct waits all[SOURCES_MAX], first;
-    size_t count = measured_waits(&evidence->measures, all, SOURCES_MAX);
+    struct waits first, own, machine;
+    bool has_own = measured_waits(&evidence->measures, TOPIC_STALL_CPU, &own);
+    bool has_machine = measured_waits(&evidence->measures, TOPIC_STALL_MACHINE_CPU, &machine);
     const char *note = NULL;
 
     if (!headline_waits(evidence->recording, &first, &note)) {
-        if (!count)
-            return;
-        first = all[0];
-        if (strcmp(first.source, "psi") == 0)
-            note = "of the whole machine";
+        first = has_own ? own : machine;
+        note = has_own ? NULL : note_of_machine.text;
     }
     say_waits(section, "waited for", &first, note);
-    for (size_t i = 0; i < count; i++)
-        if (!is_same(&all[i], &first) && differ(&all[i], &first))
-            say_waits(section,
-                      strcmp(all[i].source, "psi") == 0
-                          ? "the machine"
-                          : report_text_of(section->page, "by %s", all[i].source),
-                      &all[i], NULL);
+    if (has_machine && !is_same(&machine, &first) && differ(&machine, &first))
+        say_waits(section, "the machine", &machine, NULL);
 }
 
 void report_stalls(struct report_page *page, const struct report_evidence *evidence)
 {
-    static const struct report_column columns[] = {
-        {"mean", "MEAN", UNIT_PERCENT, NULL, REPORT_CUT},
-        {"peak", "PEAK", UNIT_PERCENT, NULL, REPORT_CUT},
-        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
-    };
     struct report_section *section =
         report_section_add(page, "stall", "Stalls (share of the time in which some process waited)");
     double share;
@@ -155,7 +130,7 @@ void report_stalls(struct report_page *page, const struct report_evidence *evide
             recording_text(evidence->recording, wait_fields[i][NOTE]));
     }
     say_stalls(section, evidence);
-    report_for_programs(report_add_means(section, &evidence->measures, "pressure", columns, report_is_stall));
+    report_add_measures(section, &evidence->measures, "pressure", TOPIC_STALL, UNIT_PERCENT);
 }
 
 static bool is_nothing(const struct report_pair *pair)
@@ -170,7 +145,8 @@ static void say_storage(struct report_section *section, const struct report_meas
 {
     struct report_page *page = section->page;
     struct report_pair pairs[PAIRS_MAX];
-    size_t count = report_pairs(measures, report_is_moved, "char", true, pairs, PAIRS_MAX), agreed = 0;
+    size_t count = report_pairs(measures, TOPIC_IO_READ, TOPIC_IO_WRITE, UNIT_BYTES, pairs, PAIRS_MAX),
+           agreed = 0;
     const char *others = NULL;
 
     while (count > 1 && !has_ended && is_nothing(&pairs[count - 1]))
@@ -178,16 +154,14 @@ static void say_storage(struct report_section *section, const struct report_meas
     for (size_t i = 1; i < count; i++) {
         if (!report_pairs_agree(&pairs[0], &pairs[i]))
             continue;
-        const struct report_measure *one = pairs[i].read ? pairs[i].read : pairs[i].written;
-        others = report_list(page, others, one->key->source, false);
+        others = report_list(page, others, report_pair_source(&pairs[i]), false);
         agreed++;
     }
     for (size_t i = 0; i < count; i++) {
         if (i && report_pairs_agree(&pairs[0], &pairs[i]))
             continue;
-        const struct report_measure *one = pairs[i].read ? pairs[i].read : pairs[i].written;
         struct report_item *item =
-            report_say(section, i ? report_text_of(page, "by %s", one->key->source) : "storage",
+            report_say(section, i ? report_text_of(page, "by %s", report_pair_source(&pairs[i])) : "storage",
                        report_pair_text(page, &pairs[i]), report_pair_key(page, &pairs[i]));
         if (item && i == 0 && others)
             item->note = report_text_of(page, "%s agree%s", others, agreed == 1 ? "s" : "");
@@ -200,28 +174,19 @@ static void say_io(struct report_section *section, const struct report_measures 
     struct report_pair pair;
 
     say_storage(section, measures, has_ended);
-    if (report_pairs(measures, report_is_moved, "char", false, &pair, 1)) {
+    if (report_pairs(measures, TOPIC_IO_READ_CALLS, TOPIC_IO_WRITE_CALLS, UNIT_BYTES, &pair, 1)) {
         struct report_item *item =
             report_say(section, "by calls", report_pair_text(page, &pair), report_pair_key(page, &pair));
         if (item)
             item->note = "cache and pipes too";
     }
-    if (report_pairs(measures, report_is_speed, "rate", false, &pair, 1) && !is_nothing(&pair))
+    if (report_pairs(measures, TOPIC_IO_READ, TOPIC_IO_WRITE, UNIT_BYTES_PER_SECOND, &pair, 1) &&
+        !is_nothing(&pair))
         (void)report_say(section, "fastest", report_pair_text(page, &pair), report_pair_key(page, &pair));
 }
 
 void report_io(struct report_page *page, const struct report_evidence *evidence)
 {
-    static const struct report_column moved[] = {
-        {"value", "BYTES", UNIT_BYTES, NULL, REPORT_CUT},
-        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
-        {"field", "READ FROM", UNIT_NONE, NULL, REPORT_PROSE},
-    };
-    static const struct report_column speeds[] = {
-        {"mean", "MEAN", UNIT_BYTES_PER_SECOND, NULL, REPORT_CUT},
-        {"peak", "PEAK", UNIT_BYTES_PER_SECOND, NULL, REPORT_CUT},
-        {"key", "KEY", UNIT_NONE, NULL, REPORT_CUT},
-    };
     struct report_section *section = report_section_add(page, "io", "Input and output");
     const struct recorded_field *conserved =
         recording_field(evidence->recording, "provenance.io_is_conserved");
@@ -229,8 +194,8 @@ void report_io(struct report_page *page, const struct report_evidence *evidence)
     if (!section)
         return;
     say_io(section, &evidence->measures, evidence->recording->status == RECORDING_ENDED);
-    report_for_programs(report_add_measures(section, &evidence->measures, "moved", moved, report_is_moved));
-    report_for_programs(report_add_means(section, &evidence->measures, "rates", speeds, report_is_speed));
+    report_add_measures(section, &evidence->measures, "moved", TOPIC_IO, UNIT_BYTES);
+    report_add_measures(section, &evidence->measures, "rates", TOPIC_IO, UNIT_BYTES_PER_SECOND);
     if (conserved && conserved->kind == FIELD_BOOLEAN) {
         struct report_item *item =
             report_add_boolean(section, "io_is_conserved", "incomplete", conserved->number != 0);

@@ -66,12 +66,6 @@ static enum comparison_kind kind_of(const struct recorded_field *field, const st
     return field->unit != UNIT_NONE || key ? COMPARISON_MEASURED : COMPARISON_FACT;
 }
 
-/* Which sources look at the whole machine. */
-static bool is_of_machine(const struct recorded_key *key)
-{
-    return key && (strcmp(key->source, "sys") == 0 || strcmp(key->source, "psi") == 0);
-}
-
 /* -1: there is none. */
 static ptrdiff_t place_of(const struct comparison *comparison, const char *name)
 {
@@ -127,7 +121,7 @@ static struct comparison_field *column(struct comparison *comparison, const stru
         .name = name,
         .kind = kind_of(field, key),
         .family = kept(comparison, key ? key->source : NULL),
-        .machine = is_of_machine(key),
+        .machine = key && topic_is_of_machine(key->topic),
         .is_number = field->kind == FIELD_NUMBER,
         .unit = field->unit,
         .note = kept(comparison, field->note),

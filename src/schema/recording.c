@@ -177,3 +177,17 @@ const struct recorded_key *recording_key_of_summary(const struct recording *reco
     return recording->kind == RECORDING_DUCT ? key_of_duct(recording, summary_key)
                                              : key_of_metron(recording, summary_key);
 }
+
+bool recording_topic_number(const struct recording *recording, enum topic topic, double *out)
+{
+    for (size_t i = 0; i < recording->field_count; i++) {
+        const struct recorded_field *field = &recording->fields[i];
+        const struct recorded_key *key =
+            field->kind == FIELD_NUMBER ? recording_key_of_summary(recording, field->name) : NULL;
+        if (key && key->topic == topic) {
+            *out = field->number;
+            return true;
+        }
+    }
+    return false;
+}

@@ -103,6 +103,8 @@ void recording_fini(struct recording *recording);
 /* NULL: there is no such field. */
 const struct recorded_field *recording_field(const struct recording *recording, const char *name);
 bool recording_number(const struct recording *recording, const char *name, double *out);
+/* The first number of the summary whose key has this topic; needs the keys. */
+bool recording_topic_number(const struct recording *recording, enum topic topic, double *out);
 const char *recording_text(const struct recording *recording, const char *name); /* NULL: none */
 /* How it ended, for people: its cause; of what ran already and was only attached to, whether it goes on.
  * NULL: nothing is known. */

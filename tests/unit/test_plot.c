@@ -73,6 +73,28 @@ static void the_default_is_cpu_above_memory(void **state)
     assert_true(plot.wanted[CPU_MEAN] && plot.wanted[RSS] && !plot.wanted[CMD] && !plot.wanted[PROCESSES]);
 }
 
+/* Whichever source reads them. */
+static void devices_have_a_panel_below_them(void **state)
+{
+    struct recorded_key keys[] = {made_keys[CPU_TOTAL],
+                                  KEY("npu_mem", TOPIC_OTHER, BOUND_NONE, "npu", NULL, UNIT_BYTES,
+                                      SCOPE_PER_DEVICE, TYPE_GAUGE, REDUCE_MAX),
+                                  KEY("npu_busy", TOPIC_OTHER, BOUND_NONE, "npu", NULL, UNIT_PERCENT,
+                                      SCOPE_PER_DEVICE, TYPE_GAUGE, REDUCE_MAX)};
+    struct usage_value values[] = {{.key = 2, .kind = FIELD_NUMBER, .subject = "0", .number = 30},
+                                   {.key = 2, .kind = FIELD_NUMBER, .subject = "1", .number = 40}};
+
+    (void)state;
+    recording.keys = keys;
+    recording.key_count = 3;
+    assert_int_equal(choose(NULL, NULL, NULL), 0);
+    assert_int_equal(plot.panel_count, 2);
+    assert_int_equal(add_record(&plot, 1, 2, values), 0);
+    assert_int_equal(plot_finish(&plot), 0);
+    assert_string_equal(plot.panels[1]->title, "npu_busy");
+    assert_int_equal(plot.panels[1]->line_count, 2);
+}
+
 /* Draws nothing but the titles, as seen in a time zone. */
 static void finish_in(const char *zone)
 {
@@ -292,16 +314,18 @@ static void con_ducts_lifetime_average_is_drawn_on_request_only(void **state)
 
     (void)state;
     keys[0].key = "total_pcpu";
+    keys[0].type = TYPE_GAUGE;
     keys[0].note = "an average over the life of each process, not a rate";
     keys[1].key = "total_pcpu_rate";
     keys[1].note = "an estimate";
     keys[2].key = "total_rss";
+    keys[2].note = "a sum";
     recording.kind = RECORDING_DUCT;
     recording.keys = keys;
     recording.key_count = 3;
     assert_int_equal(choose(NULL, NULL, NULL), 0);
     assert_string_equal(lines_of(0), "main total_pcpu_rate (an estimate)");
-    assert_string_equal(lines_of(1), "main total_rss");
+    assert_string_equal(lines_of(1), "main total_rss (a sum)");
     plot_fini(&plot);
     assert_int_equal(choose(NULL, "total_pcpu", NULL), 0);
     assert_string_equal(lines_of(0),
@@ -480,6 +504,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(no_control_character_reaches_the_picture),
         TEST(the_default_is_cpu_above_memory),
+        TEST(devices_have_a_panel_below_them),
         TEST(the_title_is_one_line_with_cause_and_duration),
         TEST(the_start_is_in_the_zone_of_the_reader_and_names_it),
         TEST(another_method_can_be_asked_for),

@@ -48,8 +48,9 @@ static const char *label_of(struct plot *plot, const struct recorded_key *key, b
 
     if (!name)
         return NULL;
-    /* Shown wherever a sum of RSS is. */
-    if (!key->note && key->scope == SCOPE_SINGLE && !key->statistic && text_ends_with(key->key, "_rss_total"))
+    /* Shown wherever a sum over processes is that is too high. */
+    if (!key->note && key->scope == SCOPE_SINGLE && !key->statistic && key->unit == UNIT_BYTES &&
+        key->topic == TOPIC_MEMORY && key->bound == BOUND_UPPER)
         return arena_printf(&plot->arena, "%s (counts shared pages in each process)", name);
     if (key->note)
         return arena_printf(&plot->arena, "%s (%s)", name, key->note);
@@ -153,7 +154,7 @@ static void add_memory_levels(struct plot *plot, struct plot_panel *panel)
 
     (void)recording_number(recording, "system.memory_total", &host);
     (void)recording_number(recording, "system.may_use.memory", &limit);
-    if (recording_number(recording, "cgroup_peak_mem_limit", &group) && group > 0 &&
+    if (recording_topic_number(recording, TOPIC_MEMORY_LIMIT, &group) && group > 0 &&
         (limit <= 0 || group < limit))
         limit = group;
     if (limit > 0 && (host <= 0 || limit < host))
@@ -214,6 +215,19 @@ static int add_memory_panel(struct plot *plot, const char *asked, struct metron_
     if (!asked)
         add_memory_peak(plot, panel);
     add_memory_levels(plot, panel);
+    return 0;
+}
+
+/* How busy each device was, by the first key that says so. */
+static int add_device_panel(struct plot *plot, struct metron_error *error)
+{
+    for (size_t i = 0; i < plot->recording->key_count; i++) {
+        const struct recorded_key *key = &plot->recording->keys[i];
+        if (key->scope != SCOPE_PER_DEVICE || key->unit != UNIT_PERCENT || !plot_key_is_drawable(key))
+            continue;
+        struct plot_panel *panel = new_panel(plot, "devices", key->unit);
+        return panel && add_key(plot, panel, key, PLOT_MAIN, KEY_ALONE) == 0 ? 0 : no_memory(error);
+    }
     return 0;
 }
 
@@ -328,7 +342,8 @@ static bool has_labels(const struct plot *plot)
 /* Processes whose lines have names of their own need those names. */
 static int connect_commands(struct plot *plot)
 {
-    const struct recorded_key *commands = plot_key_of_commands(plot->recording);
+    const struct recorded_key *commands =
+        plot_key_of(plot->recording, TOPIC_PROCESS_COMMAND, UNIT_NONE, TYPE_LABEL, SCOPE_PER_PID);
     int code = 0;
 
     for (size_t i = 0; commands && code == 0 && i < plot->panel_count; i++) {
@@ -352,6 +367,8 @@ int plot_choose(struct plot *plot, const struct plot_wish *wish, struct metron_e
         code = add_cpu_panel(plot, wish->cpu, error);
     if (code == 0 && (wish->memory || !wish->keys))
         code = add_memory_panel(plot, wish->memory, error);
+    if (code == 0 && !wish->keys)
+        code = add_device_panel(plot, error);
     if (code == 0 && wish->keys)
         code = add_chosen(plot, wish->keys, error);
     if (code == 0 && plot->panel_count == 0)

@@ -56,13 +56,13 @@ const struct recorded_key *plot_key_of_mean(const struct recording *recording, c
     return mean && mean->statistic && mean->scope == SCOPE_SINGLE && mean->unit == key->unit ? mean : NULL;
 }
 
-/* The names of processes: the first label that is told of each and is a command. */
-const struct recorded_key *plot_key_of_commands(const struct recording *recording)
+const struct recorded_key *plot_key_of(const struct recording *recording, enum topic topic, enum unit unit,
+                                       enum type type, enum scope scope)
 {
     for (size_t i = 0; i < recording->key_count; i++) {
         const struct recorded_key *key = &recording->keys[i];
-        if (key->scope == SCOPE_PER_PID && key->type == TYPE_LABEL &&
-            (strcmp(key->key, "cmd") == 0 || text_ends_with(key->key, "_cmd")))
+        if (key->topic == topic && key->unit == unit && key->type == type && key->scope == scope &&
+            !key->statistic)
             return key;
     }
     return NULL;
@@ -98,36 +98,20 @@ int plot_key_asked(const struct recording *recording, const char *name, const ch
     return 0;
 }
 
-/* Con-duct's own total is made of averages over the life of each process: not what the target did then. */
-static const char duct_rate[] = "total_pcpu_rate";
-static const char best_rate[] = "proc_pdcpu_total";
-
-/* The best key for CPU that there is, or NULL. */
 const struct recorded_key *plot_key_of_cpu(const struct recording *recording)
 {
-    const struct recorded_key *best =
-        find_key(recording, recording->kind == RECORDING_DUCT ? duct_rate : best_rate);
+    const struct recorded_key *rate =
+        plot_key_of(recording, TOPIC_CPU, UNIT_PERCENT, TYPE_COUNTER, SCOPE_SINGLE);
+    const struct recorded_key *seconds =
+        find_key(recording, recording_text(recording, "headline.cpu_seconds.source"));
 
-    if (best || recording->kind == RECORDING_DUCT)
-        return best;
-    /* A share of CPU that is counted per process as well, another method's. */
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (key->unit == UNIT_PERCENT && key->type == TYPE_COUNTER && key->scope == SCOPE_SINGLE &&
-            !key->statistic && plot_key_per_process(recording, key))
-            return key;
-    }
+    if (rate)
+        return rate;
     /* The seconds of each window. */
-    best = find_key(recording, recording_text(recording, "headline.cpu_seconds.source"));
-    if (best && best->unit == UNIT_SECONDS && best->reduce == REDUCE_DELTA && best->scope == SCOPE_SINGLE)
-        return best;
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (key->unit == UNIT_PERCENT && key->type == TYPE_COUNTER && key->scope == SCOPE_PER_PID &&
-            strstr(key->key, "cpu"))
-            return key;
-    }
-    return NULL;
+    if (seconds && seconds->unit == UNIT_SECONDS && seconds->reduce == REDUCE_DELTA &&
+        seconds->scope == SCOPE_SINGLE)
+        return seconds;
+    return plot_key_of(recording, TOPIC_CPU, UNIT_PERCENT, TYPE_COUNTER, SCOPE_PER_PID);
 }
 
 /* What was held at each time. A key reduced by its last value (a high-water mark) knows only the end: it has
@@ -138,27 +122,21 @@ static bool is_memory_curve(const struct recorded_key *key)
            key->reduce == REDUCE_MAX && !key->statistic;
 }
 
-/* The total of what each process has, by the first source that has both. */
 const struct recorded_key *plot_key_of_memory_total(const struct recording *recording)
 {
-    static const char *const best[] = {"proc_rss_total", "total_rss"};
+    const struct recorded_key *held =
+        plot_key_of(recording, TOPIC_MEMORY, UNIT_BYTES, TYPE_GAUGE, SCOPE_SINGLE);
 
-    for (size_t i = 0; i < sizeof(best) / sizeof(best[0]); i++) {
-        const struct recorded_key *key = find_key(recording, best[i]);
-        if (key)
-            return key;
-    }
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (is_memory_curve(key) && plot_key_per_process(recording, key))
-            return key;
-    }
-    for (size_t i = 0; i < recording->key_count; i++) {
-        const struct recorded_key *key = &recording->keys[i];
-        if (key->unit == UNIT_BYTES && key->type == TYPE_GAUGE && key->scope == SCOPE_PER_PID)
-            return key;
-    }
-    return NULL;
+    /* Where what is held was not measured, a part of it, in all or of each process. */
+    for (int scope = SCOPE_SINGLE; !held && scope <= SCOPE_PER_PID; scope++)
+        for (size_t i = 0; !held && i < recording->key_count; i++) {
+            const struct recorded_key *key = &recording->keys[i];
+            if ((int)key->scope == scope && topic_group(key->topic) == TOPIC_MEMORY &&
+                key->unit == UNIT_BYTES && !key->statistic &&
+                (scope == SCOPE_PER_PID || is_memory_curve(key)))
+                held = key;
+        }
+    return held;
 }
 
 /* The key of usage.jsonl that a method's peak is the peak of, if it has a curve. */

@@ -1,6 +1,6 @@
 /*
  * The keys of a recording that answer for something: the best for CPU and memory, the mean of a key, the same
- * of each process. Found by the registry that the recording has with it; NULL: it has none.
+ * of each process. Found by the topics of its registry; NULL: it has none.
  */
 #ifndef METRON_VIEW_PLOT_KEYS_H
 #define METRON_VIEW_PLOT_KEYS_H
@@ -20,8 +20,9 @@ const struct recorded_key *plot_key_per_process(const struct recording *recordin
 /* The mean that the recording has of a key: "proc_ave_rss_total" of "proc_rss_total". */
 const struct recorded_key *plot_key_of_mean(const struct recording *recording,
                                             const struct recorded_key *key);
-/* The names of processes. */
-const struct recorded_key *plot_key_of_commands(const struct recording *recording);
+/* The first of a topic that is no mean. */
+const struct recorded_key *plot_key_of(const struct recording *recording, enum topic topic, enum unit unit,
+                                       enum type type, enum scope scope);
 
 const struct recorded_key *plot_key_of_cpu(const struct recording *recording);
 /* The total of what each process has. */

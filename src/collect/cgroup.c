@@ -42,45 +42,26 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define LEVEL(KEY, TOPIC, FIELD, MEANING, ...)                                                               \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_GAUGE, .unit = UNIT_BYTES,            \
-        .reduce = REDUCE_MAX, .cost = COST_CGROUP, .meaning = (MEANING), __VA_ARGS__                         \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES, REDUCE_MAX, COST_CGROUP, MEANING,   \
+                __VA_ARGS__)
 #define COUNT(KEY, TOPIC, FIELD, UNIT, MEANING)                                                              \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
-        .reduce = REDUCE_DELTA, .cost = COST_CGROUP, .meaning = (MEANING)                                    \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT, REDUCE_DELTA, COST_CGROUP, MEANING)
 #define STALL(KEY, TOPIC, FIELD, MEANING)                                                                    \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT,        \
-        .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .ceiling = CEILING_ONE, .cost = COST_CGROUP,            \
-        .meaning = (MEANING)                                                                                 \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, REDUCE_MAX, COST_CGROUP,        \
+                MEANING, .derive = DERIVE_RATE, .ceiling = CEILING_ONE)
 
 static const struct measurement measurements[] = {
-    {.key = "cgroup_mem_peak",
-     .topic = TOPIC_MEMORY_MARK,
-     .bound = BOUND_UPPER,
-     .field = CGROUP_MEM_PEAK,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_BYTES,
-     .reduce = REDUCE_LAST,
-     .cost = COST_CGROUP,
-     .meaning =
-         "largest charge of the group so far, page cache included, kept by the kernel: an upper bound of "
-         "what the target needs; of an inherited group only if it grew while we looked"},
-    {.key = "cgroup_mem_interval_peak",
-     .topic = TOPIC_MEMORY_PART,
-     .bound = BOUND_UPPER,
-     .field = CGROUP_MEM_INTERVAL_PEAK,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_BYTES,
-     .reduce = REDUCE_MAX,
-     .kept = true,
-     .cost = COST_CGROUP,
-     .meaning = "largest charge of the group within the interval, page cache included, kept by the kernel: a "
-                "spike between samples is not lost"},
+    MEASUREMENT(
+        "cgroup_mem_peak", TOPIC_MEMORY_MARK, CGROUP_MEM_PEAK, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES,
+        REDUCE_LAST, COST_CGROUP,
+        "largest charge of the group so far, page cache included, kept by the kernel: an upper bound of "
+        "what the target needs; of an inherited group only if it grew while we looked",
+        .bound = BOUND_UPPER),
+    MEASUREMENT("cgroup_mem_interval_peak", TOPIC_MEMORY_PART, CGROUP_MEM_INTERVAL_PEAK, SCOPE_SINGLE,
+                TYPE_GAUGE, UNIT_BYTES, REDUCE_MAX, COST_CGROUP,
+                "largest charge of the group within the interval, page cache included, kept by the kernel: a "
+                "spike between samples is not lost",
+                .bound = BOUND_UPPER, .kept = true),
     LEVEL("cgroup_mem_current", TOPIC_MEMORY_PART, CGROUP_MEM_CURRENT,
           "charge of the group, page cache included", .bound = BOUND_UPPER),
     LEVEL("cgroup_mem_anon", TOPIC_MEMORY_PART, CGROUP_MEM_ANON,
@@ -113,14 +94,9 @@ static const struct measurement measurements[] = {
           "bytes that the group read from devices"),
     COUNT("cgroup_io_write_bytes", TOPIC_IO_WRITE, CGROUP_WRITE_BYTES, UNIT_BYTES,
           "bytes that the group wrote to devices; v1 counts only direct writes for the writer"),
-    {.key = "cgroup_pids_peak",
-     .topic = TOPIC_THREAD,
-     .field = CGROUP_PIDS_PEAK,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_COUNT,
-     .reduce = REDUCE_LAST,
-     .cost = COST_CGROUP,
-     .meaning = "most tasks (threads included) of the group at once, kept by the kernel"},
+    MEASUREMENT("cgroup_pids_peak", TOPIC_THREAD, CGROUP_PIDS_PEAK, SCOPE_SINGLE, TYPE_GAUGE, UNIT_COUNT,
+                REDUCE_LAST, COST_CGROUP,
+                "most tasks (threads included) of the group at once, kept by the kernel"),
     STALL("cgroup_psi_cpu_some_pct", TOPIC_STALL_CPU, CGROUP_PSI_CPU_SOME,
           "share of time in which some task of the group waited for a CPU"),
     STALL("cgroup_psi_cpu_full_pct", TOPIC_STALL, CGROUP_PSI_CPU_FULL,
@@ -133,14 +109,11 @@ static const struct measurement measurements[] = {
           "share of time in which some task of the group waited for I/O"),
     STALL("cgroup_psi_io_full_pct", TOPIC_STALL, CGROUP_PSI_IO_FULL,
           "share of time in which all tasks of the group waited for I/O"),
-    {.key = "cgroup_scope",
-     .field = SCOPE,
-     .type = TYPE_LABEL,
-     .reduce = REDUCE_LAST,
-     .cost = COST_CGROUP,
-     .meaning = "own: a leaf made for this target; inherited: the group metron was started in, or that a "
+    MEASUREMENT("cgroup_scope", TOPIC_OTHER, SCOPE, SCOPE_SINGLE, TYPE_LABEL, UNIT_NONE, REDUCE_LAST,
+                COST_CGROUP,
+                "own: a leaf made for this target; inherited: the group metron was started in, or that a "
                 "process was "
-                "in which it attached to; it may hold others"},
+                "in which it attached to; it may hold others"),
 };
 
 static void survey(const struct collect_context *context, const char *reasons[])

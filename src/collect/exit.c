@@ -45,19 +45,10 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define USED(KEY, TOPIC, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                             \
-    {.key = (KEY),                                                                                           \
-     .topic = (TOPIC),                                                                                       \
-     .field = (QUANTITY),                                                                                    \
-     .scope = SCOPE_PER_PID,                                                                                 \
-     .type = TYPE_COUNTER,                                                                                   \
-     .unit = (UNIT),                                                                                         \
-     .reduce = REDUCE_DELTA,                                                                                 \
-     .cost = COST_EVENTS,                                                                                    \
-     .meaning = (MEANING)},                                                                                  \
-    {                                                                                                        \
-        .key = KEY "_total", .topic = (TOPIC), .field = QUANTITIES + (QUANTITY), .type = TYPE_COUNTER,       \
-        .unit = (UNIT), .reduce = REDUCE_DELTA, .cost = COST_EVENTS, .meaning = (MEANING_TOTAL)              \
-    }
+    MEASUREMENT(KEY, TOPIC, (QUANTITY), SCOPE_PER_PID, TYPE_COUNTER, UNIT, REDUCE_DELTA, COST_EVENTS,        \
+                MEANING),                                                                                    \
+        MEASUREMENT(KEY "_total", TOPIC, QUANTITIES + (QUANTITY), SCOPE_SINGLE, TYPE_COUNTER, UNIT,          \
+                    REDUCE_DELTA, COST_EVENTS, MEANING_TOTAL)
 
 static const struct measurement measurements[] = {
     USED("exit_cpu_seconds", TOPIC_CPU, CPU_SECONDS, UNIT_SECONDS,
@@ -76,40 +67,18 @@ static const struct measurement measurements[] = {
     USED("exit_major_faults", TOPIC_FAULT_MAJOR, MAJOR_FAULTS, UNIT_COUNT,
          "page faults with storage of a process which ended, without its children",
          "page faults with storage of all processes that ended; absent where the end of one was not told"),
-    {.key = "exit_processes",
-     .topic = TOPIC_PROCESS,
-     .field = ALL_PROCESSES,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_COUNT,
-     .reduce = REDUCE_DELTA,
-     .cost = COST_EVENTS,
-     .meaning = "processes that ended, as the totals count them; absent where the end of one was not told"},
-    {.key = "exit_max_rss",
-     .topic = TOPIC_MEMORY_MARK,
-     .field = MAX_RSS,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_BYTES,
-     .reduce = REDUCE_LAST,
-     .cost = COST_EVENTS,
-     .meaning = "largest resident memory of a process which ended, kept by the kernel"},
-    {.key = "exit_max_rss_max",
-     .topic = TOPIC_MEMORY_MARK,
-     .bound = BOUND_LOWER,
-     .field = ALL_MAX_RSS,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_BYTES,
-     .reduce = REDUCE_LAST,
-     .cost = COST_EVENTS,
-     .meaning = "largest resident memory of a single process, of all whose end was told"},
-    {.key = "exit_lifetime_seconds",
-     .field = LIFETIME,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_SECONDS,
-     .reduce = REDUCE_LAST,
-     .cost = COST_EVENTS,
-     .meaning = "how long a process which ended had lived"},
+    MEASUREMENT("exit_processes", TOPIC_PROCESS, ALL_PROCESSES, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT,
+                REDUCE_DELTA, COST_EVENTS,
+                "processes that ended, as the totals count them; absent where the end of one was not told"),
+    MEASUREMENT("exit_max_rss", TOPIC_MEMORY_MARK, MAX_RSS, SCOPE_PER_PID, TYPE_GAUGE, UNIT_BYTES,
+                REDUCE_LAST, COST_EVENTS,
+                "largest resident memory of a process which ended, kept by the kernel"),
+    MEASUREMENT("exit_max_rss_max", TOPIC_MEMORY_MARK, ALL_MAX_RSS, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES,
+                REDUCE_LAST, COST_EVENTS,
+                "largest resident memory of a single process, of all whose end was told",
+                .bound = BOUND_LOWER),
+    MEASUREMENT("exit_lifetime_seconds", TOPIC_OTHER, LIFETIME, SCOPE_PER_PID, TYPE_GAUGE, UNIT_SECONDS,
+                REDUCE_LAST, COST_EVENTS, "how long a process which ended had lived"),
 };
 
 static int read_ended(void *state, const struct collect_context *context, struct pass *pass);

@@ -49,20 +49,13 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define OWN(KEY, TOPIC, FIELD, UNIT, MEANING, ...)                                                           \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER,      \
-        .unit = (UNIT), .reduce = REDUCE_DELTA, .cost = COST_IO, .meaning = (MEANING), __VA_ARGS__           \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_PER_PID, TYPE_COUNTER, UNIT, REDUCE_DELTA, COST_IO, MEANING,        \
+                __VA_ARGS__)
 #define TOTAL(KEY, TOPIC, FIELD, UNIT, MEANING)                                                              \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
-        .reduce = REDUCE_DELTA, .cost = COST_IO, .meaning = (MEANING)                                        \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT, REDUCE_DELTA, COST_IO, MEANING)
 #define RATE(KEY, TOPIC, SCOPE, FIELD, UNIT, COST, MEANING)                                                  \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = (SCOPE), .type = TYPE_COUNTER,            \
-        .unit = (UNIT), .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING)    \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE, TYPE_COUNTER, UNIT, REDUCE_MAX, COST, MEANING,                     \
+                .derive = DERIVE_RATE)
 
 static const struct measurement measurements[] = {
     OWN("io_read_bytes", TOPIC_IO_READ, READ_BYTES, UNIT_BYTES,

@@ -19,39 +19,18 @@ static const char *const fields[] = {
 };
 
 static const struct measurement measurements[] = {
-    {
-        .key = "ledger_live_seconds",
-        .topic = TOPIC_CPU_PART,
-        .field = LIVE_SECONDS,
-        .type = TYPE_GAUGE,
-        .unit = UNIT_SECONDS,
-        .reduce = REDUCE_LAST,
-        .cost = COST_STAT | COST_CLOCK,
-        .meaning = "CPU seconds held by living and zombie processes, their waited-for children included; "
-                   "falls at each reap",
-    },
-    {
-        .key = "ledger_reaped_seconds",
-        .topic = TOPIC_CPU_PART,
-        .field = REAPED_SECONDS,
-        .type = TYPE_COUNTER,
-        .unit = UNIT_SECONDS,
-        .reduce = REDUCE_DELTA,
-        .cost = COST_NOTHING,
-        .meaning =
-            "CPU seconds of the processes that metron reaped, from wait4, their waited-for children included",
-    },
-    {
-        .key = "ledger_unaccounted_seconds",
-        .topic = TOPIC_CPU_PART,
-        .field = UNACCOUNTED_SECONDS,
-        .type = TYPE_GAUGE,
-        .unit = UNIT_SECONDS,
-        .reduce = REDUCE_LAST,
-        .cost = COST_STAT | COST_CLOCK | COST_CGROUP,
-        .meaning = "CPU seconds that the own control group counts and the ledger misses, because the kernel "
-                   "dropped them with the processes that used them; next to 0 where none are missing",
-    },
+    MEASUREMENT("ledger_live_seconds", TOPIC_CPU_PART, LIVE_SECONDS, SCOPE_SINGLE, TYPE_GAUGE, UNIT_SECONDS,
+                REDUCE_LAST, COST_STAT | COST_CLOCK,
+                "CPU seconds held by living and zombie processes, their waited-for children included; "
+                "falls at each reap"),
+    MEASUREMENT(
+        "ledger_reaped_seconds", TOPIC_CPU_PART, REAPED_SECONDS, SCOPE_SINGLE, TYPE_COUNTER, UNIT_SECONDS,
+        REDUCE_DELTA, COST_NOTHING,
+        "CPU seconds of the processes that metron reaped, from wait4, their waited-for children included"),
+    MEASUREMENT("ledger_unaccounted_seconds", TOPIC_CPU_PART, UNACCOUNTED_SECONDS, SCOPE_SINGLE, TYPE_GAUGE,
+                UNIT_SECONDS, REDUCE_LAST, COST_STAT | COST_CLOCK | COST_CGROUP,
+                "CPU seconds that the own control group counts and the ledger misses, because the kernel "
+                "dropped them with the processes that used them; next to 0 where none are missing"),
 };
 
 static const char no_own_group[] = "only an own control group knows what the ledger misses";

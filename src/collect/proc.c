@@ -73,30 +73,16 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define LEVEL(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                                   \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE,        \
-        .unit = (UNIT), .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING), __VA_ARGS__              \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_PER_PID, TYPE_GAUGE, UNIT, REDUCE_MAX, COST, MEANING, __VA_ARGS__)
 #define LEVEL_TOTAL(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                             \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT),                \
-        .collapse = COLLAPSE_SUM, .reduce = REDUCE_MAX, .cost = (COST), .meaning = (MEANING), __VA_ARGS__    \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_GAUGE, UNIT, REDUCE_MAX, COST, MEANING,                \
+                .collapse = COLLAPSE_SUM, __VA_ARGS__)
 #define COUNT_OWN(KEY, TOPIC, FIELD, COST, MEANING)                                                          \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_COUNTER,      \
-        .unit = UNIT_COUNT, .reduce = REDUCE_DELTA, .cost = (COST), .meaning = (MEANING)                     \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_PER_PID, TYPE_COUNTER, UNIT_COUNT, REDUCE_DELTA, COST, MEANING)
 #define COUNT_SINGLE(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                            \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
-        .reduce = REDUCE_DELTA, .cost = (COST), .meaning = (MEANING), __VA_ARGS__                            \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT, REDUCE_DELTA, COST, MEANING, __VA_ARGS__)
 #define LABEL(KEY, TOPIC, FIELD, COST, MEANING)                                                              \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_LABEL,        \
-        .reduce = REDUCE_LAST, .cost = (COST), .meaning = (MEANING)                                          \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_PER_PID, TYPE_LABEL, UNIT_NONE, REDUCE_LAST, COST, MEANING)
 
 static const struct measurement measurements[] = {
     LEVEL("proc_rss", TOPIC_MEMORY, RSS, UNIT_BYTES, COST_STATM, "resident memory, shared pages included",
@@ -111,17 +97,12 @@ static const struct measurement measurements[] = {
                 "sum of virtual memory sizes"),
     LEVEL("proc_hwm", TOPIC_MEMORY_MARK, HWM, UNIT_BYTES, COST_STATUS,
           "the kernel's high-water mark of resident memory since exec: a spike between samples is not lost"),
-    {.key = "proc_hwm_max",
-     .topic = TOPIC_MEMORY_MARK,
-     .bound = BOUND_LOWER,
-     .field = HWM_MAX,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_BYTES,
-     .reduce = REDUCE_LAST,
-     .cost = COST_STATUS,
-     .meaning =
-         "the largest high-water mark of a single process so far, ended ones included; of one that ran "
-         "before, what was sampled, until its mark rises"},
+    MEASUREMENT(
+        "proc_hwm_max", TOPIC_MEMORY_MARK, HWM_MAX, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES, REDUCE_LAST,
+        COST_STATUS,
+        "the largest high-water mark of a single process so far, ended ones included; of one that ran "
+        "before, what was sampled, until its mark rises",
+        .bound = BOUND_LOWER),
     LEVEL(
         "proc_pmem", TOPIC_MEMORY, PMEM, UNIT_PERCENT, COST_STATM,
         "resident memory in percent of what the target may use: the machine's, or the lowest limit above it"),
@@ -129,62 +110,30 @@ static const struct measurement measurements[] = {
         "proc_pmem_total", TOPIC_MEMORY, PMEM, UNIT_PERCENT, COST_STATM,
         "sum of proc_pmem: like proc_rss_total an upper bound, since shared pages count once per process",
         .bound = BOUND_UPPER),
-    {.key = "proc_pdcpu",
-     .topic = TOPIC_CPU,
-     .field = CPU_SECONDS,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_PERCENT,
-     .derive = DERIVE_RATE,
-     .reduce = REDUCE_MAX,
-     .ceiling = CEILING_USABLE_CORES,
-     .cost = COST_STAT | COST_CLOCK,
-     .meaning = "CPU of the process itself between two samples, 100 = one core; resolved to one kernel tick",
-     COLUMN("cpu_percent", "cpu")},
-    {.key = "proc_own_cpu_seconds",
-     .topic = TOPIC_CPU,
-     .bound = BOUND_LOWER,
-     .field = CPU_SECONDS,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_SECONDS,
-     .reduce = REDUCE_DELTA,
-     .cost = COST_STAT | COST_CLOCK,
-     .meaning =
-         "CPU seconds of the process itself, without its children; what it used after its last sample is "
-         "only in the totals"},
-    {.key = "proc_pdcpu_total",
-     .topic = TOPIC_CPU,
-     .field = TREE_CPU_SECONDS,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_PERCENT,
-     .derive = DERIVE_RATE,
-     .reduce = REDUCE_MAX,
-     .ceiling = CEILING_USABLE_CORES,
-     .cost = COST_STAT | COST_CLOCK,
-     .meaning =
-         "CPU of the whole tree between two samples from the ledger, 100 = one core; short children counted"},
+    MEASUREMENT("proc_pdcpu", TOPIC_CPU, CPU_SECONDS, SCOPE_PER_PID, TYPE_COUNTER, UNIT_PERCENT, REDUCE_MAX,
+                COST_STAT | COST_CLOCK,
+                "CPU of the process itself between two samples, 100 = one core; resolved to one kernel tick",
+                .derive = DERIVE_RATE, .ceiling = CEILING_USABLE_CORES, COLUMN("cpu_percent", "cpu")),
+    MEASUREMENT(
+        "proc_own_cpu_seconds", TOPIC_CPU, CPU_SECONDS, SCOPE_PER_PID, TYPE_COUNTER, UNIT_SECONDS,
+        REDUCE_DELTA, COST_STAT | COST_CLOCK,
+        "CPU seconds of the process itself, without its children; what it used after its last sample is "
+        "only in the totals",
+        .bound = BOUND_LOWER),
+    MEASUREMENT(
+        "proc_pdcpu_total", TOPIC_CPU, TREE_CPU_SECONDS, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, REDUCE_MAX,
+        COST_STAT | COST_CLOCK,
+        "CPU of the whole tree between two samples from the ledger, 100 = one core; short children counted",
+        .derive = DERIVE_RATE, .ceiling = CEILING_USABLE_CORES),
     COUNT_SINGLE(
         "proc_cpu_seconds", TOPIC_CPU, TREE_CPU_SECONDS, UNIT_SECONDS, COST_STAT | COST_CLOCK,
         "CPU seconds of the whole tree from the ledger: living + reaped, nothing lost when a process ends"),
-    {.key = "proc_etime",
-     .topic = TOPIC_PROCESS_AGE,
-     .field = ELAPSED,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_SECONDS,
-     .reduce = REDUCE_LAST,
-     .cost = COST_STAT,
-     .meaning = "seconds since the process started"},
-    {.key = "proc_stat",
-     .topic = TOPIC_PROCESS,
-     .field = STATE,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_CATEGORICAL,
-     .reduce = REDUCE_TALLY,
-     .cost = COST_STAT,
-     .meaning = "how many samples found the process in each state (R running, S sleeping, D disk, Z zombie, "
-                "T stopped)"},
+    MEASUREMENT("proc_etime", TOPIC_PROCESS_AGE, ELAPSED, SCOPE_PER_PID, TYPE_GAUGE, UNIT_SECONDS,
+                REDUCE_LAST, COST_STAT, "seconds since the process started"),
+    MEASUREMENT("proc_stat", TOPIC_PROCESS, STATE, SCOPE_PER_PID, TYPE_CATEGORICAL, UNIT_NONE, REDUCE_TALLY,
+                COST_STAT,
+                "how many samples found the process in each state (R running, S sleeping, D disk, Z zombie, "
+                "T stopped)"),
     LABEL("proc_cmd", TOPIC_PROCESS_COMMAND, COMMAND, COST_STAT | COST_CMDLINE,
           "command line, values that look secret masked"),
     LABEL("proc_ppid", TOPIC_PROCESS, PPID, COST_STAT, "pid of the parent"),
@@ -210,46 +159,22 @@ static const struct measurement measurements[] = {
                  "page faults with I/O of the whole tree, conserved like CPU"),
     COUNT_OWN("proc_ctx_voluntary", TOPIC_SWITCH, CTX_VOLUNTARY, COST_STATUS | COST_TASKS,
               "times a living thread of the process gave up the CPU to wait"),
-    {.key = "proc_ctx_voluntary_total",
-     .topic = TOPIC_SWITCH,
-     .bound = BOUND_LOWER,
-     .field = CTX_VOLUNTARY,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_COUNT,
-     .collapse = COLLAPSE_SUM,
-     .reduce = REDUCE_DELTA,
-     .cost = COST_STATUS | COST_TASKS,
-     .meaning =
-         "sum of proc_ctx_voluntary: what was seen while alive, not conserved (rusage_ctx_voluntary is)"},
+    MEASUREMENT(
+        "proc_ctx_voluntary_total", TOPIC_SWITCH, CTX_VOLUNTARY, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT,
+        REDUCE_DELTA, COST_STATUS | COST_TASKS,
+        "sum of proc_ctx_voluntary: what was seen while alive, not conserved (rusage_ctx_voluntary is)",
+        .bound = BOUND_LOWER, .collapse = COLLAPSE_SUM),
     COUNT_OWN("proc_ctx_involuntary", TOPIC_SWITCH, CTX_INVOLUNTARY, COST_STATUS | COST_TASKS,
               "times a living thread of the process was taken off the CPU"),
-    {.key = "proc_ctx_involuntary_total",
-     .topic = TOPIC_SWITCH,
-     .bound = BOUND_LOWER,
-     .field = CTX_INVOLUNTARY,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_COUNT,
-     .collapse = COLLAPSE_SUM,
-     .reduce = REDUCE_DELTA,
-     .cost = COST_STATUS | COST_TASKS,
-     .meaning =
-         "sum of proc_ctx_involuntary: what was seen while alive, not conserved (rusage_ctx_involuntary is)"},
-    {.key = "proc_processes",
-     .topic = TOPIC_PROCESS,
-     .field = PROCESSES,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_COUNT,
-     .reduce = REDUCE_MAX,
-     .cost = COST_STAT,
-     .meaning = "processes alive at once"},
-    {.key = "proc_zombies",
-     .topic = TOPIC_PROCESS_ZOMBIES,
-     .field = ZOMBIES,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_COUNT,
-     .reduce = REDUCE_MAX,
-     .cost = COST_STAT,
-     .meaning = "processes that ended and were not waited for"},
+    MEASUREMENT(
+        "proc_ctx_involuntary_total", TOPIC_SWITCH, CTX_INVOLUNTARY, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT,
+        REDUCE_DELTA, COST_STATUS | COST_TASKS,
+        "sum of proc_ctx_involuntary: what was seen while alive, not conserved (rusage_ctx_involuntary is)",
+        .bound = BOUND_LOWER, .collapse = COLLAPSE_SUM),
+    MEASUREMENT("proc_processes", TOPIC_PROCESS, PROCESSES, SCOPE_SINGLE, TYPE_GAUGE, UNIT_COUNT, REDUCE_MAX,
+                COST_STAT, "processes alive at once"),
+    MEASUREMENT("proc_zombies", TOPIC_PROCESS_ZOMBIES, ZOMBIES, SCOPE_SINGLE, TYPE_GAUGE, UNIT_COUNT,
+                REDUCE_MAX, COST_STAT, "processes that ended and were not waited for"),
     COUNT_SINGLE("proc_spawned", TOPIC_PROCESS, SPAWNED, UNIT_COUNT, COST_NOTHING,
                  "processes that began, the command included; a lower bound unless every event was told",
                  .bound = BOUND_LOWER),

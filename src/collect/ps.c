@@ -29,15 +29,10 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define LEVEL(KEY, TOPIC, FIELD, UNIT, MEANING)                                                              \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = SCOPE_PER_PID, .type = TYPE_GAUGE,        \
-        .unit = (UNIT), .reduce = REDUCE_MAX, .cost = COST_PS, .meaning = (MEANING)                          \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_PER_PID, TYPE_GAUGE, UNIT, REDUCE_MAX, COST_PS, MEANING)
 #define LEVEL_TOTAL(KEY, TOPIC, FIELD, UNIT, MEANING, ...)                                                   \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT),                \
-        .collapse = COLLAPSE_SUM, .reduce = REDUCE_MAX, .cost = COST_PS, .meaning = (MEANING), __VA_ARGS__   \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_GAUGE, UNIT, REDUCE_MAX, COST_PS, MEANING,             \
+                .collapse = COLLAPSE_SUM, __VA_ARGS__)
 
 static const struct measurement measurements[] = {
     LEVEL("ps_rss", TOPIC_MEMORY, RSS, UNIT_BYTES, "resident memory as ps tells it, shared pages included"),
@@ -50,55 +45,22 @@ static const struct measurement measurements[] = {
     LEVEL_TOTAL("ps_pmem_total", TOPIC_MEMORY, PMEM, UNIT_PERCENT,
                 "sum of ps_pmem: counts a shared page once per process, and loses what is below a tenth",
                 .bound = BOUND_ABOUT),
-    {.key = "ps_pdcpu",
-     .topic = TOPIC_CPU,
-     .bound = BOUND_ABOUT,
-     .field = CPU_SECONDS,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_PERCENT,
-     .derive = DERIVE_RATE,
-     .reduce = REDUCE_MAX,
-     .ceiling = CEILING_USABLE_CORES,
-     .cost = COST_PS,
-     .meaning =
-         "CPU between two samples from what ps tells, 100 = one core; ps counts whole seconds, so a single "
-         "value is off by up to a second per interval"},
-    {.key = "ps_cpu_seconds",
-     .topic = TOPIC_CPU,
-     .bound = BOUND_LOWER,
-     .field = CPU_SECONDS,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_SECONDS,
-     .reduce = REDUCE_DELTA,
-     .cost = COST_PS,
-     .meaning = "CPU seconds of the process itself as ps tells them, whole ones"},
-    {.key = "ps_etime",
-     .topic = TOPIC_PROCESS_AGE,
-     .field = ELAPSED,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_SECONDS,
-     .reduce = REDUCE_LAST,
-     .cost = COST_PS,
-     .meaning = "seconds since the process started as ps tells them, whole ones"},
-    {.key = "ps_stat",
-     .topic = TOPIC_PROCESS,
-     .field = STATE,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_CATEGORICAL,
-     .reduce = REDUCE_TALLY,
-     .cost = COST_PS,
-     .meaning = "how many samples found the process in each state, the first letter of what ps prints"},
-    {.key = "ps_cmd",
-     .topic = TOPIC_PROCESS_COMMAND,
-     .field = COMMAND,
-     .scope = SCOPE_PER_PID,
-     .type = TYPE_LABEL,
-     .reduce = REDUCE_LAST,
-     .cost = COST_PS,
-     .meaning = "command line as ps prints it; from the first value that looks secret on it is masked"},
+    MEASUREMENT(
+        "ps_pdcpu", TOPIC_CPU, CPU_SECONDS, SCOPE_PER_PID, TYPE_COUNTER, UNIT_PERCENT, REDUCE_MAX, COST_PS,
+        "CPU between two samples from what ps tells, 100 = one core; ps counts whole seconds, so a single "
+        "value is off by up to a second per interval",
+        .bound = BOUND_ABOUT, .derive = DERIVE_RATE, .ceiling = CEILING_USABLE_CORES),
+    MEASUREMENT("ps_cpu_seconds", TOPIC_CPU, CPU_SECONDS, SCOPE_PER_PID, TYPE_COUNTER, UNIT_SECONDS,
+                REDUCE_DELTA, COST_PS, "CPU seconds of the process itself as ps tells them, whole ones",
+                .bound = BOUND_LOWER),
+    MEASUREMENT("ps_etime", TOPIC_PROCESS_AGE, ELAPSED, SCOPE_PER_PID, TYPE_GAUGE, UNIT_SECONDS, REDUCE_LAST,
+                COST_PS, "seconds since the process started as ps tells them, whole ones"),
+    MEASUREMENT("ps_stat", TOPIC_PROCESS, STATE, SCOPE_PER_PID, TYPE_CATEGORICAL, UNIT_NONE, REDUCE_TALLY,
+                COST_PS,
+                "how many samples found the process in each state, the first letter of what ps prints"),
+    MEASUREMENT("ps_cmd", TOPIC_PROCESS_COMMAND, COMMAND, SCOPE_PER_PID, TYPE_LABEL, UNIT_NONE, REDUCE_LAST,
+                COST_PS,
+                "command line as ps prints it; from the first value that looks secret on it is masked"),
 };
 
 struct ps_state {

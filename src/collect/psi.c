@@ -23,11 +23,8 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define STALL(KEY, TOPIC, FIELD, MEANING)                                                                    \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT,        \
-        .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .ceiling = CEILING_ONE, .cost = COST_PRESSURE,          \
-        .meaning = (MEANING)                                                                                 \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, REDUCE_MAX, COST_PRESSURE,      \
+                MEANING, .derive = DERIVE_RATE, .ceiling = CEILING_ONE)
 
 static const struct measurement measurements[] = {
     STALL("psi_cpu_some_pct", TOPIC_STALL_MACHINE_CPU, CPU_SOME,

@@ -13,10 +13,7 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define REAPED(KEY, TOPIC, FIELD, UNIT, MEANING)                                                             \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = (UNIT),              \
-        .reduce = REDUCE_DELTA, .meaning = (MEANING)                                                         \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT, REDUCE_DELTA, COST_NOTHING, MEANING)
 
 static const struct measurement measurements[] = {
     REAPED("rusage_cpu_user_seconds", TOPIC_CPU_USER, USER, UNIT_SECONDS,
@@ -31,15 +28,11 @@ static const struct measurement measurements[] = {
            "bytes fetched from storage by reaped processes (blocks x 512)"),
     REAPED("rusage_out_bytes", TOPIC_IO_WRITE, OUT_BYTES, UNIT_BYTES,
            "bytes sent towards storage by reaped processes (blocks x 512), counted when a page is dirtied"),
-    {.key = "rusage_max_rss",
-     .topic = TOPIC_MEMORY_MARK,
-     .bound = BOUND_LOWER,
-     .field = MAX_RSS,
-     .type = TYPE_GAUGE,
-     .unit = UNIT_BYTES,
-     .reduce = REDUCE_LAST,
-     .meaning = "largest resident memory of a single reaped process; absent where it is not above what the "
-                "process inherited from the one that started it"},
+    MEASUREMENT("rusage_max_rss", TOPIC_MEMORY_MARK, MAX_RSS, SCOPE_SINGLE, TYPE_GAUGE, UNIT_BYTES,
+                REDUCE_LAST, COST_NOTHING,
+                "largest resident memory of a single reaped process; absent where it is not above what the "
+                "process inherited from the one that started it",
+                .bound = BOUND_LOWER),
 };
 
 static void survey(const struct collect_context *context, const char *reasons[]);

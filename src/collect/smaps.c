@@ -50,10 +50,8 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define HELD(KEY, TOPIC, SCOPE, FIELD, MEANING, ...)                                                         \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = (SCOPE), .type = TYPE_GAUGE,              \
-        .unit = UNIT_BYTES, .reduce = REDUCE_MAX, .cost = COST_SMAPS, .meaning = (MEANING), __VA_ARGS__      \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE, TYPE_GAUGE, UNIT_BYTES, REDUCE_MAX, COST_SMAPS, MEANING,           \
+                __VA_ARGS__)
 
 static const struct measurement measurements[] = {
     HELD("smaps_pss", TOPIC_MEMORY, SCOPE_PER_PID, PSS,
@@ -75,13 +73,9 @@ static const struct measurement measurements[] = {
          "memory in swap, a shared page divided by its sharers (SwapPss); no tmpfs or other shared memory"),
     HELD("smaps_swap_total", TOPIC_MEMORY_SWAP, SCOPE_SINGLE, SWAP_TOTAL,
          "sum of smaps_swap: a shared page counts once; absent unless every living process was read"),
-    {.key = "smaps_skipped",
-     .field = SKIPPED,
-     .type = TYPE_COUNTER,
-     .unit = UNIT_COUNT,
-     .reduce = REDUCE_DELTA,
-     .cost = COST_SMAPS,
-     .meaning = "times a process was passed over: too large, no time left in the pass, or not permitted"},
+    MEASUREMENT("smaps_skipped", TOPIC_OTHER, SKIPPED, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT, REDUCE_DELTA,
+                COST_SMAPS,
+                "times a process was passed over: too large, no time left in the pass, or not permitted"),
 };
 
 /* What is taken for granted until reads have told: 25 ms per GiB, as if one GiB had been read. */

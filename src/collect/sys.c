@@ -35,16 +35,11 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define SYSTEM_LEVEL(KEY, FIELD, UNIT, REDUCE, MEANING, ...)                                                 \
-    {                                                                                                        \
-        .key = (KEY), .topic = TOPIC_MACHINE, .field = (FIELD), .type = TYPE_GAUGE, .unit = (UNIT),          \
-        .reduce = (REDUCE), .cost = COST_SYSTEM, .meaning = (MEANING), __VA_ARGS__                           \
-    }
+    MEASUREMENT(KEY, TOPIC_MACHINE, FIELD, SCOPE_SINGLE, TYPE_GAUGE, UNIT, REDUCE, COST_SYSTEM, MEANING,     \
+                __VA_ARGS__)
 #define SYSTEM_RATE(KEY, TOPIC, FIELD, MEANING, ...)                                                         \
-    {                                                                                                        \
-        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .type = TYPE_COUNTER, .unit = UNIT_PERCENT,        \
-        .derive = DERIVE_RATE, .reduce = REDUCE_MAX, .ceiling = CEILING_ONLINE_CORES, .cost = COST_SYSTEM,   \
-        .meaning = (MEANING), __VA_ARGS__                                                                    \
-    }
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, REDUCE_MAX, COST_SYSTEM,        \
+                MEANING, .derive = DERIVE_RATE, .ceiling = CEILING_ONLINE_CORES, __VA_ARGS__)
 
 static const struct measurement measurements[] = {
     SYSTEM_LEVEL("sys_mem_total", MEM_TOTAL, UNIT_BYTES, REDUCE_MAX, "memory of the machine",

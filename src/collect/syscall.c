@@ -27,19 +27,10 @@ static const char *const fields[FIELD_COUNT] = {
 };
 
 #define CALLS(KEY, TOPIC, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                            \
-    {.key = (KEY),                                                                                           \
-     .topic = (TOPIC),                                                                                       \
-     .field = (QUANTITY),                                                                                    \
-     .scope = SCOPE_PER_PID,                                                                                 \
-     .type = TYPE_CATEGORICAL,                                                                               \
-     .unit = (UNIT),                                                                                         \
-     .reduce = REDUCE_TALLY,                                                                                 \
-     .cost = COST_SYSCALLS,                                                                                  \
-     .meaning = (MEANING)},                                                                                  \
-    {                                                                                                        \
-        .key = KEY "_total", .topic = (TOPIC), .field = QUANTITIES + (QUANTITY), .type = TYPE_CATEGORICAL,   \
-        .unit = (UNIT), .reduce = REDUCE_TALLY, .cost = COST_SYSCALLS, .meaning = (MEANING_TOTAL)            \
-    }
+    MEASUREMENT(KEY, TOPIC, (QUANTITY), SCOPE_PER_PID, TYPE_CATEGORICAL, UNIT, REDUCE_TALLY, COST_SYSCALLS,  \
+                MEANING),                                                                                    \
+        MEASUREMENT(KEY "_total", TOPIC, QUANTITIES + (QUANTITY), SCOPE_SINGLE, TYPE_CATEGORICAL, UNIT,      \
+                    REDUCE_TALLY, COST_SYSCALLS, MEANING_TOTAL)
 
 static const struct measurement measurements[] = {
     CALLS("syscall_counts", TOPIC_SYSCALL, COUNTS, UNIT_COUNT,

@@ -63,6 +63,12 @@ struct measurement {
      * that of the column in the history's tables. NULL: they do not. */
     const char *column, *stored;
 };
+/* A row of a table; what is not of the common case follows its meaning: .bound = BOUND_UPPER, a COLUMN. */
+#define MEASUREMENT(KEY, TOPIC, FIELD, SCOPE, TYPE, UNIT, REDUCE, COST, MEANING, ...)                        \
+    {                                                                                                        \
+        .key = (KEY), .topic = (TOPIC), .field = (FIELD), .scope = (SCOPE), .type = (TYPE), .unit = (UNIT),  \
+        .reduce = (REDUCE), .cost = (COST), .meaning = (MEANING), __VA_ARGS__                                \
+    }
 #define COLUMN(NAME, STORED) .column = (NAME), .stored = (STORED)
 
 /* A source: what one collector can read. Static tables; nothing here is owned. */

@@ -43,12 +43,12 @@ static bool any_share_a_minute(const struct run_listing *listing)
     return share;
 }
 
-void table_cell_init(struct table_cell *cell, const struct run_listing *listing)
+void run_cell_init(struct run_cell *cell, const struct run_listing *listing)
 {
     struct tm tm;
     bool any = false;
 
-    *cell = (struct table_cell){.listing = listing, .same_year = true};
+    *cell = (struct run_cell){.listing = listing, .same_year = true};
     for (size_t i = 0; i < listing->count; i++) {
         if (!local_time(listing->rows[i]->start_wall, &tm))
             continue;
@@ -61,13 +61,13 @@ void table_cell_init(struct table_cell *cell, const struct run_listing *listing)
     cell->seconds = !listing->grouped && any_share_a_minute(listing);
 }
 
-void table_cell_fini(struct table_cell *cell)
+void run_cell_fini(struct run_cell *cell)
 {
     strbuf_fini(&cell->value);
     strbuf_fini(&cell->tag);
 }
 
-static void make_start(struct table_cell *out, const struct listing_row *row)
+static void make_start(struct run_cell *out, const struct listing_row *row)
 {
     static const char *const formats[2][2] = {{"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"},
                                               {"%m-%d %H:%M", "%m-%d %H:%M:%S"}};
@@ -80,7 +80,7 @@ static void make_start(struct table_cell *out, const struct listing_row *row)
     strbuf_adds(&out->value, text);
 }
 
-static void add_count(struct table_cell *out, const struct listing_row *row, unsigned count)
+static void add_count(struct run_cell *out, const struct listing_row *row, unsigned count)
 {
     if (row->runs <= 1 || count == 0)
         return;
@@ -90,7 +90,7 @@ static void add_count(struct table_cell *out, const struct listing_row *row, uns
 
 /* The exit code; of one that has none, how it stands; of a group the worst, and of how many. A run may end
  * well although the OOM killer took one of its processes: that deserves to be seen. */
-static void make_outcome(struct table_cell *out, const struct listing_row *row,
+static void make_outcome(struct run_cell *out, const struct listing_row *row,
                          const struct listing_cell *cell)
 {
     const char *word = row->lost ? "lost" : row->running ? "running" : NULL;
@@ -115,7 +115,7 @@ static void make_outcome(struct table_cell *out, const struct listing_row *row,
 }
 
 /* As it is pasted behind another command: short, and quoted where a shell wants it. */
-static void make_prefix(struct table_cell *out, const struct listing_row *row)
+static void make_prefix(struct run_cell *out, const struct listing_row *row)
 {
     static const char suffix[] = "info.json";
     const char *folder = out->listing->folder, *path = row->path;
@@ -136,7 +136,7 @@ static void make_prefix(struct table_cell *out, const struct listing_row *row)
     strbuf_fini(&quoted);
 }
 
-static void make_number(struct table_cell *out, const struct listing_cell *cell)
+static void make_number(struct run_cell *out, const struct listing_cell *cell)
 {
     static const char *const signs[] = {"", "≥", "≤", "~"};
     char text[UNIT_TEXT_SIZE], exact[JSON_NUMBER_SIZE];
@@ -147,7 +147,7 @@ static void make_number(struct table_cell *out, const struct listing_cell *cell)
                                                      : unit_human((enum unit)cell->unit, cell->number, text));
 }
 
-static void make_field(struct table_cell *out, const struct listing_column *column,
+static void make_field(struct run_cell *out, const struct listing_column *column,
                        const struct listing_cell *cell)
 {
     if (!cell->there) {
@@ -172,7 +172,7 @@ static void make_field(struct table_cell *out, const struct listing_column *colu
             strbuf_addc(&out->tag, (char)('a' + i));
 }
 
-void table_cell_make(struct table_cell *out, const struct listing_row *row, size_t index)
+void run_cell_make(struct run_cell *out, const struct listing_row *row, size_t index)
 {
     const struct listing_column *column = &out->listing->columns[index];
     const struct listing_cell *cell = &row->cells[index];

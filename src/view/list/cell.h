@@ -1,6 +1,5 @@
 /*
- * The texts of a table of runs, cell by cell: what stands in it, its letters and its colour. Nothing is kept:
- * a cell is made whenever it is wanted, which is cheaper than to keep the texts of thousands of runs.
+ * The texts of a table of runs, cell by cell: what stands in it, its letters and its colour.
  */
 #ifndef METRON_VIEW_LIST_CELL_H
 #define METRON_VIEW_LIST_CELL_H
@@ -11,7 +10,7 @@
 #include "base/strbuf.h"
 #include "view/list/listing.h"
 
-struct table_cell {
+struct run_cell {
     const struct run_listing *listing;
     bool same_year; /* all runs began in it: it stands in the title, not in every row */
     int year;
@@ -22,8 +21,8 @@ struct table_cell {
     const char *color;        /* NULL: none */
 };
 
-void table_cell_init(struct table_cell *cell, const struct run_listing *listing);
-void table_cell_fini(struct table_cell *cell);
-void table_cell_make(struct table_cell *out, const struct listing_row *row, size_t index);
+void run_cell_init(struct run_cell *cell, const struct run_listing *listing);
+void run_cell_fini(struct run_cell *cell);
+void run_cell_make(struct run_cell *out, const struct listing_row *row, size_t index);
 
 #endif

@@ -72,7 +72,7 @@ size_t text_head(const char *text, size_t length, size_t columns)
 size_t text_fit(struct strbuf *out, const char *text, size_t length, size_t width)
 {
     /* What tells texts apart that begin alike mostly stands at their end. */
-    return text_fit_tail(out, text, length, width, width >= 12 ? width / 3 : 0);
+    return text_fit_tail(out, text, length, width, width >= 10 ? width / 3 : 0);
 }
 
 size_t text_fit_tail(struct strbuf *out, const char *text, size_t length, size_t width, size_t tail)

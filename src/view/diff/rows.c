@@ -1,17 +1,16 @@
 #include "view/diff/rows.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "view/colors.h"
-#include "view/text_width.h"
-#include "view/wrap.h"
+#include "view/table.h"
 
 enum { COLUMN_BEFORE, COLUMN_NOISE, COLUMN_NOW, COLUMN_CHANGE, COLUMN_COUNT };
-enum { NAME_LEAST = 16, GAP = 2, INDENT = 2 };
+enum { NAME_LEAST = 18, REMARK_INDENT = 4 }; /* columns; the name with its mark */
 
 struct cells {
     char text[COLUMN_COUNT][UNIT_TEXT_SIZE];
@@ -67,11 +66,6 @@ char *diff_change(enum unit unit, double before, double now, char out[UNIT_TEXT_
         (void)snprintf(out, UNIT_TEXT_SIZE, percent == 0 ? "%.1f %%" : "%+.1f %%", percent);
     }
     return out;
-}
-
-static size_t columns_of(const char *text)
-{
-    return text_width(text, strlen(text));
 }
 
 static void fill_change(const struct comparison_field *field, char out[UNIT_TEXT_SIZE])
@@ -130,59 +124,56 @@ static void add_headline_of(struct strbuf *line, const char *when, enum unit uni
 }
 
 /* Peaks of different methods, compared by the measure that both have. */
-static void add_resident_remark(struct strbuf *out, const struct diff_rows *rows,
-                                const struct comparison_field *field, size_t width)
+static void add_resident_remark(struct strbuf *line, const struct diff_rows *rows,
+                                const struct comparison_field *field)
 {
-    struct strbuf line = STRBUF_INIT;
-
-    strbuf_addf(&line, "    compared by %s now and %s before", field->resident_now, field->resident_before);
+    strbuf_addf(line, "    compared by %s now and %s before", field->resident_now, field->resident_before);
     if (rows->history)
-        strbuf_addf(&line, " (%zu run%s)", field->past_count, field->past_count == 1 ? "" : "s");
-    strbuf_adds(&line, ", the same measure: the largest sum of resident memory that a sample saw");
-    add_headline_of(&line, "now", field->unit, field->alias_now, field->source_now, field->resident_now);
+        strbuf_addf(line, " (%zu run%s)", field->past_count, field->past_count == 1 ? "" : "s");
+    strbuf_adds(line, ", the same measure: the largest sum of resident memory that a sample saw");
+    add_headline_of(line, "now", field->unit, field->alias_now, field->source_now, field->resident_now);
     if (!rows->history)
-        add_headline_of(&line, "before", field->unit, field->alias_before, field->source_before,
+        add_headline_of(line, "before", field->unit, field->alias_before, field->source_before,
                         field->resident_before);
-    strbuf_addc(&line, '\n');
-    wrap_lines(out, strbuf_text(&line), 4, width);
-    out->failed = out->failed || line.failed;
-    strbuf_fini(&line);
 }
 
-/* How it was compared, where the methods differ: a line of its own. */
-static void add_remark(struct strbuf *out, const struct diff_rows *rows, const struct comparison_field *field,
-                       size_t width)
+/* Where the methods differ, how it was compared. */
+static void add_method_remark(struct strbuf *line, const struct diff_rows *rows,
+                              const struct comparison_field *field)
+{
+    const bool is_compared = field->state != COMPARISON_OTHER_METHOD;
+    char amount[UNIT_TEXT_SIZE];
+
+    if (is_compared) {
+        strbuf_adds(line, "    compared by ");
+        text_printable(line, field->source_now, strlen(field->source_now));
+    }
+    strbuf_adds(line, is_compared ? "; measured by " : "    not compared: measured by ");
+    text_printable(line, field->source_before, strlen(field->source_before));
+    if (is_compared && rows->history)
+        strbuf_addf(line, " in %zu of the runs before", field->by_key + field->other_method);
+    else
+        strbuf_addf(line, " before (%s)", diff_amount(field->unit, field->alias_before, amount));
+    if (is_compared && field->other_method)
+        strbuf_addf(line, ", of which %zu cannot be compared", field->other_method);
+    if (!is_compared) {
+        strbuf_adds(line, " and by ");
+        text_printable(line, field->source_now, strlen(field->source_now));
+        strbuf_adds(line, " now");
+    }
+}
+
+static void add_remark(struct table *table, const struct diff_rows *rows,
+                       const struct comparison_field *field)
 {
     struct strbuf line = STRBUF_INIT;
-    char amount[UNIT_TEXT_SIZE];
 
     if (!field->source_before || !field->source_now)
         return;
-    if (field->resident_now) {
-        add_resident_remark(out, rows, field, width);
-        return;
-    }
-    if (field->state == COMPARISON_OTHER_METHOD) {
-        strbuf_adds(&line, "    not compared: measured by ");
-        text_printable(&line, field->source_before, strlen(field->source_before));
-        strbuf_addf(&line, " before (%s) and by ", diff_amount(field->unit, field->alias_before, amount));
-        text_printable(&line, field->source_now, strlen(field->source_now));
-        strbuf_adds(&line, " now\n");
-    } else {
-        strbuf_adds(&line, "    compared by ");
-        text_printable(&line, field->source_now, strlen(field->source_now));
-        strbuf_adds(&line, "; measured by ");
-        text_printable(&line, field->source_before, strlen(field->source_before));
-        if (rows->history)
-            strbuf_addf(&line, " in %zu of the runs before", field->by_key + field->other_method);
-        else
-            strbuf_addf(&line, " before (%s)", diff_amount(field->unit, field->alias_before, amount));
-        if (field->other_method)
-            strbuf_addf(&line, ", of which %zu cannot be compared", field->other_method);
-        strbuf_addc(&line, '\n');
-    }
-    wrap_lines(out, strbuf_text(&line), 4, width);
-    out->failed = out->failed || line.failed;
+    (field->resident_now ? add_resident_remark : add_method_remark)(&line, rows, field);
+    strbuf_addc(&line, '\n');
+    table_text(table, strbuf_text(&line), REMARK_INDENT);
+    table->failed |= line.failed;
     strbuf_fini(&line);
 }
 
@@ -196,101 +187,40 @@ static const char *color_of(const struct comparison_field *field)
     return field->change.now > field->change.before ? COLOR_RED : COLOR_GREEN;
 }
 
-static void add_right(struct strbuf *out, const char *text, size_t width)
+/* With a star where it changed, if that is to be marked. */
+static void add_name(struct table *table, const struct diff_rows *rows, const struct comparison_field *field)
 {
-    for (size_t columns = columns_of(text); columns < width + GAP; columns++)
-        strbuf_addc(out, ' ');
-    strbuf_adds(out, text);
-}
+    struct strbuf name = STRBUF_INIT;
 
-static void add_name(struct strbuf *out, const char *name, size_t width)
-{
-    struct strbuf shown = STRBUF_INIT;
-
-    text_printable(&shown, name, strlen(name));
-    size_t columns = columns_of(strbuf_text(&shown));
-    if (columns <= width) {
-        strbuf_addf(out, "%s%*s", strbuf_text(&shown), (int)(width - columns), "");
-    } else {
-        strbuf_add(out, strbuf_text(&shown), text_head(strbuf_text(&shown), shown.length, width - 1));
-        strbuf_adds(out, "…");
-    }
-    out->failed = out->failed || shown.failed;
-    strbuf_fini(&shown);
-}
-
-struct layout {
-    size_t name, column[COLUMN_COUNT];
-};
-
-static void lay_out(const struct diff_rows *rows, const struct cells *cells, const char *const *titles,
-                    size_t width, struct layout *out)
-{
-    *out = (struct layout){.name = 1};
-    for (int column = 0; column < COLUMN_COUNT; column++)
-        out->column[column] = strlen(titles[column]);
-    for (size_t i = 0; i < rows->count; i++) {
-        size_t name = strlen(rows->fields[i]->name);
-        if (name > out->name)
-            out->name = name;
-        for (int column = 0; column < COLUMN_COUNT; column++)
-            if (columns_of(cells[i].text[column]) > out->column[column])
-                out->column[column] = columns_of(cells[i].text[column]);
-    }
-    size_t numbers = 0;
-    if (!rows->history)
-        out->column[COLUMN_NOISE] = 0;
-    for (int column = 0; column < COLUMN_COUNT; column++)
-        numbers += out->column[column] ? out->column[column] + GAP : 0;
-    if (width && INDENT + out->name + numbers > width && out->column[COLUMN_NOISE]) {
-        numbers -= out->column[COLUMN_NOISE] + GAP;
-        out->column[COLUMN_NOISE] = 0;
-    }
-    if (width && INDENT + out->name + numbers > width)
-        out->name = width > INDENT + numbers + NAME_LEAST ? width - INDENT - numbers : NAME_LEAST;
-}
-
-static void print_row(struct strbuf *out, const struct diff_rows *rows, const struct comparison_field *field,
-                      const struct cells *cells, const struct layout *layout, size_t width)
-{
-    const char *color = rows->colors ? color_of(field) : "";
-
-    strbuf_adds(out, rows->marks && field->state == COMPARISON_CHANGED ? "* " : "  ");
-    add_name(out, field->name, layout->name);
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        if (!layout->column[column])
-            continue;
-        bool colored = color[0] && column >= COLUMN_NOW;
-        strbuf_adds(out, colored ? color : "");
-        add_right(out, cells->text[column], layout->column[column]);
-        strbuf_adds(out, colored ? COLOR_END : "");
-    }
-    /* nothing at the end of a line that cannot be seen */
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->data[--out->length] = '\0';
-    strbuf_addc(out, '\n');
-    add_remark(out, rows, field, width);
+    strbuf_adds(&name, rows->marks && field->state == COMPARISON_CHANGED ? "* " : "  ");
+    text_printable(&name, field->name, strlen(field->name));
+    table_add(table, strbuf_text(&name));
+    table->failed |= name.failed;
+    strbuf_fini(&name);
 }
 
 void diff_rows_print(struct strbuf *out, const struct diff_rows *rows, size_t width)
 {
-    const char *const titles[COLUMN_COUNT] = {rows->history ? "median" : "before", "noise", "now", "change"};
-    struct cells *cells = calloc(rows->count + 1, sizeof(*cells));
-    struct layout layout;
+    struct table_column columns[] = {
+        {.fit = TABLE_CUT_END, .least = NAME_LEAST, .wants = SIZE_MAX},
+        {.title = rows->history ? "median" : "before", .right = true},
+        {.title = "noise", .right = true, .drop = 1, .left_out = !rows->history},
+        {.title = "now", .right = true},
+        {.title = "change", .right = true},
+    };
+    struct table table = {
+        .columns = columns, .column_count = 1 + COLUMN_COUNT, .title_color = COLOR_DIM, .colors_gaps = true};
+    struct cells cells;
 
-    if (!cells) {
-        out->failed = true;
-        return;
+    table_titles(&table);
+    for (size_t i = 0; i < rows->count; i++) {
+        const char *color = color_of(rows->fields[i]);
+        fill(rows->fields[i], &cells);
+        add_name(&table, rows, rows->fields[i]);
+        for (int column = 0; column < COLUMN_COUNT; column++)
+            table_add_cell(&table, cells.text[column], "", column >= COLUMN_NOW && color[0] ? color : NULL);
+        add_remark(&table, rows, rows->fields[i]);
     }
-    for (size_t i = 0; i < rows->count; i++)
-        fill(rows->fields[i], &cells[i]);
-    lay_out(rows, cells, titles, width, &layout);
-    strbuf_addf(out, "  %*s%s", (int)layout.name, "", rows->colors ? COLOR_DIM : "");
-    for (int column = 0; column < COLUMN_COUNT; column++)
-        if (layout.column[column])
-            add_right(out, titles[column], layout.column[column]);
-    strbuf_addf(out, "%s\n", rows->colors ? COLOR_END : "");
-    for (size_t i = 0; i < rows->count; i++)
-        print_row(out, rows, rows->fields[i], &cells[i], &layout, width);
-    free(cells);
+    table_write(&table, out, width, rows->colors);
+    table_fini(&table);
 }

@@ -51,11 +51,14 @@ struct timespec clock_wall_at(uint64_t monotonic_ns)
     return wall;
 }
 
+double clock_timespec_seconds(struct timespec time)
+{
+    return (double)time.tv_sec + (double)time.tv_nsec / (double)NS_PER_SECOND;
+}
+
 double clock_wall_seconds(void)
 {
-    struct timespec now = clock_wall();
-
-    return (double)now.tv_sec + (double)now.tv_nsec / (double)NS_PER_SECOND;
+    return clock_timespec_seconds(clock_wall());
 }
 
 double clock_boot_seconds(void)
@@ -190,6 +193,15 @@ bool clock_local(double seconds, struct tm *out)
     time_t whole = (time_t)seconds;
 
     return localtime_r(&whole, out) != NULL;
+}
+
+const char *clock_local_text(double seconds, const char *format, char *out, size_t size)
+{
+    struct tm parts;
+
+    if (!clock_local(seconds, &parts) || strftime(out, size, format, &parts) == 0)
+        out[0] = '\0';
+    return out;
 }
 
 char *clock_iso8601(struct timespec wall, int digits, char out[CLOCK_ISO_SIZE])

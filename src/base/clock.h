@@ -22,6 +22,7 @@ uint64_t clock_thread_cpu_ns(void);
 struct timespec clock_wall(void);
 /* The same as unix seconds. */
 double clock_wall_seconds(void);
+double clock_timespec_seconds(struct timespec time);
 /* Since the machine was booted, the time that it slept included; nobody can set it. */
 double clock_boot_seconds(void);
 /* The wall clock at an earlier monotonic time, if it was not set since. */
@@ -35,6 +36,8 @@ long clock_ticks_per_second(void);
 
 /* Unix seconds as local time. False: no calendar shows it (before 1970, or after the year 5000). */
 bool clock_local(double seconds, struct tm *out);
+/* The same as text, by a format of strftime; "" where it cannot be shown. Returns `out`. */
+const char *clock_local_text(double seconds, const char *format, char *out, size_t size);
 
 /* Longest: 2026-11-15T07:42:53.123456+00:00 and NUL. */
 #define CLOCK_ISO_SIZE 40

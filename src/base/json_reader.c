@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json_number.h"
+#include "base/text.h"
 
 /* What a byte is outside of strings. */
 enum class { CLASS_BAD, CLASS_PLAIN, CLASS_QUOTE, CLASS_OPEN, CLASS_CLOSE };
@@ -63,22 +64,10 @@ static bool fail(struct json_reader *reader, const char *at, const char *complai
     return false;
 }
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
-}
-
-static const char *past_blanks(const char *at, const char *end)
-{
-    while (at < end && is_blank(*at))
-        at++;
-    return at;
-}
-
 /* Passes over blanks; whether the byte that then stands next is this one. */
 static inline bool next_is(struct json_reader *reader, char byte)
 {
-    reader->at = past_blanks(reader->at, reader->end);
+    reader->at = text_skip_blanks(reader->at, reader->end);
     return !reader->failed && reader->at < reader->end && *reader->at == byte;
 }
 
@@ -91,7 +80,7 @@ enum json_kind json_peek(struct json_reader *reader)
 {
     if (reader->failed)
         return JSON_NOTHING;
-    reader->at = past_blanks(reader->at, reader->end);
+    reader->at = text_skip_blanks(reader->at, reader->end);
     if (reader->at == reader->end)
         return JSON_NOTHING;
     switch (*reader->at) {
@@ -346,7 +335,7 @@ static inline bool next_member(struct json_reader *reader, char close, const cha
 
     bool *first = &reader->first[reader->depth - 1];
 
-    reader->at = past_blanks(reader->at, reader->end);
+    reader->at = text_skip_blanks(reader->at, reader->end);
     if (reader->at == reader->end)
         return fail(reader, reader->at, open_end);
     if (*reader->at == close) {
@@ -464,7 +453,7 @@ bool json_skip(struct json_reader *reader)
 
 bool json_read_raw(struct json_reader *reader, struct json_text *out)
 {
-    reader->at = past_blanks(reader->at, reader->end);
+    reader->at = text_skip_blanks(reader->at, reader->end);
 
     const char *start = reader->at;
 
@@ -503,9 +492,9 @@ static int complain(const struct json_reader *reader, struct metron_error *error
 int json_reader_end(struct json_reader *reader, struct metron_error *error)
 {
     if (!reader->failed) {
-        reader->at = past_blanks(reader->at, reader->end);
+        reader->at = text_skip_blanks(reader->at, reader->end);
 
-        const char *start = past_blanks(reader->begin, reader->end);
+        const char *start = text_skip_blanks(reader->begin, reader->end);
 
         if (start == reader->end)
             (void)fail(reader, reader->begin, "nothing in it");

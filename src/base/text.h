@@ -11,6 +11,22 @@
 
 #include "base/strbuf.h"
 
+/* What separates words: a space, a tab, the end of a line. */
+static inline bool text_is_blank(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+}
+/* The first byte that is none, or `end`. */
+static inline const char *text_skip_blanks(const char *at, const char *end)
+{
+    while (at < end && text_is_blank(*at))
+        at++;
+    return at;
+}
+static inline bool text_is_only_blanks(const char *bytes, size_t length)
+{
+    return text_skip_blanks(bytes, bytes + length) == bytes + length;
+}
 /* Length of the valid UTF-8 sequence at the start of bytes (1 to 4), or 0 if there is none (overlong,
  * surrogate, past U+10FFFF, cut off). */
 size_t text_utf8_length(const char *bytes, size_t length);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "schema/recording.h"
 
 struct scan {
@@ -11,11 +12,6 @@ struct scan {
     size_t *place;
     struct metron_error *error;
 };
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n';
-}
 
 /* Names of fields: proc_peak_rss_total, system.may_use.memory, env.SLURM_JOB_ID, gpu-0:power. */
 static bool is_of_name(char c)
@@ -26,8 +22,7 @@ static bool is_of_name(char c)
 
 static void skip_blanks(struct scan *scan)
 {
-    while (scan->at < scan->end && is_blank(*scan->at))
-        scan->at++;
+    scan->at = text_skip_blanks(scan->at, scan->end);
 }
 
 static int fail(struct scan *scan, const char *at, const char *message)
@@ -111,7 +106,7 @@ static int scan_limit(struct scan *scan, struct limit *limit)
         code = scan_relation(scan, limit);
     if (code == 0)
         code = scan_amount(scan, limit);
-    while (end > begin && is_blank(end[-1]))
+    while (end > begin && text_is_blank(end[-1]))
         end--;
     (void)snprintf(limit->text, sizeof(limit->text), "%.*s", (int)(end - begin), begin);
     return code;

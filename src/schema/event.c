@@ -86,7 +86,7 @@ void event_json(struct json *json, const struct event *event)
 void event_json_unix(struct json *json, const struct event *event)
 {
     json_object_begin(json);
-    json_key_decimal(json, "timestamp", (double)event->wall.tv_sec + (double)event->wall.tv_nsec / 1e9, 6);
+    json_key_decimal(json, "timestamp", clock_timespec_seconds(event->wall), 6);
     body_json(json, event);
     json_object_end(json);
 }

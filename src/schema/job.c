@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "schema/snapshot.h"
 
 #define MIB 1048576.0
@@ -66,7 +67,7 @@ static void key_seconds(struct json *json, const char *key, double seconds)
 static void key_time(struct json *json, const char *key, struct timespec time)
 {
     if (time.tv_sec != 0 || time.tv_nsec != 0)
-        key_seconds(json, key, (double)time.tv_sec + (double)time.tv_nsec / 1e9);
+        key_seconds(json, key, clock_timespec_seconds(time));
 }
 
 /* The group was removed after its last reading, and the processes were seen to use more since. Within the

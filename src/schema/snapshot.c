@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define FREE_MAX    4                         /* snapshots kept for the next use, */
 #define FREE_BYTES  ((size_t)4 * 1024 * 1024) /* with no more memory than that, unless it is one */
 #define SPARE_BYTES ((size_t)256 * 1024)      /* of events that an unused snapshot may hold */
@@ -371,8 +373,7 @@ static void jobs_json(struct json *json, const struct snapshot *snapshot, const 
 void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
 {
     json_object_begin(json);
-    json_key_decimal(json, "timestamp", (double)snapshot->wall.tv_sec + (double)snapshot->wall.tv_nsec / 1e9,
-                     6);
+    json_key_decimal(json, "timestamp", clock_timespec_seconds(snapshot->wall), 6);
     json_key_integer(json, "daemon_pid", snapshot->daemon_pid);
     value_row_json(json, &snapshot->columns->machine, &snapshot->machine);
     processes_json(json, snapshot, job_id);

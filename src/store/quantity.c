@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define NUMBER_MAX 64 /* characters */
 
 #define KIBI 1024.0
@@ -42,11 +44,6 @@ static const struct {
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n';
 }
 
 static bool is_letter(char c)
@@ -123,13 +120,6 @@ static const char *scan_number(const char *at, const char *end, double *out)
     return isfinite(*out) ? at + length : NULL;
 }
 
-static const char *skip_blanks(const char *at, const char *end)
-{
-    while (at < end && is_blank(*at))
-        at++;
-    return at;
-}
-
 /* One number and its unit. Without one it stands alone, unless letters follow at once: "2x" is no number. */
 static const char *scan_part(const char *at, const char *end, struct quantity *out)
 {
@@ -139,7 +129,7 @@ static const char *scan_part(const char *at, const char *end, struct quantity *o
     out->unit = UNIT_NONE;
     if (!behind)
         return NULL;
-    const char *unit = scan_unit(skip_blanks(behind, end), end, &factor, &out->unit);
+    const char *unit = scan_unit(text_skip_blanks(behind, end), end, &factor, &out->unit);
     if (unit) {
         out->value = factor < 0 ? out->value / -factor : out->value * factor;
         behind = unit;
@@ -157,7 +147,7 @@ const char *quantity_scan(const char *at, const char *end, struct quantity *out)
     at = scan_part(at, end, out);
     /* 1h30m, 1 h 30 min */
     while (at && out->unit == UNIT_SECONDS) {
-        const char *behind = skip_blanks(at, end);
+        const char *behind = text_skip_blanks(at, end);
         bool apart = behind > at;
         if (behind == end || !is_digit(*behind))
             break;
@@ -178,7 +168,7 @@ const char *quantity_scan(const char *at, const char *end, struct quantity *out)
 bool quantity_parse(const char *text, struct quantity *out)
 {
     const char *end = text + strlen(text);
-    const char *behind = quantity_scan(skip_blanks(text, end), end, out);
+    const char *behind = quantity_scan(text_skip_blanks(text, end), end, out);
 
-    return behind && skip_blanks(behind, end) == end;
+    return behind && text_skip_blanks(behind, end) == end;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -22,11 +23,6 @@ static void add_quantity(struct strbuf *out, const char *label, enum unit unit, 
     add_label(out, label);
     strbuf_addf(out, "%s%s%s%s\n", unit_human(unit, value, text), note ? " (" : "", note ? note : "",
                 note ? ")" : "");
-}
-
-static double seconds_of(struct timespec time)
-{
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 static void add_time(struct strbuf *out, const char *label, struct timespec when)
@@ -52,7 +48,7 @@ static void add_text(struct strbuf *out, const char *label, const char *text)
 
 static double wall_of(struct timespec started, struct timespec ended, double now)
 {
-    return (ended.tv_sec ? seconds_of(ended) : now) - seconds_of(started);
+    return (ended.tv_sec ? clock_timespec_seconds(ended) : now) - clock_timespec_seconds(started);
 }
 
 static void add_outcome(struct strbuf *out, const struct job_report *report)

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "view/colors.h"
@@ -163,12 +163,10 @@ static void add_named_text(struct strbuf *out, const struct run_summary *summary
 
 static void add_start(struct strbuf *out, const struct run_summary *summary)
 {
-    time_t seconds = (time_t)summary->start_wall;
-    struct tm tm;
     char text[64];
 
-    if (summary->start_wall > 0 && localtime_r(&seconds, &tm) &&
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) > 0)
+    if (summary->start_wall > 0 &&
+        *clock_local_text(summary->start_wall, "%Y-%m-%d %H:%M:%S", text, sizeof(text)))
         add_named_text(out, summary, "started", text);
 }
 

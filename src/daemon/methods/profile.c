@@ -25,11 +25,6 @@ struct question {
     struct arena arena;
 };
 
-static double unix_seconds(struct timespec time)
-{
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 static void profile_json(struct json *json, const struct job *job, const struct snapshot_call *calls,
                          size_t call_count)
 {
@@ -39,12 +34,12 @@ static void profile_json(struct json *json, const struct job *job, const struct 
     json_key_string(json, "config_hash", job->config_hash);
     if (job->pid)
         json_key_integer(json, "pid", job->pid);
-    json_key_decimal(json, "started", unix_seconds(job->started), 6);
+    json_key_decimal(json, "started", clock_timespec_seconds(job->started), 6);
     if (job->ended.tv_sec)
-        json_key_decimal(json, "ended", unix_seconds(job->ended), 6);
+        json_key_decimal(json, "ended", clock_timespec_seconds(job->ended), 6);
     json_key_decimal(json, "wall_seconds",
-                     (job->ended.tv_sec ? unix_seconds(job->ended) : clock_wall_seconds()) -
-                         unix_seconds(job->started),
+                     (job->ended.tv_sec ? clock_timespec_seconds(job->ended) : clock_wall_seconds()) -
+                         clock_timespec_seconds(job->started),
                      3);
     job_usage_members_json(json, &job->usage);
     job_calls_json(json, calls, call_count);
@@ -112,8 +107,9 @@ static void look_up(void *context, struct call *call)
     if (code == 0)
         code = history_read_profile(reader, question->job_id, &question->arena, &stored, &error);
     const struct job *job = question->known ? question->known : code == 0 ? &stored.job : NULL;
-    bool has_events = code == 0 && history_read_events(reader, unix_seconds(job->started), question->job_id,
-                                                       EVENTS_MAX, count_event, &happenings, &error) >= 0;
+    bool has_events =
+        code == 0 && history_read_events(reader, clock_timespec_seconds(job->started), question->job_id,
+                                         EVENTS_MAX, count_event, &happenings, &error) >= 0;
     history_reader_close(reader);
     if (!job && code != -ENOENT)
         (void)call_fail(call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "daemon/socket/protocol.h"
 #include "daemon/socket/server_state.h"
 
@@ -204,21 +205,13 @@ static void answer_batch(struct connection *connection, struct request_batch *re
     leave_batch(connection, batch);
 }
 
-static bool is_blank(const char *line, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
-            return false;
-    return true;
-}
-
 void answer_line(struct connection *connection, const char *line, size_t length)
 {
     struct metron_error error = {0};
     struct request_batch requests;
     struct json_text text;
 
-    if (is_blank(line, length))
+    if (text_is_only_blanks(line, length))
         return;
     if (request_check(line, length, &error) < 0) {
         connection_refuse(connection, RPC_PARSE_ERROR, error.message,

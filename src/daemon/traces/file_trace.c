@@ -71,15 +71,12 @@ static int open_folder(const char *path, struct metron_error *error)
 static int open_file(struct file_trace *trace, struct metron_error *error)
 {
     const char *folder = trace->options.folder;
-    struct tm local;
-    char time_text[32], name[64];
-    const time_t now = clock_wall().tv_sec;
+    char time_text[CLOCK_ISO_SIZE], name[64];
     int folder_fd = open_folder(folder, error);
 
     if (folder_fd < 0)
         return folder_fd;
-    (void)localtime_r(&now, &local);
-    (void)strftime(time_text, sizeof(time_text), "%Y.%m.%dT%H.%M.%S", &local);
+    (void)clock_file_stamp(clock_wall(), time_text);
     for (int i = 1; i <= NAMES_MAX && trace->file_fd < 0; i++) {
         if (i == 1)
             (void)snprintf(name, sizeof(name), "%d-%s.trace", (int)trace->options.pid, time_text);

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "probe/digits.h"
 
 /*
@@ -37,10 +38,8 @@ int pid_statm_parse(const char *text, size_t length, struct pid_statm *out)
  * there or not whole. `line_end` is the newline, so that digits always end before it. */
 static bool line_number(const char *at, const char *line_end, uint64_t *value)
 {
-    while (at < line_end && (*at == ' ' || *at == '\t'))
-        at++;
-    at = digits_read(at, line_end, value);
-    return at != NULL && (at == line_end || *at == ' ' || *at == '\t');
+    at = digits_read(text_skip_blanks(at, line_end), line_end, value);
+    return at != NULL && (at == line_end || text_is_blank(*at));
 }
 
 /* Whether the line begins with `key`, a literal. */

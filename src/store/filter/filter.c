@@ -25,15 +25,9 @@ static int parse_or(struct parser *parser, size_t *out);
 #define FAIL(parser, at, ...)                                                                                \
     (*(parser)->place = (size_t)((at) - (parser)->text), error_set((parser)->error, -EINVAL, __VA_ARGS__))
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static void skip_blanks(struct parser *parser)
 {
-    while (parser->at < parser->end && is_blank(*parser->at))
-        parser->at++;
+    parser->at = text_skip_blanks(parser->at, parser->end);
 }
 
 static bool is_name_start(char c)
@@ -49,7 +43,7 @@ static bool is_name(char c)
 /* Ends a word that stands without quotes. */
 static bool is_delimiter(char c)
 {
-    return c == '\0' || is_blank(c) || strchr("()'\"=<>!&|", c);
+    return c == '\0' || text_is_blank(c) || strchr("()'\"=<>!&|", c);
 }
 
 /* Takes a keyword, or the sign that means the same. */

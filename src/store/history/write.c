@@ -13,11 +13,6 @@
 #include "base/json.h"
 #include "store/history/state.h"
 
-static double seconds_of(struct timespec time)
-{
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 static int read_counters(struct history *history)
 {
     struct history_counters *counters = &history->counters;
@@ -129,7 +124,7 @@ static int events_write(struct history *history, const struct snapshot *snapshot
         if (history->text.failed)
             return -ENOMEM;
         sqlite3_stmt *add = history_statement(history, SQL_EVENT_ADD);
-        bind_real(add, 1, true, seconds_of(event->wall));
+        bind_real(add, 1, true, clock_timespec_seconds(event->wall));
         bind_text(add, 2, strbuf_text(&history->text));
         bind_integer(add, 3, job != 0, job);
         bind_integer(add, 4, command != 0, command);
@@ -249,7 +244,7 @@ static int tick_write(struct history *history, const struct snapshot *snapshot, 
 
 static int write_once(struct history *history, const struct snapshot *snapshot)
 {
-    double wall = seconds_of(snapshot->wall);
+    double wall = clock_timespec_seconds(snapshot->wall);
     int code = history_begin(history);
 
     if (code == 0)

@@ -168,14 +168,6 @@ static int pass_over(struct json_pieces *pieces)
     }
 }
 
-static bool is_blank(const struct json_text *text)
-{
-    for (size_t i = 0; i < text->length; i++)
-        if (!strchr(" \t\r\n", text->bytes[i]) || text->bytes[i] == '\0')
-            return false;
-    return true;
-}
-
 /* -- Checking -- */
 
 /* Reads one value whole, so that nothing in it is unchecked. A bit a level says whether it is an object. */
@@ -284,7 +276,8 @@ static int decide(struct json_pieces *pieces, struct metron_error *error)
     struct json_text line;
     int code;
 
-    while ((code = see_line(pieces, &line)) == 0 && line.length > 0 && is_blank(&line))
+    while ((code = see_line(pieces, &line)) == 0 && line.length > 0 &&
+           text_is_only_blanks(line.bytes, line.length))
         take(pieces, line.length);
     if (code < 0 && code != -E2BIG)
         return file_error(pieces, code, error);
@@ -304,7 +297,8 @@ static int next_line(struct json_pieces *pieces, struct json_text *piece, struct
 {
     int code;
 
-    while ((code = see_line(pieces, piece)) == 0 && piece->length > 0 && is_blank(piece))
+    while ((code = see_line(pieces, piece)) == 0 && piece->length > 0 &&
+           text_is_only_blanks(piece->bytes, piece->length))
         take(pieces, piece->length);
     if (code == -E2BIG) {
         size_t line = pieces->line;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/text.h"
 
 #define PIECE ((size_t)1 << 20)
 
@@ -121,14 +122,6 @@ int line_reader_next(struct line_reader *reader, struct json_text *line)
     }
 }
 
-static bool is_blank(const struct json_text *line)
-{
-    for (size_t i = 0; i < line->length; i++)
-        if (line->bytes[i] != ' ' && line->bytes[i] != '\t' && line->bytes[i] != '\r')
-            return false;
-    return true;
-}
-
 int line_reader_next_filled(struct line_reader *reader, struct json_text *line)
 {
     for (;;) {
@@ -136,7 +129,7 @@ int line_reader_next_filled(struct line_reader *reader, struct json_text *line)
 
         if (code == -E2BIG)
             line_reader_count_damage(reader);
-        else if (code != 1 || !is_blank(line))
+        else if (code != 1 || !text_is_only_blanks(line->bytes, line->length))
             return code;
     }
 }

@@ -18,7 +18,7 @@
 
 #define CALLS_BATCH 1024
 /* One read of an iterator returns at most what the kernel has room for, 8 pages. */
-#define TASKS_READ (64 * 1024 / sizeof(struct wire_task) + 2) /* as many as there is room for in a read */
+#define TASKS_READ (65536 / sizeof(struct wire_task) + 2) /* as many as there is room for in a read */
 
 static long bpf_call(enum bpf_cmd command, union bpf_attr *attributes)
 {

@@ -295,22 +295,25 @@ static void a_sheet_that_begins_meanwhile_is_not_mistaken_for_the_announced_one(
     assert_int_equal(finish(mine), 0);
 }
 
-/* A process is found and ends while the pass goes on; so does the sheet that begins with it. */
+/* The second one begins a sheet with that. */
 static void whoever_ends_within_the_pass_that_found_it_is_counted(void **state)
 {
     begin_mine(state);
     let_go(1);
     assert_int_equal(start_job(mine, 0), 0);
+    kill_when_claimed = start_with(mine, NULL);
+    tick();
+    assert_int_equal(kill_when_claimed, 0);
+    assert_int_equal(found(mine)->usage.spawned, 1);
+    double cpu_seconds = found(mine)->usage.cpu_seconds;
+    assert_true(cpu_seconds > 0);
     kill_when_claimed = start_with(mine, "5");
     tick();
     assert_int_equal(kill_when_claimed, 0);
     assert_int_equal(found(mine)->sheet_count, 1);
-    assert_int_equal(found(mine)->sheets[0].usage.spawned, 1);
-    assert_int_equal(found(mine)->usage.spawned, 1);
-    double cpu_seconds = found(mine)->usage.cpu_seconds;
-    assert_true(cpu_seconds > 0);
-    tick();
-    assert_true(found(mine)->sheets[0].usage.cpu_seconds >= cpu_seconds);
+    assert_int_equal(found(mine)->sheets[0].usage.unique_processes, 1);
+    assert_int_equal(found(mine)->usage.unique_processes, 2);
+    assert_true(found(mine)->usage.cpu_seconds >= cpu_seconds);
     assert_int_equal(finish(mine), 0);
 }
 

@@ -95,6 +95,13 @@ static double get(int option)
     return options[option].value;
 }
 
+static const char *const job_names[] = {"night", "day", "köln"};
+
+static unsigned job_count(void)
+{
+    return get(JOBS) > 3 ? 3 : (unsigned)get(JOBS);
+}
+
 static unsigned chance(void)
 {
     static uint64_t state;
@@ -136,10 +143,7 @@ static void actor_born(struct actor *actor, double wall)
     set_value(&actor->process, "read_bytes", (chance() % 100000) * 4096.0);
     set_value(&actor->process, "write_bytes", (chance() % 100000) * 4096.0);
     if (get(JOBS) > 0 && serial % 2) {
-        static const char *const names[] = {"night", "day", "köln"};
-        unsigned jobs = (unsigned)get(JOBS) > 3 ? 3 : (unsigned)get(JOBS);
-
-        actor->process.job_id = names[serial % jobs];
+        actor->process.job_id = job_names[serial % job_count()];
         actor->process.has_sheet = true;
         actor->process.sheet_num = (int64_t)(serial % 5);
         actor->process.membership = MEMBER_BY_DESCENT;
@@ -213,9 +217,11 @@ static void add_events(struct snapshot *snapshot)
         };
 }
 
-static void add_job(struct snapshot *snapshot, uint64_t tick)
+/* The first has a sheet and has used something. */
+static void add_jobs(struct snapshot *snapshot, uint64_t tick)
 {
-    struct job *job = arena_alloc(&snapshot->arena, sizeof(*job));
+    unsigned count = job_count();
+    struct job *job = arena_alloc(&snapshot->arena, count * sizeof(*job));
     struct job_sheet *sheet = arena_alloc(&snapshot->arena, sizeof(*sheet));
 
     if (!job || !sheet)
@@ -223,11 +229,13 @@ static void add_job(struct snapshot *snapshot, uint64_t tick)
     *sheet = (struct job_sheet){
         .number = 4, .status = SHEET_RUNNING, .pid = 1000, .started = {1700000000, 1}, .tries = 1};
     sheet->usage = (struct job_usage){.has = USAGE_HAS_RSS, .peak_rss_bytes = tick * 4096};
-    *job = (struct job){
-        .id = "night", .status = JOB_RUNNING, .started = {1700000000, 7}, .sheets = sheet, .sheet_count = 1};
+    for (unsigned i = 0; i < count; i++)
+        job[i] = (struct job){.id = job_names[i], .status = JOB_RUNNING, .started = {1700000000, 7}};
+    job->sheets = sheet;
+    job->sheet_count = 1;
     job->usage = (struct job_usage){.has = USAGE_HAS_CPU, .cpu_seconds = (double)tick};
     snapshot->changed_jobs = job;
-    snapshot->changed_job_count = 1;
+    snapshot->changed_job_count = count;
     snapshot->running_jobs = 1;
     snapshot->active_sheets = 1;
 }
@@ -268,7 +276,7 @@ static struct snapshot *make_snapshot(struct snapshot_pool *pool, uint64_t tick,
     }
     add_events(snapshot);
     if (get(JOBS) > 0)
-        add_job(snapshot, tick);
+        add_jobs(snapshot, tick);
     return snapshot;
 }
 

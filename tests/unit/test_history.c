@@ -10,8 +10,11 @@ static void snapshot_comes_back_as_it_was(void **state)
                                   {.index = 3, .has_temperature = true, .temperature_celsius = 61}};
     struct snapshot_job jobs[] = {
         {.job_id = "night", .has_total = true, .total_sheets = 7, .status = "running"}};
+    struct job night = {.id = "night", .started = {1763190000, 1}};
     struct snapshot *snapshot = make(50, 0);
 
+    snapshot->changed_jobs = &night;
+    snapshot->changed_job_count = 1;
     for (size_t i = 0; i < 50; i++) {
         /* What the store keeps of it: */
         set_value(&snapshot->processes[i], "cpu_percent", (double)i / 1000);
@@ -209,9 +212,12 @@ static void events_come_back_as_the_socket_has_them(void **state)
          .command = "sleep 1"},
         {.type = EVENT_SPAWN, .seen = SEEN_SAMPLED, .wall = {1763192571, 0}, .pid = 10},
     };
+    struct job night = {.id = "night", .started = {1763190000, 1}};
     struct snapshot *snapshot = make(1, 0);
     struct strbuf all = STRBUF_INIT;
 
+    snapshot->changed_jobs = &night;
+    snapshot->changed_job_count = 1;
     snapshot->events = events;
     snapshot->event_count = 2;
     put(snapshot);

@@ -91,6 +91,27 @@ static void ended_jobs_go_the_oldest_first_and_leave_room_for_snapshots(void **s
     assert_int_equal(reports, 0);
 }
 
+/* Its processes live on: they stay, without the name of the job. */
+static void a_deleted_job_does_not_come_back_with_its_processes(void **state)
+{
+    (void)state;
+    open_capped(CAP);
+    put_job(0, JOB_RUNNING);
+    put_job(0, JOB_COMPLETED);
+    (void)ask("INSERT INTO jobs(name) VALUES('nameless') RETURNING id"); /* as older versions did */
+    for (unsigned i = 1; i <= 300; i++) {
+        struct snapshot *snapshot = make(2, 0);
+
+        put_job(i, JOB_RUNNING);
+        put_job(i, JOB_COMPLETED);
+        snapshot->processes[1].job_id = "j0";
+        put_soon(snapshot, i);
+    }
+    assert_int_equal(ask("SELECT count(*) FROM jobs WHERE name = 'j0' OR status IS NULL"), 0);
+    assert_int_equal(ask("SELECT count(*) FROM process_metrics WHERE job_id IS NOT NULL"), 0);
+    assert_int_equal(ask("SELECT count(*) FROM process_metrics"), 600);
+}
+
 static void running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once(void **state)
 {
     (void)state;
@@ -157,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HISTORY_TEST(ended_jobs_go_the_oldest_first_and_leave_room_for_snapshots),
+        HISTORY_TEST(a_deleted_job_does_not_come_back_with_its_processes),
         HISTORY_TEST(running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once),
         HISTORY_TEST(processes_and_commands_go_with_their_snapshots),
         HISTORY_TEST(a_cap_of_a_few_bytes_is_a_cap),

@@ -35,6 +35,7 @@ static void write_that_fails_half_way_is_undone(void **state)
 {
     (void)state;
     struct event event = {.type = EVENT_OOM, .pid = 5, .job_id = "new job"};
+    struct job new_job = {.id = "new job", .started = {1763190000, 1}};
     struct snapshot *snapshot = make(10, 1);
 
     put(make(5, 0));
@@ -44,6 +45,8 @@ static void write_that_fails_half_way_is_undone(void **state)
     assert_int_equal(database_run(other, "CREATE TRIGGER refuse BEFORE INSERT ON ticks BEGIN"
                                          " SELECT raise(ABORT, 'no'); END"),
                      0);
+    snapshot->changed_jobs = &new_job;
+    snapshot->changed_job_count = 1;
     snapshot->events = &event;
     snapshot->event_count = 1;
     assert_true(history_write(history, snapshot, NULL) < 0);

@@ -1,7 +1,6 @@
 /*
  * Jobs and their sheets. A job that is started again under an old name is another row; processes and events
- * belong to the last one of their name. A name that was never announced (a process inherited METRON_JOB, and
- * nobody started the job) has a row with nothing but the name.
+ * belong to the last one of their name. Where that has no row (the cap has deleted it), they have no job.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,9 +13,9 @@
 #define KNOWN_MAX 4096 /* names in memory; with more of them all are forgotten, and looked up again */
 
 struct known_job {
-    char *name; /* owned */
-    int64_t row;
-    int64_t started_ns; /* 0: never announced */
+    char *name;         /* owned */
+    int64_t row;        /* 0: none */
+    int64_t started_ns; /* 0: not known */
     uint64_t members;   /* hash of those that were written; 0: not known */
     UT_hash_handle hh;
 };
@@ -66,7 +65,7 @@ static int job_add(struct history *history, const char *name, int64_t *row)
     return code;
 }
 
-/* The last job of this name, made if there is none. */
+/* The last job of this name. */
 static int job_known(struct history *history, const char *name, struct known_job **out)
 {
     struct known_job *job = NULL;
@@ -83,8 +82,6 @@ static int job_known(struct history *history, const char *name, struct known_job
         return -ENOMEM;
     }
     int code = job_find(history, name, &job->row, &job->started_ns);
-    if (code == 0 && job->row == 0)
-        code = job_add(history, name, &job->row);
     if (code == 0) {
         HASH_ADD_KEYPTR(hh, history->jobs, job->name, strlen(job->name), job);
         code = job->hh.tbl ? 0 : -ENOMEM;
@@ -190,11 +187,14 @@ static int job_row_of(struct history *history, const struct job *job, int64_t *r
     int64_t started = nanoseconds(job->started);
     struct known_job *latest = NULL;
     int code = job_known(history, job->id, &latest);
+    bool is_another = code == 0 && latest->started_ns != 0 && latest->started_ns != started;
 
-    if (code == 0 && latest->started_ns != 0 && latest->started_ns != started) {
+    if (is_another) {
         code = job_row_at(history, job, row);
         if (code < 0 || *row != 0)
             return code;
+    }
+    if (code == 0 && (is_another || latest->row == 0)) {
         code = job_add(history, job->id, &latest->row);
         latest->members = 0;
     }

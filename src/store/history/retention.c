@@ -100,7 +100,7 @@ static const char unused_commands[] =
 
 /* The newest stays, because the next id follows from it. */
 #define OLDEST_ENDED                                                                                         \
-    "(SELECT id FROM jobs WHERE status <> 'running' AND id < (SELECT max(id) FROM jobs)"                     \
+    "(SELECT id FROM jobs WHERE status IS NOT 'running' AND id < (SELECT max(id) FROM jobs)"                 \
     " ORDER BY id LIMIT 16)"
 static const char *const ended_jobs[] = {
     "DELETE FROM sheets WHERE (job, number) IN (SELECT s.job, s.number FROM " OLDEST_ENDED

@@ -165,7 +165,7 @@ int calls_text(struct history *history, const struct snapshot_call *calls, size_
 /* What their processes called most: as it was counted for the whole job; else, of those that ended, the sum.
  * After processes_write. */
 int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot);
-int job_row(struct history *history, const char *name, int64_t *out); /* made if there is none */
+int job_row(struct history *history, const char *name, int64_t *out); /* 0: none */
 void jobs_forget(struct history *history);
 
 /* members.c: the members of the job in this row, none once it has ended. `hash`: of those that it has, 0: not

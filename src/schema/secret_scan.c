@@ -2,8 +2,8 @@
  * Finding secrets. One scan goes over an argument from word to word (runs of letters, digits, - _ .) and
  * marks the bytes that are secret. Marks may overlap, so each rule is applied without regard to the others.
  *
- * The scan is linear: it goes back only to the start of a value that begins with a dash, which may be an
- * option after all, and reads a URL ahead only up to the next one.
+ * The scan is linear: it goes back only to the start of a value that may be none after all, and reads a URL
+ * ahead only up to the next one.
  */
 #include "schema/secret_scan.h"
 
@@ -20,6 +20,8 @@
 #define BARE_ENDERS " \t\r\n'\"`;|&()<>"
 #define JSON_ENDERS " \t\r\n'\"`,}]"
 #define LIST_ENDERS " \t\r\n'\"`;"
+/* What may follow the closing quote of a text that ends with a blank. */
+#define AFTER_QUOTE " \t\r\n;|&()<>,]}"
 /* What ends a command of a script. */
 #define COMMAND_ENDERS ";|&\n"
 
@@ -49,7 +51,10 @@ struct scan {
     struct secrets_state *state;
     const char *text;
     size_t length;
-    char *marks; /* a byte for each of the text: 1 if it is secret, else 0 */
+    char *marks;        /* a byte for each of the text: 1 if it is secret, else 0 */
+    size_t quotes_read; /* up to here: */
+    char quote;         /* is open; NUL: none */
+    char inner;         /* the same of \", within quotes or not */
 };
 
 /* A run of letters, digits, - _ and dots. */
@@ -187,13 +192,36 @@ static size_t value_end(const struct scan *scan, const struct word *word, size_t
     return find_any(scan, i, scan->length, BARE_ENDERS);
 }
 
-/* Whether a quote where the value of a word should begin really opens one. If a blank follows it, or if it
- * has no partner, it closes what is before it: "Enter password ". */
-static bool has_value(const struct scan *scan, const struct word *word)
+/* Reads on to `end`, which is never before the last one. */
+static void read_quotes(struct scan *scan, size_t end)
 {
-    size_t from, to = value_end(scan, word, &from);
+    for (; scan->quotes_read < end; scan->quotes_read++) {
+        char byte = scan->text[scan->quotes_read], next = at(scan, scan->quotes_read + 1);
+        bool escaped = byte == '\\' && !(scan->quote == '\'' && next == '\'');
+        char *open = escaped ? &scan->inner : &scan->quote;
 
-    return from == word->value || (to < scan->length && !isspace((unsigned char)scan->text[from]));
+        byte = escaped ? next : byte;
+        scan->quotes_read += escaped;
+        if (is_quote(byte) && (*open == '\0' || *open == byte)) {
+            *open = *open ? '\0' : byte;
+            if (!escaped)
+                scan->inner = '\0';
+        }
+    }
+}
+
+/* Whether a quote where the value of a word should begin really opens one. It closes what is before it in
+ * "Enter password "; but a quote that is open may be an apostrophe, so what follows has to fit, too. */
+static bool has_value(struct scan *scan, const struct word *word)
+{
+    size_t from;
+
+    (void)value_end(scan, word, &from);
+    if (from == word->value)
+        return true;
+    read_quotes(scan, word->from);
+    char open = scan->text[word->value] == '\\' ? scan->inner : scan->quote;
+    return open != scan->text[from - 1] || (from < scan->length && !strchr(AFTER_QUOTE, scan->text[from]));
 }
 
 /* ---- marking ---- */
@@ -242,8 +270,9 @@ static void mark_by(struct scan *scan, const struct secret_rule *rule, size_t fr
         mark(scan, from, to);
 }
 
-/* The value behind a word; it may be the next argument. One that begins with a dash may be another option:
- * the scan goes over it as well. Returns where to go on. */
+/* The value behind a word; it may be the next argument. One that begins with a dash may be another option,
+ * and a quote may close what is before it after all: the scan goes over these as well. Returns where to go
+ * on. */
 static size_t mark_value(struct scan *scan, const struct word *word, const struct secret_rule *rule)
 {
     size_t from, to;
@@ -258,7 +287,8 @@ static size_t mark_value(struct scan *scan, const struct word *word, const struc
     }
     to = value_end(scan, word, &from);
     mark_by(scan, rule, from, to);
-    return word->separator == ' ' && at(scan, word->value) == '-' ? word->value : to;
+    char first = at(scan, word->value);
+    return word->separator == ' ' && (first == '-' || is_quote(first)) ? word->value : to;
 }
 
 /* Where a URL ends whose scheme ends at `i`: at the latest where the next one has its "://". */
@@ -366,7 +396,7 @@ static void mark_patterns(struct scan *scan)
 /* ---- the scan ---- */
 
 /* Whether an option of one letter has its value attached: "-uX", "-u!X". It becomes the word's value. */
-static bool take_attached(const struct scan *scan, struct word *word)
+static bool take_attached(struct scan *scan, struct word *word)
 {
     struct word attached = *word;
 
@@ -383,7 +413,7 @@ static bool take_attached(const struct scan *scan, struct word *word)
 
 /* The rule for an option of the latest program, or NULL: "-u X", "-uX", "-sSu X", "--user X", "password X".
  * The word's attached value becomes its value. */
-static const struct secret_rule *find_option(const struct scan *scan, struct word *word)
+static const struct secret_rule *find_option(struct scan *scan, struct word *word)
 {
     const char *text = scan->text + word->from;
     size_t length = word->to - word->from;
@@ -403,7 +433,7 @@ static const struct secret_rule *find_option(const struct scan *scan, struct wor
 }
 
 /* "password X" within an argument. */
-static bool is_secret_word(const struct scan *scan, const struct word *word)
+static bool is_secret_word(struct scan *scan, const struct word *word)
 {
     return word->separator == ' ' && !word->closed && !scan->state->search &&
            secret_word(scan->text + word->from, word->to - word->from) && has_value(scan, word);
@@ -487,7 +517,8 @@ void secret_scan(struct strbuf *marks, const struct secrets *secrets, struct sec
     if (!secrets || secrets->off)
         return;
 
-    struct scan scan = {secrets, state, text, length, marks->data};
+    struct scan scan = {
+        .secrets = secrets, .state = state, .text = text, .length = length, .marks = marks->data};
 
     state->next = NULL;
     if (rule)

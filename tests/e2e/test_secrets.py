@@ -39,6 +39,16 @@ def test_masking_leaves_the_rest_readable(run_metron):
     assert run.info["arguments"][-3:] == ["-u", "bob:***", "https://***@host/x?sig=***"]
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_quoted_secret_that_is_cut_is_masked(run_metron, quote):
+    """A command line is kept up to 4096 bytes: the quote has no partner there."""
+    script = "sleep 0.3; true #".ljust(4050, "x") + f" password {quote}S3cret-" + "y" * 100 + quote
+    run = run_metron("--sample-interval 0.1", ["sh", "-c", script])
+    assert "password" in run.bytes("usage.jsonl").decode()
+    for name in ("info.json", "usage.jsonl", "events.jsonl"):
+        assert "S3cret" not in run.bytes(name).decode(), name
+
+
 def test_masking_can_be_turned_off(run_metron):
     run = secretive(run_metron, "--no-mask-secrets")
     text = run.bytes("info.json").decode()

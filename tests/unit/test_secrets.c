@@ -270,6 +270,8 @@ static void ordinary_words_stay_readable(void **state)
         "sh~-c~ldapsearch -x | grep -w uid; unzip -l a.zip | grep -P x",
         "sh~-c~read -s -p \"Enter password \" P; make -j8 all; run --steps 5",
         "sh~-c~echo 'wrong password ' >&2; ./solver --mesh big.msh",
+        "sh~-c~echo 'x password'; echo \"don't: password \"; ./solver 'a'",
+        "sh~-c~ssh h 'echo \\\"wrong password \\\" >&2'; ./solver \"password \"",
         "sh~-c~x \"echo \\\"wrong password \\\" >&2; ./solver\" y",
         "sh~-c~ssh h \"mysql -u root -p\" < dump.sql; mysql -p; ./solver",
         "py~-c~run([\"mysql\", \"-p\"]); f(\"x\")",
@@ -345,6 +347,17 @@ static void shapes_that_leaked_are_masked(void **state)
         {"7z~a~-p#abc~f.7z", "7z a -p*** f.7z"},
         {"sh~-c~mysql -u root -p'abc' db; 7z a '-p#a b' f",
          "sh -c 'mysql -u root -p'\\''***'\\'' db; 7z a '\\''-p***'\\'' f'"},
+        {"sh~-c~read -p \"Enter password \"; mysql -u root -p\"abc\" db; x",
+         "sh -c 'read -p \"Enter password \"; mysql -u root -p\"***\" db; x'"},
+        {"sh~-c~x password ' abc' y", "sh -c 'x password '\\''***'\\'' y'"},
+        {"sh~-c~x password 'abc def", "sh -c 'x password '\\''***'"}, /* it was cut here */
+        {"sh~-c~x \"password 'abc", "sh -c 'x \"password '\\''***'"},
+        {"sh~-c~mysql -u root -p'abc def", "sh -c 'mysql -u root -p'\\''***'"},
+        {"sh~-c~# don't\nx password 'abc def' y", "sh -c '# don'\\''t\\x0a"
+                                                  "x password '\\''***'\\'' y'"},
+        {"sh~-c~# don't\nread -p 'password '; x -a; mysql -p'abc' y",
+         "sh -c '# don'\\''t\\x0a"
+         "read -p '\\''password '\\''***'\\''***'\\'' y'"},
         {"mysqldump~-u~root~rg~-pabc", "mysqldump -u root rg -p***"},
         {"sh~-c~mysqldump -u root grep -pabc", "sh -c 'mysqldump -u root grep -p***'"},
         {"curl~hooks.slack.com:443/services/T/B/X~https://hooks.slack.com./services/T/B/X",

@@ -56,15 +56,25 @@ static int print_overview(int fd)
 static int print_version(void)
 {
     struct strbuf text = STRBUF_INIT;
-    char plotter[PATH_MAX];
-    bool pictures = companion_find("metron-plot", plotter) == 0;
+    char path[PATH_MAX];
+    const struct {
+        const char *name;
+        bool is_there;
+    } optional[] = {
+        {"kernel events (BPF)", METRON_HAS_BPF},
+        {"daemon with history (SQLite)", companion_find("metron-daemon", path) == 0},
+        {"pictures (cairo)", companion_find("metron-plot", path) == 0},
+    };
+    struct strbuf missing = STRBUF_INIT;
 
-    strbuf_addf(&text,
-                "metron %s\nfeatures: process connector, control groups%s%s, libuv %s\nnot in this build: "
-                "%s%sGPU\n",
-                METRON_VERSION, METRON_HAS_BPF ? ", kernel events (BPF)" : "",
-                pictures ? ", pictures (cairo)" : "", uv_version_string(),
-                METRON_HAS_BPF ? "" : "kernel events (BPF), ", pictures ? "" : "pictures (cairo), ");
+    strbuf_addf(&text, "metron %s\nfeatures: process connector, control groups, GPU (NVML), libuv %s",
+                METRON_VERSION, uv_version_string());
+    for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
+        struct strbuf *list = optional[i].is_there ? &text : &missing;
+        strbuf_addf(list, "%s%s", list->length ? ", " : "", optional[i].name);
+    }
+    strbuf_addf(&text, "%s%s\n", missing.length ? "\nnot in this build: " : "", strbuf_text(&missing));
+    strbuf_fini(&missing);
     int code = command_print(strbuf_text(&text), text.length);
     strbuf_fini(&text);
     return code;

@@ -147,6 +147,14 @@ def test_version_and_doctor_say_whether_pictures_can_be_drawn(run_metron, progra
     assert finding["works"] and str(programs / "metron-plot") in finding["detail"]
 
 
+def test_version_lists_what_this_build_can_do(run_metron, programs, lonely):
+    (features,) = re.findall("^features: .*", run_metron.metron("--version").stdout.decode(), re.M)
+    assert "GPU (NVML)" in features
+    assert ("daemon with history (SQLite)" in features) == (programs / "metron-daemon").exists()
+    (lacking,) = re.findall("^not in this build: .*", lonely("--version").decode(), re.M)
+    assert "daemon with history (SQLite)" in lacking and "GPU" not in lacking
+
+
 def test_version_and_doctor_say_what_pictures_lack(lonely):
     (lacking,) = re.findall("^not in this build: .*", lonely("--version").decode(), re.M)
     assert "pictures (cairo)" in lacking

@@ -22,9 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < list.count; i++) {
         const struct gpu_device *device = &list.devices[i];
 
-        if (device->has[GPU_UTILIZATION] && !(device->utilization >= 0 && device->utilization <= 1))
+        const double utilization = device->values[GPU_UTILIZATION];
+        if (device->has[GPU_UTILIZATION] && !(utilization >= 0 && utilization <= 1))
             abort();
-        for (int field = 0; field < GPU_FIELD_COUNT; field++)
+        for (int field = 0; field <= GPU_TEMPERATURE; field++)
             if (device->has[field] == (device->why_not[field][0] != '\0') ||
                 !memchr(device->why_not[field], '\0', GPU_REASON_SIZE))
                 abort();

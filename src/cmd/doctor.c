@@ -12,9 +12,9 @@
 #include "base/units.h"
 #include "cmd/availability.h"
 #include "cmd/commands.h"
-#include "loop/gpu_readings.h"
 #include "probe/companion.h"
 #include "probe/connector.h"
+#include "probe/gpu/readings.h"
 #include "probe/kernel.h"
 #include "probe/strace/program.h"
 #include "view/doctor.h"
@@ -38,7 +38,6 @@ struct report {
     struct doctor_finding findings[FINDINGS_MAX];
     size_t count;
     struct arena arena;
-    bool stuck; /* a thread is, in the driver of the GPUs */
 };
 
 static void __attribute__((format(printf, 5, 6)))
@@ -193,59 +192,53 @@ static void look_at_syscalls(struct report *report)
         add(report, "processes", "strace", DOCTOR_FAILS, "%s", error.message);
 }
 
-/* The first reading, or why there is none; the driver may take its time to wake up, but not for ever. */
-static const struct gpu_list *read_gpus(struct gpu_readings *readings, struct metron_error *error)
-{
-    const struct timespec pause = {.tv_nsec = 5000000};
-    const struct gpu_list *list;
-
-    gpu_readings_ask(readings);
-    while (!(list = gpu_readings_take(readings, GPU_SECONDS, error)) && error->code == -EAGAIN)
-        (void)nanosleep(&pause, NULL);
-    return list;
-}
-
 static void add_gpu(struct report *report, const struct gpu_device *device)
 {
     char used[UNIT_TEXT_SIZE], total[UNIT_TEXT_SIZE];
     const char *name = arena_printf(&report->arena, "GPU %u", device->index);
-    const bool is_lost = gpu_device_is_lost(device);
+    const char *lost = gpu_device_lost(device);
     struct strbuf text = STRBUF_INIT;
 
-    if (is_lost)
-        strbuf_addf(&text, "cannot be read: %s, ", device->why_not[0]);
+    if (lost)
+        strbuf_addf(&text, "cannot be read: %s, ", lost);
     if (device->has[GPU_UTILIZATION])
-        strbuf_addf(&text, "%.0f %% busy, ", 100 * device->utilization);
-    if (device->has[GPU_MEMORY])
-        strbuf_addf(&text, "%s of %s used, ", unit_human(UNIT_BYTES, (double)device->memory_used_bytes, used),
-                    unit_human(UNIT_BYTES, (double)device->memory_total_bytes, total));
+        strbuf_addf(&text, "%.0f %% busy, ", 100 * device->values[GPU_UTILIZATION]);
+    if (device->has[GPU_MEMORY_USED] && device->has[GPU_MEMORY_TOTAL])
+        strbuf_addf(&text, "%s of %s used, ", unit_human(UNIT_BYTES, device->values[GPU_MEMORY_USED], used),
+                    unit_human(UNIT_BYTES, device->values[GPU_MEMORY_TOTAL], total));
     if (device->has[GPU_TEMPERATURE])
-        strbuf_addf(&text, "%.0f °C, ", device->temperature_celsius);
-    for (int field = 0; field < GPU_FIELD_COUNT && !is_lost; field++)
-        if (!device->has[field])
+        strbuf_addf(&text, "%.0f °C, ", device->values[GPU_TEMPERATURE]);
+    if (device->has[GPU_POWER])
+        strbuf_addf(&text, "%.0f W, ", device->values[GPU_POWER]);
+    for (int field = 0; field < GPU_FIELD_COUNT && !lost; field++)
+        if (device->why_not[field][0] && gpu_field_name((enum gpu_field)field))
             strbuf_addf(&text, "no %s (%s), ", gpu_field_name((enum gpu_field)field), device->why_not[field]);
-    add(report, "GPUs", name ? name : "GPU", is_lost ? DOCTOR_FAILS : DOCTOR_WORKS, "%.*s",
+    add(report, "GPUs", name ? name : "GPU", lost ? DOCTOR_FAILS : DOCTOR_WORKS, "%.*s",
         text.length > 2 ? (int)(text.length - 2) : 0, strbuf_text(&text));
     strbuf_fini(&text);
 }
 
-/* What the daemon's snapshots would have of them. */
-static void look_at_gpus(struct report *report)
+/* A reading of them; the driver may take its time to wake up, but not for ever. */
+static void look_at_gpus(struct report *report, bool in_runs)
 {
     struct gpu_readings *readings = NULL;
     const struct gpu_list *list = NULL;
     struct metron_error error = {0};
+    uint64_t begin_ns;
 
-    if (gpu_readings_new(&readings, &error) == 0)
-        list = read_gpus(readings, &error);
+    if (gpu_readings_new(&readings, true, GPU_FIELDS_ALL, &error) == 0) {
+        gpu_readings_wait(readings, GPU_SECONDS);
+        list = gpu_readings_take(readings, GPU_SECONDS, &begin_ns, &error);
+    }
     if (list)
-        add(report, "GPUs", "NVIDIA", DOCTOR_WORKS, "%zu, by %s; the daemon reads them", list->count,
-            gpu_readings_source(readings));
+        add(report, "GPUs", "NVIDIA", DOCTOR_WORKS, "%zu, by %s; %s", list->count,
+            gpu_readings_source(readings),
+            in_runs ? "runs and the daemon read them" : "the daemon reads them");
     else
         add(report, "GPUs", "NVIDIA", DOCTOR_FAILS, "%s", error.message);
     for (size_t i = 0; list && i < list->count; i++)
         add_gpu(report, &list->devices[i]);
-    report->stuck = gpu_readings_free(readings) == -ETIMEDOUT;
+    gpu_readings_free(readings);
 }
 
 static void look_at_tiers(struct report *report, const struct cgroup_target *cgroup)
@@ -319,7 +312,7 @@ static int doctor_main(int argc, char **argv)
     look_at_sources(&report, &availability);
     look_at_processes(&report, &availability.facts);
     look_at_syscalls(&report);
-    look_at_gpus(&report);
+    look_at_gpus(&report, registry_find(&availability.registry, "gpu_util")->reason == NULL);
     look_at_cgroups(&report, &availability);
     look_at_tiers(&report, &availability.cgroup);
     look_at_recordings(&report);
@@ -337,8 +330,6 @@ out:
     arena_fini(&report.arena);
     availability_fini(&availability);
     settings_fini(&settings);
-    if (report.stuck)
-        _exit(exit_code); /* the library of a stuck thread would wait for it */
     return exit_code;
 }
 

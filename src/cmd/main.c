@@ -16,6 +16,7 @@
 #include "launch/descriptor.h"
 #include "launch/signals.h"
 #include "probe/companion.h"
+#include "probe/gpu/readings.h"
 #include "settings/options_help.h"
 
 extern const struct metron_command command_run, command_measurements, command_doctor, command_trace,
@@ -136,5 +137,8 @@ int main(int argc, char **argv)
     if (strcmp(name, "help") == 0)
         return help_main(argc - 1, argv + 1);
     const struct metron_command *command = find_command(name);
-    return command ? command->main(argc - 1, argv + 1) : unknown_command(name);
+    int exit_code = command ? command->main(argc - 1, argv + 1) : unknown_command(name);
+    if (gpu_readings_left_behind())
+        _exit(exit_code);
+    return exit_code;
 }

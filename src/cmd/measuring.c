@@ -47,7 +47,8 @@ void measuring_looking(struct availability_options *looking, const struct settin
                    .smaps = settings_flag(settings, SETTING_SMAPS),
                    .smaps_interval = settings_real(settings, SETTING_SMAPS_INTERVAL),
                    .smaps_budget = settings_real(settings, SETTING_SMAPS_BUDGET),
-                   .smaps_limit_bytes = (uint64_t)(settings_real(settings, SETTING_SMAPS_LIMIT) * gibibyte)},
+                   .smaps_limit_bytes = (uint64_t)(settings_real(settings, SETTING_SMAPS_LIMIT) * gibibyte),
+                   .gpu_off = !settings_flag(settings, SETTING_GPU_ENABLED)},
     };
 }
 

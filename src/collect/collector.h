@@ -42,6 +42,8 @@ struct collect_tuning {
     double smaps_interval;      /* seconds; 0: five samples */
     double smaps_budget;        /* CPU seconds that a pass of smaps may take */
     uint64_t smaps_limit_bytes; /* larger processes are passed over by smaps */
+    bool gpu_off;               /* GPUs are not read */
+    bool is_daemon;             /* may run programs, which in a run would count as the target's */
 };
 
 /* What collectors may look at; borrowed for the time of a call. */
@@ -66,12 +68,15 @@ struct collect_context {
 
 struct collector {
     struct source source;
-    bool opt_in; /* left out of the group "default" */
+    bool opt_in;        /* left out of the group "default" */
+    bool logs_failures; /* says itself why a pass failed */
     /* Looks once, at the start, whether it can be read here: sets reasons[field] (text that outlives the run)
      * for each field that cannot, leaves NULL what can. May be NULL: everything can. */
     void (*survey)(const struct collect_context *context, const char *reasons[]);
     /* `cost`: what the selected measurements need. State may be NULL. May itself be NULL: nothing to open. */
     int (*open)(const struct collect_context *context, unsigned cost, void **state);
+    /* At the beginning of a sample: a source that takes its time is asked now. May be NULL. */
+    void (*ask)(void *state, const struct collect_context *context);
     /* One of these two: `collect` at every sample, `read` at every report. Stamps are already set. A negative
      * errno: nothing could be measured this time; COLLECT_NOT_DUE: nothing was looked at, on purpose. */
     int (*collect)(void *state, const struct collect_context *context, struct pass *pass);

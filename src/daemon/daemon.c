@@ -309,26 +309,16 @@ static void restore_jobs(struct daemon *daemon, double before)
         log_warning("jobs of before cannot go on: %s", error.message);
 }
 
-static void open_gpus(struct daemon *daemon)
-{
-    struct metron_error error = {0};
-
-    if (daemon->options.gpu_enabled && gpu_readings_new(&daemon->gpus, &error) < 0)
-        log_debug("GPUs are not looked at: %s", error.message);
-}
-
 static int open_watch(struct daemon *daemon, struct metron_error *error)
 {
     const struct daemon_options *options = &daemon->options;
 
-    open_gpus(daemon);
     const struct watch_options watch = {
         .loop = &daemon->loop,
         .interval = options->interval,
         .all_users = options->all_users,
         .secrets = options->secrets,
         .events = options->events,
-        .gpus = daemon->gpus,
         .context = options->context,
         .registry = options->registry,
         .columns = options->columns,
@@ -473,8 +463,6 @@ int daemon_free(struct daemon *daemon)
     jobs_pss_free(daemon->pss);
     jobs_free(daemon->jobs);
     watch_free(daemon->watch);
-    if (gpu_readings_free(daemon->gpus) < 0)
-        code = -ETIMEDOUT;
     bus_free(daemon->bus);
     snapshot_release(daemon->latest);
     recent_events_fini(&daemon->events);

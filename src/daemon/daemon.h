@@ -29,7 +29,6 @@ struct daemon_options {
     /* Masked where they are recorded; NULL: none are. */
     const struct secrets *secrets;
     bool count_calls;         /* of jobs: by our programs, if `events` has them marking, else by strace */
-    bool gpu_enabled;         /* look at GPUs, where that can be done */
     const char *socket;       /* where it listens */
     const char *socket_group; /* NULL: nobody but the owner and root */
     const char *database;     /* NULL: no history */

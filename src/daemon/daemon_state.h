@@ -22,7 +22,6 @@ struct daemon {
     struct daemon_options options;
     uv_loop_t loop;
     bool loop_open;
-    struct gpu_readings *gpus; /* NULL: none are looked at */
     struct watch *watch;
     struct jobs *jobs;
     struct jobs_pss *pss;

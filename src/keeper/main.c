@@ -31,6 +31,7 @@
 #include "keeper/detach.h"
 #include "keeper/notify.h"
 #include "keeper/paths.h"
+#include "probe/gpu/readings.h"
 #include "settings/settings_json.h"
 
 #define LOST_AFTER_SECONDS 60
@@ -94,6 +95,7 @@ static void reload(struct keeper *keeper)
     double interval = interval_of(&settings);
     if (interval != interval_of(&keeper->settings)) {
         daemon_set_interval(keeper->daemon, interval);
+        keeper->availability.options.tuning.sample_interval = interval;
         log_info("a snapshot every %g s from now on", interval);
     }
     bool masks = settings_flag(&settings, SETTING_MASK_SECRETS);
@@ -152,7 +154,10 @@ static int look_at_machine(struct keeper *keeper, struct metron_error *error)
         .machine = true,
         .job_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
         .events = (enum events_mode)settings_choice(settings, SETTING_EVENTS),
-        .tuning = {.secrets = command_secrets(), .sample_interval = interval_of(settings)},
+        .tuning = {.secrets = command_secrets(),
+                   .sample_interval = interval_of(settings),
+                   .gpu_off = !settings_flag(settings, SETTING_GPU_ENABLED),
+                   .is_daemon = true},
     };
 
     int code = availability_init(&keeper->availability, &looking, error);
@@ -174,7 +179,6 @@ static int new_daemon(struct keeper *keeper, struct metron_error *error)
         .jobs_only = settings_choice(settings, SETTING_WATCH) == CHOICE_WATCH_JOBS,
         .secrets = command_secrets(),
         .count_calls = settings_flag(settings, SETTING_STRACE_ENABLED),
-        .gpu_enabled = settings_flag(settings, SETTING_GPU_ENABLED),
         .socket = keeper->socket,
         .socket_group = settings_text(settings, SETTING_SOCKET_GROUP),
         .database = keeper->paths.database,
@@ -252,7 +256,7 @@ out:
     availability_fini(&keeper.availability);
     keeper_paths_fini(&keeper.paths);
     settings_fini(&keeper.settings);
-    if (left == -ETIMEDOUT)
+    if (left == -ETIMEDOUT || gpu_readings_left_behind())
         _exit(exit_code); /* the library of a stuck thread would wait for it */
     return exit_code;
 }

@@ -13,8 +13,9 @@
 struct opened {
     const struct collector *collector;
     bool active;
-    bool failing; /* its last pass failed: told once */
-    int failure;  /* of the last failed pass, or of opening; 0: none */
+    bool failing;  /* its last pass failed: logged once */
+    bool has_pass; /* its last pass has readings */
+    int failure;   /* of the last failed pass, or of opening; 0: none */
     uint64_t failures;
     void *state;
     struct pass pass;
@@ -103,12 +104,13 @@ static void take_pass(struct sampler *sampler, size_t index, pass_function *func
         return;
     pass_begin(&opened->pass, kind, stamp_ns);
     int code = function(opened->state, &sampler->context, &opened->pass);
+    opened->has_pass = code == 0;
     if (code == COLLECT_NOT_DUE)
         return;
     if (code < 0) {
         opened->failures++;
         opened->failure = code;
-        if (!opened->failing)
+        if (!opened->failing && !opened->collector->logs_failures)
             log_warning("%s could not be read: %s; its readings are missing", opened->collector->source.name,
                         strerror(-code));
         opened->failing = true;
@@ -131,6 +133,9 @@ bool sampler_sample(struct sampler *sampler)
 {
     uint64_t begin_ns = clock_monotonic_ns();
 
+    for (size_t i = 0; i < collector_count; i++)
+        if (sampler->opened[i].active && collectors[i]->ask)
+            collectors[i]->ask(sampler->opened[i].state, &sampler->context);
     tree_refresh(sampler->options.tree);
     if (tree_living(sampler->options.tree) == 0 && !sampler->options.machine)
         return false;
@@ -165,7 +170,7 @@ int sampler_report(struct sampler *sampler, struct record *record)
 const struct pass *sampler_pass(const struct sampler *sampler, size_t source_index)
 {
     const struct opened *opened = &sampler->opened[source_index];
-    return opened->active && !opened->failing ? &opened->pass : NULL;
+    return opened->has_pass ? &opened->pass : NULL;
 }
 
 int sampler_summarise(struct sampler *sampler, struct record *record)

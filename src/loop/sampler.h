@@ -39,7 +39,7 @@ bool sampler_sample(struct sampler *sampler);
 void sampler_finish(struct sampler *sampler);
 /* Closes the window into `record`, whose wall time and elapsed seconds are filled in. */
 int sampler_report(struct sampler *sampler, struct record *record);
-/* The last pass over a source; NULL: there is none, or it failed. */
+/* The last pass over a source; NULL: it read nothing, or there was none. */
 const struct pass *sampler_pass(const struct sampler *sampler, size_t source_index);
 int sampler_summarise(struct sampler *sampler, struct record *record);
 /* How often the passes of a collector failed, and how the last of them did (a negative errno; 0: none). */

@@ -127,6 +127,25 @@ static void take_machine(struct snapshot *snapshot, const struct sampler *sample
     }
 }
 
+/* Devices have one source. Without a reading of it the snapshot says nothing of them. */
+static int take_gpus(struct snapshot *snapshot, const struct sampler *sampler)
+{
+    const struct columns *columns = &snapshot->columns->device;
+    const struct pass *pass = columns->count ? sampler_pass(sampler, columns->source[0]) : NULL;
+
+    if (!pass)
+        return 0;
+    snapshot->gpus = snapshot_make_gpus(snapshot, pass->count);
+    if (!snapshot->gpus)
+        return -ENOMEM;
+    snapshot->gpu_count = pass->count;
+    for (size_t i = 0; i < pass->count; i++) {
+        snapshot->gpus[i].index = (unsigned)pass->rows[i].subject.id;
+        take_row(columns, 0, columns->count, &pass->rows[i], &snapshot->gpus[i].values);
+    }
+    return 0;
+}
+
 static int compare_pid(const void *left, const void *right)
 {
     const struct snapshot_process *a = left, *b = right;
@@ -168,5 +187,5 @@ int snapshot_fill(struct snapshot *snapshot, const struct tree *tree, const stru
     take_machine(snapshot, sampler, record);
     take_processes(snapshot, sampler, record);
     sort_by_pid(snapshot);
-    return code;
+    return code < 0 ? code : take_gpus(snapshot, sampler);
 }

@@ -10,7 +10,7 @@
 #include "schema/snapshot.h"
 #include "tree/tree.h"
 
-/* Fills in processes and the machine; the snapshot has its columns and nothing else. -ENOMEM: it is not
+/* Fills in processes, GPUs and the machine; the snapshot has its columns and nothing else. -ENOMEM: it is not
  * whole. */
 int snapshot_fill(struct snapshot *snapshot, const struct tree *tree, const struct sampler *sampler,
                   const struct record *record);

@@ -182,8 +182,6 @@ static void tick(struct watch *watch)
     struct watch_figures *figures = &watch->figures;
     uint64_t begin_ns = clock_monotonic_ns();
 
-    if (watch->options.gpus)
-        gpu_readings_ask(watch->options.gpus); /* it may be there by the time the processes are read */
     if (watch->options.events->programs)
         sampler_set_kernel_cpu(watch->sampler, bpf_programs_cpu_seconds(watch->options.events->programs));
     kernel_events_reap(watch->options.events, watch->tree);
@@ -195,8 +193,6 @@ static void tick(struct watch *watch)
     if (sampler_report(watch->sampler, &watch->record) < 0 || !watch->next || fill(watch) < 0) {
         log_warning("no memory for a snapshot: this one is lost");
     } else {
-        if (watch->options.gpus)
-            gpu_readings_fill(watch->options.gpus, watch->options.interval, watch->next);
         sort_events(watch->next);
         watch->next->tick = ++figures->ticks;
         watch->next->uptime_seconds = watch->record.elapsed_seconds; /* at the time it is stamped with */
@@ -361,8 +357,6 @@ int watch_start(struct watch *watch)
     watch->started = true;
     tree_refresh(watch->tree); /* everybody as they stand: their past is not ours */
     sampler_seed(watch->sampler);
-    if (options->gpus)
-        gpu_readings_ask(options->gpus);
     ticker_init(&watch->ticker, clock_monotonic_ns(), (uint64_t)(options->interval * (double)NS_PER_SECOND));
     arm(watch);
     listening_load(&watch->listening, 0);

@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "collect/collector.h"
-#include "loop/gpu_readings.h"
 #include "loop/kernel_events.h"
 #include "schema/registry.h"
 #include "schema/snapshot.h"
@@ -30,7 +29,6 @@ struct watch_options {
     /* Masked where they are recorded; NULL: none are. */
     const struct secrets *secrets;
     struct kernel_events *events;
-    struct gpu_readings *gpus; /* NULL: not looked at */
     const struct collect_context *context;
     const struct registry *registry;        /* with the selection of registry_select_columns */
     const struct snapshot_columns *columns; /* of its sources */

@@ -8,7 +8,7 @@ static const char *broken; /* the list; NULL: nothing is */
 static const char *const readers[] = {
     "stat",      "statm", "status",       "children", "cmdline", "limits", "fd",
     "task",      "io",    "smaps_rollup", "meminfo",  "loadavg", "cpu",    "clock",
-    "connector", "bpf",   "strace",       "pressure", "cgroup",  "ps",
+    "connector", "bpf",   "strace",       "pressure", "cgroup",  "ps",     "gpu",
 };
 
 /* The next name of a list and its length, or NULL at its end. */

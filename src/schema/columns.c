@@ -14,7 +14,9 @@ int snapshot_columns_init(struct snapshot_columns *out, const struct source *con
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sources[i]->measurement_count; k++) {
             const struct measurement *measurement = &sources[i]->measurements[k];
-            struct columns *list = measurement->scope == SCOPE_PER_PID ? &out->process : &out->machine;
+            struct columns *list = measurement->scope == SCOPE_PER_PID      ? &out->process
+                                   : measurement->scope == SCOPE_PER_DEVICE ? &out->device
+                                                                            : &out->machine;
 
             if (!measurement->column)
                 continue;
@@ -81,6 +83,22 @@ bool value_row_find(const struct columns *columns, const struct value_row *row, 
             return true;
         }
     return false;
+}
+
+int value_row_read(const struct columns *columns, struct value_row *row, const char *name, size_t length,
+                   double shown)
+{
+    for (unsigned i = 0; i < columns->count; i++) {
+        const struct measurement *measurement = columns->of[i];
+
+        if (strncmp(measurement->column, name, length) != 0 || measurement->column[length])
+            continue;
+        double number = shown * column_divisor(measurement) / factor(measurement);
+        if (!(fabs(number) < LARGEST))
+            return -EBADMSG;
+        value_row_set(row, i, number);
+    }
+    return 0;
 }
 
 void value_row_json(struct json *json, const struct columns *columns, const struct value_row *row)

@@ -29,9 +29,9 @@ struct columns {
     unsigned count;
 };
 
-/* Of each process, and of the machine as a whole. */
+/* Of each process, of each device, and of the machine as a whole. */
 struct snapshot_columns {
-    struct columns process, machine;
+    struct columns process, device, machine;
 };
 
 /* A value for each column of a list; what was not measured has no bit. */
@@ -57,6 +57,9 @@ static inline bool value_row_has(const struct value_row *row, unsigned column)
 /* The value under a name of the JSON, as the JSON has it. False: it is not there. */
 bool value_row_find(const struct columns *columns, const struct value_row *row, const char *name,
                     double *out);
+/* Sets a value that the JSON has under a name; another name is passed over. -EBADMSG: beyond all bounds. */
+int value_row_read(const struct columns *columns, struct value_row *row, const char *name, size_t length,
+                   double shown);
 /* Each value that is there, under its name. */
 void value_row_json(struct json *json, const struct columns *columns, const struct value_row *row);
 

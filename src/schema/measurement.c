@@ -38,7 +38,7 @@ char *cost_text(unsigned cost, char out[COST_TEXT_SIZE])
 {
     static const char *const names[] = {"stat",     "clock",   "statm",    "status", "tasks", "fd",
                                         "limits",   "cmdline", "system",   "io",     "smaps", "cgroup",
-                                        "pressure", "ps",      "syscalls", "events"};
+                                        "pressure", "ps",      "syscalls", "events", "gpu"};
     size_t length = 0;
     out[0] = '\0';
     for (unsigned bit = 0; bit < sizeof(names) / sizeof(names[0]); bit++) {
@@ -115,16 +115,18 @@ static const char *unit_rule_broken(const struct measurement *m)
     return NULL;
 }
 
-/* Snapshots take what a pass has read: of a single subject or of each process, and nothing that is made of
- * several. */
+/* Snapshots take what a pass has read: of the machine, of each process or of each device, and nothing that is
+ * made of several. */
 static const char *column_rule_broken(const struct measurement *m)
 {
     if (!m->column != !m->stored)
         return "a column has a name in snapshots and one in the history";
     if (m->column && (m->type == TYPE_LABEL || m->type == TYPE_CATEGORICAL))
         return "only a number has a column";
-    if (m->column && (m->scope == SCOPE_PER_DEVICE || m->collapse != COLLAPSE_NONE))
-        return "only a process or the machine has columns, and no total of processes";
+    if (m->column && m->collapse != COLLAPSE_NONE)
+        return "a total of processes has no column";
+    if (m->column && m->scope == SCOPE_PER_DEVICE && m->type != TYPE_GAUGE)
+        return "of a device only a level has a column";
     return NULL;
 }
 

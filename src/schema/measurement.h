@@ -42,6 +42,7 @@ enum cost {
     COST_PS = 1 << 13,       /* runs ps */
     COST_SYSCALLS = 1 << 14, /* counts every system call of the target as it happens */
     COST_EVENTS = 1 << 15,   /* the kernel's word on every process that ends */
+    COST_GPU = 1 << 16,      /* asks the driver of the GPUs, in a thread */
 };
 
 struct measurement {

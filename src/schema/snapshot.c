@@ -22,7 +22,6 @@
 #define FREE_MAX    4                         /* snapshots kept for the next use, */
 #define FREE_BYTES  ((size_t)4 * 1024 * 1024) /* with no more memory than that, unless it is one */
 #define SPARE_BYTES ((size_t)256 * 1024)      /* of events that an unused snapshot may hold */
-#define MIB         1048576.0
 
 struct snapshot_pool {
     pthread_mutex_t lock; /* of all below */
@@ -186,6 +185,19 @@ struct snapshot_process *snapshot_make_processes(struct snapshot *snapshot, size
     return processes;
 }
 
+struct snapshot_gpu *snapshot_make_gpus(struct snapshot *snapshot, size_t count)
+{
+    size_t width = snapshot->columns->device.count;
+    struct snapshot_gpu *gpus = arena_alloc(&snapshot->arena, (count + 1) * sizeof(*gpus));
+    double *numbers = arena_alloc(&snapshot->arena, (count * width + 1) * sizeof(*numbers));
+
+    if (!gpus || !numbers)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        gpus[i].values.numbers = numbers + i * width;
+    return gpus;
+}
+
 const struct snapshot_process *snapshot_find(const struct snapshot *snapshot, pid_t pid)
 {
     size_t low = 0, high = snapshot->process_count;
@@ -259,12 +271,6 @@ static void calls_json(struct json *json, const struct snapshot_process *process
 
 /* -- JSON -- */
 
-/* To the KiB: pages are of 4 KiB or more, so that the number of bytes can be told from it. */
-static void key_mib(struct json *json, const char *key, uint64_t bytes)
-{
-    json_key_decimal(json, key, (double)bytes / MIB, 3);
-}
-
 /* No number is no measurement. */
 static void key_decimal(struct json *json, const char *key, double value, unsigned digits)
 {
@@ -325,23 +331,13 @@ static void processes_json(struct json *json, const struct snapshot *snapshot, c
     json_key_integer(json, "zombie_count", (int64_t)(job_id ? zombies : snapshot->zombie_count));
 }
 
-static void gpus_json(struct json *json, const struct snapshot *snapshot)
+void snapshot_gpus_json(struct json *json, const struct snapshot *snapshot)
 {
-    json_key(json, "gpus");
     json_array_begin(json);
     for (size_t i = 0; i < snapshot->gpu_count; i++) {
-        const struct snapshot_gpu *gpu = &snapshot->gpus[i];
-
         json_object_begin(json);
-        json_key_integer(json, "index", gpu->index);
-        if (gpu->has_utilization)
-            key_decimal(json, "utilization_pct", 100 * gpu->utilization, 2);
-        if (gpu->has_memory) {
-            key_mib(json, "memory_used_mb", gpu->memory_used_bytes);
-            key_mib(json, "memory_total_mb", gpu->memory_total_bytes);
-        }
-        if (gpu->has_temperature)
-            key_decimal(json, "temperature_c", gpu->temperature_celsius, 1);
+        json_key_integer(json, "index", snapshot->gpus[i].index);
+        value_row_json(json, &snapshot->columns->device, &snapshot->gpus[i].values);
         json_object_end(json);
     }
     json_array_end(json);
@@ -377,8 +373,10 @@ void snapshot_json(struct json *json, const struct snapshot *snapshot, const cha
     json_key_integer(json, "daemon_pid", snapshot->daemon_pid);
     value_row_json(json, &snapshot->columns->machine, &snapshot->machine);
     processes_json(json, snapshot, job_id);
-    if (snapshot->gpus)
-        gpus_json(json, snapshot);
+    if (snapshot->gpus) {
+        json_key(json, "gpus");
+        snapshot_gpus_json(json, snapshot);
+    }
     json_key_string(json, "pressure_level", snapshot->pressure_level);
     json_key_integer(json, "running_jobs", snapshot->running_jobs);
     json_key_integer(json, "active_sheets", snapshot->active_sheets);

@@ -6,8 +6,8 @@
  * A snapshot that nobody holds any more goes back to its pool, with its memory, so that a steady daemon
  * allocates nothing.
  *
- * What was measured is in rows of values (schema/columns.h), one for the machine and one for each process;
- * the rest says who they are.
+ * What was measured is in rows of values (schema/columns.h), one for the machine and one for each process
+ * and device; the rest says who they are.
  */
 #ifndef METRON_SCHEMA_SNAPSHOT_H
 #define METRON_SCHEMA_SNAPSHOT_H
@@ -59,11 +59,8 @@ struct snapshot_process {
 };
 
 struct snapshot_gpu {
-    unsigned index;
-    bool has_utilization, has_memory, has_temperature;
-    double utilization; /* 1 = all of it */
-    uint64_t memory_used_bytes, memory_total_bytes;
-    double temperature_celsius;
+    unsigned index; /* the driver's */
+    struct value_row values;
 };
 
 struct snapshot_job {
@@ -124,6 +121,9 @@ int snapshot_set_columns(struct snapshot *snapshot, const struct snapshot_column
  * no memory. */
 struct snapshot_process *snapshot_make_processes(struct snapshot *snapshot, size_t count);
 
+/* Likewise so many GPUs. */
+struct snapshot_gpu *snapshot_make_gpus(struct snapshot *snapshot, size_t count);
+
 /* A copy of the event, with all that it points to. 0 or -ENOMEM: it is as before. */
 int snapshot_add_event(struct snapshot *snapshot, const struct event *event);
 /* What such a copy takes, about. */
@@ -135,6 +135,8 @@ size_t snapshot_bytes(const struct snapshot *snapshot);
 const struct snapshot_process *snapshot_find(const struct snapshot *snapshot, pid_t pid);
 /* The call that took most of its time, as "read 45%" with its share in percent; false: none counted. */
 bool snapshot_hotspot(const struct snapshot_process *process, char *out, size_t size);
+/* The array of the GPUs. */
+void snapshot_gpus_json(struct json *json, const struct snapshot *snapshot);
 /* The object of daemon.top and of the log. `job_id`: only processes, zombies and progress of this job; NULL:
  * all. */
 void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id);

@@ -48,7 +48,7 @@ const char *settings_unknown_variable(char *const *environment, size_t *cursor, 
 {
     /* Not settings, but metron's own: what its test programs are told. */
     static const char *const known[] = {"METRON_WORKLOADS", "METRON_SANITIZED", "METRON_TEST_INTERVAL",
-                                        "METRON_TEST_LOST_AFTER"};
+                                        "METRON_TEST_LOST_AFTER", "METRON_TEST_GPU_DEVICE"};
 
     while (environment[*cursor]) {
         const char *entry = environment[(*cursor)++];

@@ -249,8 +249,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             "count the system calls of jobs: inside the kernel where its events can be had, else "
             "with strace from the start of a sheet to its end, which slows it down",
             .initial = "no", .traits = SETTING_NOT_LOCAL),
-    SETTING(GPU_ENABLED, "gpu-enabled", BOOLEAN, MEASURE, COMMAND_DAEMON,
-            "look at NVIDIA GPUs, by their library or nvidia-smi", .initial = "yes",
+    SETTING(GPU_ENABLED, "gpu-enabled", BOOLEAN, MEASURE, COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
+            "read NVIDIA GPUs, by their library; the daemon also by nvidia-smi", .initial = "yes",
             .traits = SETTING_NOT_LOCAL),
     SETTING(SOCKET, "socket", TEXT, STORE, COMMAND_CLIENTS | COMMAND_RUN | COMMAND_REPORT,
             "where the daemon listens",

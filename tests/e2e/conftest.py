@@ -9,9 +9,17 @@ import tempfile
 import pytest
 
 from support import daemon_client as dc
-from support import processes
+from support import nvml, processes
 from support.daemon_client import Daemon
 from support.users import ANOTHER_USER
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The folder of a library that says it is NVIDIA's."""
+    folder = tmp_path_factory.mktemp("nvml")
+    nvml.build(folder)
+    return folder
 
 
 def starter(runner, uid):

@@ -1,72 +1,36 @@
 """GPUs in the daemon's snapshots: from a library that says it is NVIDIA's, and from the real one where there is one.
 
-The stand-in is tests/preload/fake_nvml.c under NVIDIA's name, in a folder of LD_LIBRARY_PATH; what it answers is a
-file. Each test starts a daemon of its own.
+Each test starts a daemon of its own.
 """
 
 import ctypes.util
 import json
 import os
-import pathlib
 import shutil
 import signal
-import subprocess
 import time
 
 import pytest
 
 from support import daemon_client as dc
 from support.daemon_client import Daemon
+from support.nvml import BEGIN, TWO, FakeDriver, smi, threads
 from support.users import ANOTHER_USER
 
 pytestmark = pytest.mark.threads
 
-SOURCE = pathlib.Path(__file__).resolve().parents[1] / "preload" / "fake_nvml.c"
-GIB = 1 << 30
-
-BEGIN = "nvmlInitWithFlags 0\nnvmlDeviceGetCount_v2 0 {count}\n"
-FIRST = """nvmlDeviceGetUtilizationRates/0 0 37 12
-nvmlDeviceGetMemoryInfo_v2/0 0 3221225472 85899345920
-nvmlDeviceGetTemperatureV/0 0 41
-"""
-SECOND = """nvmlDeviceGetMigMode/1 0 1 1
-nvmlDeviceGetUtilizationRates/1 0 0
-nvmlDeviceGetMemoryInfo_v2/1 0 536870912 42949672960
-nvmlDeviceGetTemperatureV/1 0 30
-"""
-TWO = BEGIN.format(count=2) + FIRST + SECOND
 # The second one is divided (MIG): as a whole it has no utilization.
 TWO_GPUS = [{"index": 0, "utilization_pct": 37, "memory_used_mb": 3072, "memory_total_mb": 81920, "temperature_c": 41},
             {"index": 1, "memory_used_mb": 512, "memory_total_mb": 40960, "temperature_c": 30}]
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The folder of the stand-in, for everybody to read."""
-    folder = tmp_path_factory.mktemp("nvml")
-    subprocess.run([*os.environ.get("CC", "cc").split(), "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-pthread",
-                    "-Wl,-soname,libnvidia-ml.so.1", "-o", folder / "libnvidia-ml.so.1", SOURCE], check=True)
-    for part in (folder, *folder.parents):
-        if part.stat().st_uid == os.getuid() and part != pathlib.Path("/tmp") and str(part).startswith("/tmp/"):
-            part.chmod(part.stat().st_mode | 0o055)
-    return folder
-
-
-class Machine:
+class Machine(FakeDriver):
     """A daemon in a world with the stand-in."""
 
     def __init__(self, runner, library, uid=None):
-        self.script = runner.cwd / "nvml"
-        self.environment = {"LD_LIBRARY_PATH": str(library), "FAKE_NVML": str(self.script)}
+        super().__init__(runner.cwd, library)
         self.daemon = Daemon(runner, runner.cwd, uid)
         self.runner = runner
-
-    def says(self, text):
-        """What the library answers from now on."""
-        new = self.script.with_suffix(".new")
-        new.write_text(text, encoding="ascii")
-        new.chmod(0o644)
-        new.rename(self.script)
 
     def start(self, text, **settings):
         self.says(text)
@@ -92,10 +56,6 @@ def own_machine(run_metron, library):
     made = Machine(run_metron, library)
     yield made
     made.daemon.end()
-
-
-def threads(daemon):
-    return [path.read_text(encoding="utf-8").strip() for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/comm")]
 
 
 # ---- what is told ----
@@ -137,7 +97,7 @@ def test_what_is_not_measured_is_absent(own_machine, text, settings, why):
     assert not any("gpus" in top for top in tops)
     daemon.wait_for_stored(tops[-1]["timestamp"])
     assert daemon.rows("SELECT count(gpu_count) AS n FROM snapshots")[0]["n"] == 0
-    assert ("metron-gpu" in threads(daemon)) == (not settings)
+    assert ("metron-gpu" in threads(daemon.pid)) == (not settings)
     assert daemon.said().count("GPUs") == (1 if why else 0), daemon.said()
     assert why is None or why in daemon.said()
 
@@ -148,7 +108,7 @@ def test_without_a_library_there_is_no_thread(own_machine):
     own_machine.environment = {}
     daemon = own_machine.start(TWO)
     assert not any("gpus" in top for top in daemon.tops(3))
-    assert "metron-gpu" not in threads(daemon)
+    assert "metron-gpu" not in threads(daemon.pid)
     assert "GPU" not in daemon.said()
 
 
@@ -162,24 +122,6 @@ def test_gpu_that_is_lost_keeps_its_place_and_is_told_once(own_machine):
     assert daemon.said().count("GPU 0 cannot be read (GPU is lost)") == 1, daemon.said()
     own_machine.says(TWO)
     own_machine.gpus_when(lambda gpus: gpus == TWO_GPUS)
-
-
-def loaded(machine, *command):
-    """Whether metron COMMAND asked the loader for the library."""
-    output = machine.runner.cwd / "ld"
-    env = machine.environment | {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(output)}
-    subprocess.run([machine.runner.binary, *command], cwd=machine.runner.cwd, env=machine.runner.environment(env),
-                   capture_output=True, timeout=60, check=True)
-    texts = [path.read_text(errors="replace") for path in machine.runner.cwd.glob("ld.*")]
-    assert any("libc.so" in text for text in texts)
-    return any("libnvidia" in text for text in texts)
-
-
-def test_run_does_not_load_the_library(own_machine):
-    """Only who looks pays for it."""
-    own_machine.says(TWO)
-    assert not loaded(own_machine, "run", "true")
-    assert loaded(own_machine, "doctor")
 
 
 # ---- a driver that blocks ----
@@ -212,7 +154,7 @@ def test_doctor_says_what_is_there_and_why_not(own_machine):
     own_machine.says("nvmlDeviceGetHandleByIndex_v2/2 15\n" + TWO.replace("Count_v2 0 2", "Count_v2 0 3"))
     done = own_machine.runner.metron("doctor", env=own_machine.environment | {"COLUMNS": "300"})
     text = done.stdout.decode()
-    assert "3, by libnvidia-ml.so.1; the daemon reads them" in text, text
+    assert "3, by libnvidia-ml.so.1; runs and the daemon read them" in text, text
     assert "37 % busy, 3 GiB of 80 GiB used, 41 °C" in text, text
     assert "no utilization (MIG is on: only its instances have one)" in text
     assert "cannot be read: GPU is lost" in text
@@ -229,12 +171,6 @@ def test_doctor_does_not_wait_for_a_stuck_driver_for_ever(own_machine):
 
 
 # ---- the real one ----
-
-def smi(*columns):
-    done = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(columns), "--format=csv,noheader,nounits"],
-                          capture_output=True, text=True, timeout=60, check=True)
-    return [[word.strip() for word in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
-
 
 def test_real_gpus_are_as_nvidia_smi_has_them(run_metron):
     if shutil.which("nvidia-smi") is None:

@@ -21,6 +21,7 @@ READERS = {
     "pressure": ["psi_"],
     "cgroup": ["cgroup_", "ledger_unaccounted_seconds"],
     "ps": ["ps_"],
+    "gpu": ["gpu_"],
 }
 # Readers whose failure takes no key away: there is another way.
 REPLACED = ["clock", "connector", "children", "task"]

@@ -211,7 +211,27 @@ int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *celsius)
     return sensor == 0 ? result : INVALID_ARGUMENT;
 }
 
+int nvmlDeviceGetPowerUsage(void *handle, unsigned *milliwatts);
+int nvmlDeviceGetPowerUsage(void *handle, unsigned *milliwatts)
+{
+    unsigned long long values[2];
+    int result = ask_device("nvmlDeviceGetPowerUsage", handle, values);
+
+    *milliwatts = (unsigned)values[0];
+    return result;
+}
+
 #ifndef OLD_DRIVER
+int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *millijoules);
+int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *millijoules)
+{
+    unsigned long long values[2];
+    int result = ask_device("nvmlDeviceGetTotalEnergyConsumption", handle, values);
+
+    *millijoules = values[0];
+    return result;
+}
+
 int nvmlInitWithFlags(unsigned flags);
 int nvmlInitWithFlags(unsigned flags)
 {

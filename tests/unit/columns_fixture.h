@@ -52,4 +52,21 @@ static inline void set_machine(struct snapshot *snapshot, const char *name, doub
     value_row_set(&snapshot->machine, column_named(&all_columns()->machine, name), number);
 }
 
+/* So many GPUs, of which nothing is known yet. */
+static inline void make_gpus(struct snapshot *snapshot, size_t count)
+{
+    snapshot->columns = all_columns();
+    snapshot->gpus = snapshot_make_gpus(snapshot, count);
+    if (!snapshot->gpus)
+        abort();
+    snapshot->gpu_count = count;
+    for (size_t i = 0; i < count; i++)
+        snapshot->gpus[i].index = (unsigned)i;
+}
+
+static inline void set_gpu(struct snapshot_gpu *gpu, const char *name, double number)
+{
+    value_row_set(&gpu->values, column_named(&all_columns()->device, name), number);
+}
+
 #endif

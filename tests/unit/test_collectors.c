@@ -57,6 +57,10 @@ static void every_collector_is_complete(void **state)
     {                                                                                                        \
         KEY, SCOPE_SINGLE, TYPE_##TYPE, UNIT_##UNIT, DERIVE_##DERIVE, COLLAPSE_NONE, REDUCE_##REDUCE         \
     }
+#define PER_DEVICE(KEY, TYPE, UNIT, DERIVE, REDUCE)                                                          \
+    {                                                                                                        \
+        KEY, SCOPE_PER_DEVICE, TYPE_##TYPE, UNIT_##UNIT, DERIVE_##DERIVE, COLLAPSE_NONE, REDUCE_##REDUCE     \
+    }
 #define TOTAL(KEY, TYPE, UNIT, DERIVE, REDUCE)                                                               \
     {                                                                                                        \
         KEY, SCOPE_SINGLE, TYPE_##TYPE, UNIT_##UNIT, DERIVE_##DERIVE, COLLAPSE_SUM, REDUCE_##REDUCE          \
@@ -192,6 +196,12 @@ static const struct {
     SINGLE("sys_load15", GAUGE, NONE, NONE, MAX),
     SINGLE("sys_cpu_pct", COUNTER, PERCENT, RATE, MAX),
     SINGLE("sys_iowait_pct", COUNTER, PERCENT, RATE, MAX),
+    PER_DEVICE("gpu_util", GAUGE, PERCENT, NONE, MAX),
+    PER_DEVICE("gpu_mem_used", GAUGE, BYTES, NONE, MAX),
+    PER_DEVICE("gpu_mem_total", GAUGE, BYTES, NONE, MAX),
+    PER_DEVICE("gpu_temp", GAUGE, CELSIUS, NONE, MAX),
+    PER_DEVICE("gpu_power", GAUGE, WATTS, NONE, MAX),
+    PER_DEVICE("gpu_energy", COUNTER, JOULES, NONE, DELTA),
     PER_PID("syscall_counts", CATEGORICAL, COUNT, NONE, TALLY),
     SINGLE("syscall_counts_total", CATEGORICAL, COUNT, NONE, TALLY),
     PER_PID("syscall_seconds", CATEGORICAL, SECONDS, NONE, TALLY),
@@ -296,6 +306,7 @@ static void every_source_has_the_cost_of_its_files(void **state)
         {"cgroup_mem_peak", COST_CGROUP},
         {"psi_cpu_some_pct", COST_PRESSURE},
         {"ps_rss", COST_PS},
+        {"gpu_energy", COST_GPU},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -19,10 +19,11 @@
 
 #include <cmocka.h>
 
-#include "loop/gpu_readings.h"
+#include "collect/collector.h"
+#include "probe/gpu/readings.h"
 #include "process_state.h"
 
-#define GIB (1ULL << 30)
+#define GIB 1073741824.0
 
 static char script[] = "/tmp/metron_test_gpu.XXXXXX";
 static void *library;
@@ -47,18 +48,22 @@ static void says(const char *lines)
           "nvmlDeviceGetMemoryInfo_v2/0 0 3221225472 85899345920\n"                                          \
           "nvmlDeviceGetMemoryInfo/0 0 3850371072 85899345920\n"                                             \
           "nvmlDeviceGetTemperatureV/0 0 41\n"                                                               \
+          "nvmlDeviceGetPowerUsage/0 0 61234\n"                                                              \
+          "nvmlDeviceGetTotalEnergyConsumption/0 0 5000500\n"                                                \
           "nvmlDeviceGetMigMode/0 0 0 0\n"
 #define SECOND                                                                                               \
     "nvmlDeviceGetUtilizationRates/1 0 100 99\n"                                                             \
     "nvmlDeviceGetMemoryInfo_v2/1 0 85899345920 85899345920\n"                                               \
-    "nvmlDeviceGetTemperatureV/1 0 78\n"
+    "nvmlDeviceGetTemperatureV/1 0 78\n"                                                                     \
+    "nvmlDeviceGetPowerUsage/1 0 700000\n"                                                                   \
+    "nvmlDeviceGetTotalEnergyConsumption/1 0 18446744073709551\n"
 
 static void load(const char *path)
 {
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fail_msg("%s", dlerror());
-    assert_int_equal(gpu_source_open(&source, &error), 0);
+    assert_int_equal(gpu_source_open(&source, true, &error), 0);
     assert_string_equal(gpu_source_name(source), "libnvidia-ml.so.1");
 }
 
@@ -85,7 +90,7 @@ static unsigned number(const char *name)
 
 static const struct gpu_device *read_device(size_t index)
 {
-    assert_int_equal(gpu_source_read(source, &list, &error), 0);
+    assert_int_equal(gpu_source_read(source, GPU_FIELDS_ALL, &list, &error), 0);
     assert_true(index < list.count);
     assert_int_equal(list.devices[index].index, index);
     return &list.devices[index];
@@ -99,12 +104,14 @@ static void every_field_of_two_devices_is_as_the_library_says(void **state)
     const struct gpu_device *first = read_device(0), *second = read_device(1);
     for (int field = 0; field < GPU_FIELD_COUNT; field++)
         assert_true(first->has[field] && second->has[field]);
-    assert_true(fabs(first->utilization - 0.37) < 1e-9);
-    assert_int_equal(first->memory_used_bytes, 3 * GIB); /* without what the driver reserves */
-    assert_int_equal(first->memory_total_bytes, 80 * GIB);
-    assert_true(fabs(first->temperature_celsius - 41) < 1e-9);
-    assert_true(fabs(second->utilization - 1) < 1e-9);
-    assert_int_equal(second->memory_used_bytes, 80 * GIB);
+    assert_true(fabs(first->values[GPU_UTILIZATION] - 0.37) < 1e-9);
+    assert_true(first->values[GPU_MEMORY_USED] == 3 * GIB); /* without what the driver reserves */
+    assert_true(first->values[GPU_MEMORY_TOTAL] == 80 * GIB);
+    assert_true(fabs(first->values[GPU_TEMPERATURE] - 41) < 1e-9);
+    assert_true(fabs(first->values[GPU_POWER] - 61.234) < 1e-9);
+    assert_true(fabs(first->values[GPU_ENERGY] - 5000.5) < 1e-9);
+    assert_true(fabs(second->values[GPU_UTILIZATION] - 1) < 1e-9);
+    assert_true(second->values[GPU_MEMORY_USED] == 80 * GIB);
     assert_int_equal(list.count, 2);
 }
 
@@ -132,7 +139,7 @@ static void divided_gpu_has_no_utilization_whatever_the_driver_says(void **state
     const struct gpu_device *device = read_device(0);
     assert_false(device->has[GPU_UTILIZATION]);
     assert_non_null(strstr(device->why_not[GPU_UTILIZATION], "MIG"));
-    assert_true(device->has[GPU_MEMORY] && device->has[GPU_TEMPERATURE]);
+    assert_true(device->has[GPU_MEMORY_USED] && device->has[GPU_TEMPERATURE]);
 }
 
 static void error_of_a_function_costs_its_field_alone(void **state)
@@ -143,10 +150,13 @@ static void error_of_a_function_costs_its_field_alone(void **state)
     } cases[] = {
         {"nvmlDeviceGetUtilizationRates/0 3\n" TWO, "Not Supported", GPU_UTILIZATION},
         {"nvmlDeviceGetUtilizationRates/0 0 255\n" TWO, "more than 100 %", GPU_UTILIZATION},
-        {"nvmlDeviceGetMemoryInfo_v2/0 999\n" TWO, "Unknown Error", GPU_MEMORY},
-        {"nvmlDeviceGetMemoryInfo_v2/0 3\nnvmlDeviceGetMemoryInfo/0 15\n" TWO, "GPU is lost", GPU_MEMORY},
+        {"nvmlDeviceGetMemoryInfo_v2/0 999\n" TWO, "Unknown Error", GPU_MEMORY_USED},
+        {"nvmlDeviceGetMemoryInfo_v2/0 3\nnvmlDeviceGetMemoryInfo/0 15\n" TWO, "GPU is lost",
+         GPU_MEMORY_USED},
         {"nvmlDeviceGetTemperatureV/0 15\nnvmlDeviceGetTemperature/0 0 99\n" TWO, "GPU is lost",
          GPU_TEMPERATURE},
+        {"nvmlDeviceGetPowerUsage/0 3\n" TWO, "Not Supported", GPU_POWER},
+        {"nvmlDeviceGetTotalEnergyConsumption/0 3\n" TWO, "Not Supported", GPU_ENERGY},
     };
 
     (void)state;
@@ -155,7 +165,9 @@ static void error_of_a_function_costs_its_field_alone(void **state)
         says(cases[i].lines);
         const struct gpu_device *device = read_device(0);
         for (int field = 0; field < GPU_FIELD_COUNT; field++)
-            assert_int_equal(device->has[field], field != (int)cases[i].field);
+            assert_int_equal(device->has[field],
+                             field != (int)cases[i].field &&
+                                 !(field == GPU_MEMORY_TOTAL && cases[i].field == GPU_MEMORY_USED));
         assert_non_null(strstr(device->why_not[cases[i].field], cases[i].why));
     }
 }
@@ -174,8 +186,8 @@ static void call_that_is_not_known_is_replaced_by_the_one_before(void **state)
                        unknown[i], unknown[i]);
         says(lines);
         const struct gpu_device *device = read_device(0);
-        assert_int_equal(device->memory_used_bytes, 3850371072ULL);
-        assert_true(fabs(device->temperature_celsius - 55) < 1e-9);
+        assert_true(device->values[GPU_MEMORY_USED] == 3850371072.0);
+        assert_true(fabs(device->values[GPU_TEMPERATURE] - 55) < 1e-9);
     }
 }
 
@@ -185,10 +197,25 @@ static void library_of_an_old_driver_gives_what_it_has(void **state)
     load(METRON_FAKE_NVML_OLD);
     says(TWO "nvmlDeviceGetTemperature/0 0 55\n");
     const struct gpu_device *device = read_device(0);
-    for (int field = 0; field < GPU_FIELD_COUNT; field++)
+    for (int field = 0; field < GPU_ENERGY; field++)
         assert_true(device->has[field]);
-    assert_int_equal(device->memory_used_bytes, 3850371072ULL);
-    assert_true(fabs(device->temperature_celsius - 55) < 1e-9);
+    assert_string_equal(device->why_not[GPU_ENERGY], "too old a driver");
+    assert_true(device->values[GPU_MEMORY_USED] == 3850371072.0);
+    assert_true(fabs(device->values[GPU_TEMPERATURE] - 55) < 1e-9);
+}
+
+static void only_what_is_wanted_is_read(void **state)
+{
+    (void)state;
+    load(METRON_FAKE_NVML);
+    says(TWO);
+    assert_int_equal(gpu_source_read(source, GPU_FIELD_BIT(GPU_POWER), &list, &error), 0);
+    for (int field = 0; field < GPU_FIELD_COUNT; field++) {
+        assert_int_equal(list.devices[0].has[field], field == GPU_POWER);
+        assert_string_equal(list.devices[0].why_not[field], "");
+    }
+    assert_null(gpu_device_lost(&list.devices[0]));
+    assert_non_null(gpu_device_lost(&list.devices[1]));
 }
 
 static void lost_gpu_keeps_its_index_and_the_others_their_values(void **state)
@@ -210,7 +237,7 @@ static void no_device_is_an_empty_list(void **state)
     (void)state;
     load(METRON_FAKE_NVML);
     says(BEGIN "nvmlDeviceGetCount_v2 0 0\n");
-    assert_int_equal(gpu_source_read(source, &list, &error), 0);
+    assert_int_equal(gpu_source_read(source, GPU_FIELDS_ALL, &list, &error), 0);
     assert_int_equal(list.count, 0);
 }
 
@@ -221,7 +248,7 @@ static void driver_that_is_not_loaded_is_not_asked_at_every_reading(void **state
     says("nvmlInitWithFlags 9\n");
     for (int i = 0; i < 3; i++) {
         error = (struct metron_error){0};
-        assert_int_equal(gpu_source_read(source, &list, &error), -EIO);
+        assert_int_equal(gpu_source_read(source, GPU_FIELDS_ALL, &list, &error), -EIO);
         assert_non_null(strstr(error.message, "Driver Not Loaded"));
         assert_int_equal(list.count, 0);
     }
@@ -235,10 +262,10 @@ static void driver_that_fails_is_ended_and_not_begun_again_at_once(void **state)
     says(TWO);
     (void)read_device(0);
     says("nvmlDeviceGetCount_v2 999\n" BEGIN);
-    assert_int_equal(gpu_source_read(source, &list, &error), -EIO);
+    assert_int_equal(gpu_source_read(source, GPU_FIELDS_ALL, &list, &error), -EIO);
     assert_int_equal(number("fake_nvml_begun"), 0);
     says("nvmlInitWithFlags 9\n");
-    assert_int_equal(gpu_source_read(source, &list, &error), -EIO);
+    assert_int_equal(gpu_source_read(source, GPU_FIELDS_ALL, &list, &error), -EIO);
     assert_int_equal(number("fake_nvml_tried"), 1); /* not sooner than half a minute after the last begin */
 }
 
@@ -251,66 +278,15 @@ static struct gpu_readings *readings_of(const char *lines)
     library = dlopen(METRON_FAKE_NVML, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
     says(lines);
-    assert_int_equal(gpu_readings_new(&readings, &error), 0);
+    assert_int_equal(gpu_readings_new(&readings, true, GPU_FIELDS_ALL, &error), 0);
     return readings;
 }
 
-static void take_first(struct gpu_readings *readings)
+static const struct gpu_list *take(struct gpu_readings *readings, double seconds)
 {
-    gpu_readings_ask(readings);
-    while (!gpu_readings_take(readings, 10, &error)) {
-        assert_int_equal(error.code, -EAGAIN);
-        (void)usleep(1000);
-    }
-}
+    uint64_t begin_ns;
 
-static void snapshot_has_what_was_read_and_nothing_before(void **state)
-{
-    struct gpu_readings *readings = readings_of(TWO);
-    struct snapshot_pool *pool = snapshot_pool_new();
-    struct snapshot *snapshot = snapshot_new(pool);
-
-    (void)state;
-    gpu_readings_fill(readings, 10, snapshot);
-    assert_null(snapshot->gpus);
-    take_first(readings);
-    gpu_readings_fill(readings, 10, snapshot);
-    assert_non_null(snapshot->gpus);
-    assert_int_equal(snapshot->gpu_count, 2);
-    assert_true(snapshot->gpus[0].has_utilization && snapshot->gpus[0].has_memory);
-    assert_true(fabs(snapshot->gpus[0].utilization - 0.37) < 1e-9);
-    assert_int_equal(snapshot->gpus[0].memory_used_bytes, 3 * GIB);
-    assert_true(fabs(snapshot->gpus[0].temperature_celsius - 41) < 1e-9);
-    assert_int_equal(snapshot->gpus[1].index, 1);
-    assert_false(snapshot->gpus[1].has_utilization || snapshot->gpus[1].has_memory);
-    snapshot_release(snapshot);
-    snapshot_pool_free(pool);
-    assert_int_equal(gpu_readings_free(readings), 0);
-    assert_int_equal(number("fake_nvml_begun"), 0);
-}
-
-static void machine_without_gpus_has_an_empty_list_and_a_failure_none(void **state)
-{
-    struct gpu_readings *readings = readings_of(BEGIN "nvmlDeviceGetCount_v2 0 0\n");
-    struct snapshot_pool *pool = snapshot_pool_new();
-    struct snapshot *snapshot = snapshot_new(pool);
-
-    (void)state;
-    take_first(readings);
-    gpu_readings_fill(readings, 10, snapshot);
-    assert_non_null(snapshot->gpus);
-    assert_int_equal(snapshot->gpu_count, 0);
-    snapshot_release(snapshot);
-    says("nvmlDeviceGetCount_v2 999\n");
-    gpu_readings_ask(readings);
-    while (gpu_readings_take(readings, 10, &error))
-        (void)usleep(1000);
-    snapshot = snapshot_new(pool);
-    gpu_readings_fill(readings, 10, snapshot);
-    assert_null(snapshot->gpus);
-    snapshot_release(snapshot);
-    snapshot_pool_free(pool);
-    assert_int_equal(gpu_readings_free(readings), 0);
+    return gpu_readings_take(readings, seconds, &begin_ns, &error);
 }
 
 static void reading_grows_old_while_the_driver_blocks_and_nobody_waits(void **state)
@@ -318,20 +294,112 @@ static void reading_grows_old_while_the_driver_blocks_and_nobody_waits(void **st
     struct gpu_readings *readings = readings_of(TWO);
 
     (void)state;
-    take_first(readings);
+    assert_null(take(readings, 10));
+    assert_int_equal(error.code, -EAGAIN);
+    gpu_readings_wait(readings, 60);
+    assert_non_null(take(readings, 60));
     const unsigned before = thread_count();
     says("sleep nvmlDeviceGetUtilizationRates/0 600\n" TWO);
     gpu_readings_ask(readings);
-    while (gpu_readings_take(readings, 0.5, &error))
+    while (take(readings, 0.5))
         (void)usleep(2000);
     assert_int_equal(error.code, -ETIME);
-    assert_int_equal(gpu_readings_free(readings), -ETIMEDOUT);
+    gpu_readings_wait(readings, 0.01); /* and it is not waited for any longer */
+    assert_false(gpu_readings_left_behind());
+    gpu_readings_free(readings);
+    assert_true(gpu_readings_left_behind());
     says(TWO); /* the driver answers: its thread ends, and frees what is its own */
     while (thread_count() >= before)
         (void)usleep(1000);
 }
 
+/* ---- the collector ---- */
+
+extern const struct collector collector_gpu;
+
+static const struct collect_tuning daemon_tuning = {.sample_interval = 30, .is_daemon = true};
+static struct collect_context context = {.tuning = &daemon_tuning, .selected = GPU_FIELDS_ALL};
+
+/* What it was asked for comes with a later pass. */
+static int pass_of(void *state, struct pass *pass, enum pass_kind kind)
+{
+    int code;
+
+    do {
+        pass_begin(pass, kind, 1);
+        code = collector_gpu.collect(state, &context, pass);
+    } while (code == COLLECT_NOT_DUE && usleep(1000) == 0);
+    return code;
+}
+
+static void pass_has_a_row_for_each_device_with_what_could_be_read(void **state)
+{
+    void *gpu = NULL;
+    struct pass pass;
+
+    (void)state;
+    load(METRON_FAKE_NVML);
+    says("nvmlDeviceGetHandleByIndex_v2/1 15\n" TWO SECOND);
+    assert_int_equal(collector_gpu.open(&context, COST_GPU, &gpu), 0);
+    assert_int_equal(pass_init(&pass, GPU_FIELD_COUNT), 0);
+    const unsigned before = thread_count();
+    pass_begin(&pass, PASS_SEED, 1);
+    assert_int_equal(collector_gpu.collect(gpu, &context, &pass), COLLECT_NOT_DUE);
+    assert_int_equal(thread_count(), before); /* it begins with the first sample */
+    collector_gpu.ask(gpu, &context);
+    assert_int_equal(pass_of(gpu, &pass, PASS_SAMPLE), 0);
+    assert_int_equal(pass.count, 2);
+    const struct row *first = &pass.rows[0], *lost = &pass.rows[1];
+    assert_int_equal(first->present, GPU_FIELDS_ALL);
+    assert_true(fabs(first->values[GPU_ENERGY].number - 5000.5) < 1e-9);
+    assert_true(first->stamp_ns > 1); /* when it was read, not when it was taken */
+    assert_int_equal(lost->present, 0);
+    assert_int_equal(lost->subject.id, 1);
+    assert_true(lost->subject.serial > INT64_MAX); /* no process has such a one */
+
+    says(BEGIN "nvmlDeviceGetCount_v2 0 0\n");
+    assert_int_equal(pass_of(gpu, &pass, PASS_FINAL), 0); /* the last one is of now */
+    assert_int_equal(pass.count, 0);
+    says("nvmlDeviceGetCount_v2 999\n");
+    assert_int_equal(pass_of(gpu, &pass, PASS_FINAL), -EIO);
+    collector_gpu.close(gpu);
+    pass_fini(&pass);
+}
+
+static void survey_says_why_there_are_none(void **state)
+{
+    const struct collect_tuning off = {.gpu_off = true}, run = {.smaps = true};
+    const char *reasons[GPU_FIELD_COUNT] = {0};
+
+    (void)state;
+    load(METRON_FAKE_NVML);
+    context.tuning = &off;
+    collector_gpu.survey(&context, reasons);
+    assert_non_null(strstr(reasons[GPU_ENERGY], "gpu-enabled"));
+    memset(reasons, 0, sizeof(reasons));
+    context.tuning = &run;
+    assert_int_equal(setenv("METRON_TEST_GPU_DEVICE", script, 1), 0);
+    collector_gpu.survey(&context, reasons);
+    assert_null(reasons[GPU_ENERGY]);
+    context.tuning = &daemon_tuning;
+}
+
 /* ---- without the library ---- */
+
+static void run_wants_the_device_file_of_the_driver(void **state)
+{
+    (void)state;
+    load(METRON_FAKE_NVML);
+    gpu_source_close(source);
+    source = NULL;
+    assert_int_equal(setenv("METRON_TEST_GPU_DEVICE", "/nonexistent", 1), 0);
+    if (access("/dev/dxg", F_OK) != 0) {
+        assert_int_equal(gpu_source_open(&source, false, &error), -ENODEV);
+        assert_non_null(strstr(error.message, "/dev/nvidiactl"));
+    }
+    assert_int_equal(setenv("METRON_TEST_GPU_DEVICE", script, 1), 0);
+    assert_int_equal(gpu_source_open(&source, false, &error), 0);
+}
 
 static void without_a_library_the_program_is_run(void **state)
 {
@@ -349,9 +417,12 @@ static void without_a_library_the_program_is_run(void **state)
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof(path), "%s/nvidia-smi", folder);
     assert_int_equal(setenv("PATH", folder, 1), 0);
-    assert_int_equal(gpu_source_open(&source, &error), -ENOENT);
+    assert_int_equal(gpu_source_open(&source, true, &error), -ENOENT);
     assert_non_null(strstr(error.message, "libnvidia-ml.so.1"));
     assert_non_null(strstr(error.message, "no nvidia-smi"));
+    assert_int_equal(setenv("METRON_TEST_GPU_DEVICE", script, 1), 0);
+    assert_int_equal(gpu_source_open(&source, false, &error), -ENOENT); /* a run does not look for it */
+    assert_null(strstr(error.message, "nvidia-smi"));
     FILE *file = fopen(path, "we");
     assert_non_null(file);
     /* It prints what it was asked for last. */
@@ -362,14 +433,14 @@ static void without_a_library_the_program_is_run(void **state)
         file);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(path, 0755), 0);
-    assert_int_equal(gpu_source_open(&source, &error), 0);
+    assert_int_equal(gpu_source_open(&source, true, &error), 0);
     assert_string_equal(gpu_source_name(source), path);
     const struct gpu_device *first = read_device(0), *second = read_device(1);
-    assert_true(fabs(first->utilization - 0.37) < 1e-9);
-    assert_int_equal(first->memory_used_bytes, 3 * GIB);
+    assert_true(fabs(first->values[GPU_UTILIZATION] - 0.37) < 1e-9);
+    assert_true(first->values[GPU_MEMORY_USED] == 3 * GIB);
     assert_string_equal(second->why_not[GPU_UTILIZATION], "nvidia-smi says [N/A]");
     assert_false(second->has[GPU_TEMPERATURE]);
-    assert_true(second->has[GPU_MEMORY]);
+    assert_true(second->has[GPU_MEMORY_USED]);
     (void)unlink(path);
     (void)rmdir(folder);
     assert_int_equal(setenv("PATH", old ? old : "", 1), 0);
@@ -385,13 +456,15 @@ int main(void)
         cmocka_unit_test_teardown(error_of_a_function_costs_its_field_alone, unload),
         cmocka_unit_test_teardown(call_that_is_not_known_is_replaced_by_the_one_before, unload),
         cmocka_unit_test_teardown(library_of_an_old_driver_gives_what_it_has, unload),
+        cmocka_unit_test_teardown(only_what_is_wanted_is_read, unload),
         cmocka_unit_test_teardown(lost_gpu_keeps_its_index_and_the_others_their_values, unload),
         cmocka_unit_test_teardown(no_device_is_an_empty_list, unload),
         cmocka_unit_test_teardown(driver_that_is_not_loaded_is_not_asked_at_every_reading, unload),
         cmocka_unit_test_teardown(driver_that_fails_is_ended_and_not_begun_again_at_once, unload),
-        cmocka_unit_test_teardown(snapshot_has_what_was_read_and_nothing_before, unload),
-        cmocka_unit_test_teardown(machine_without_gpus_has_an_empty_list_and_a_failure_none, unload),
         cmocka_unit_test_teardown(reading_grows_old_while_the_driver_blocks_and_nobody_waits, unload),
+        cmocka_unit_test_teardown(pass_has_a_row_for_each_device_with_what_could_be_read, unload),
+        cmocka_unit_test_teardown(survey_says_why_there_are_none, unload),
+        cmocka_unit_test_teardown(run_wants_the_device_file_of_the_driver, unload),
         cmocka_unit_test_teardown(without_a_library_the_program_is_run, unload),
     };
     int fd = mkstemp(script);

@@ -6,8 +6,6 @@ static void snapshot_comes_back_as_it_was(void **state)
 {
     (void)state;
     static struct snapshot_call calls[] = {{"read", 40, 0.75}, {"write", 7, 0.25}};
-    struct snapshot_gpu gpus[] = {{.index = 1, .has_utilization = true, .utilization = 0.375},
-                                  {.index = 3, .has_temperature = true, .temperature_celsius = 61}};
     struct snapshot_job jobs[] = {
         {.job_id = "night", .has_total = true, .total_sheets = 7, .status = "running"}};
     struct job night = {.id = "night", .started = {1763190000, 1}};
@@ -26,8 +24,10 @@ static void snapshot_comes_back_as_it_was(void **state)
     snapshot->processes[4].has_age = snapshot->processes[4].has_sheet = false;
     snapshot->processes[5].state = 'Z';
     snapshot->zombie_count = 1;
-    snapshot->gpus = gpus;
-    snapshot->gpu_count = 2;
+    make_gpus(snapshot, 2);
+    snapshot->gpus[1].index = 3;
+    set_gpu(&snapshot->gpus[0], "utilization_pct", 0.375);
+    set_gpu(&snapshot->gpus[1], "temperature_c", 61);
     snapshot->jobs = jobs;
     snapshot->job_count = 1;
     snapshot->pressure_level = "low";
@@ -41,30 +41,32 @@ static void snapshot_comes_back_as_it_was(void **state)
     snapshot_release(snapshot);
 }
 
-static void put_gpus(unsigned tick, struct snapshot_gpu *gpus, size_t count)
+/* The second has nothing but its memory. -1: none were read. */
+static void put_gpus(unsigned tick, int count, double utilization, double celsius)
 {
     struct snapshot *snapshot = make(1, tick);
 
-    snapshot->gpus = gpus;
-    snapshot->gpu_count = count;
+    if (count >= 0)
+        make_gpus(snapshot, (size_t)count);
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        set_gpu(&snapshot->gpus[i], "memory_used_mb", i == 0 ? 3221225472 : 1 << 30);
+        set_gpu(&snapshot->gpus[i], "memory_total_mb", i == 0 ? 85899345920 : 1 << 30);
+    }
+    if (count > 0) {
+        set_gpu(&snapshot->gpus[0], "utilization_pct", utilization);
+        set_gpu(&snapshot->gpus[0], "temperature_c", celsius);
+    }
     put(snapshot);
 }
 
 static void gpus_are_arrays_by_device_and_no_device_is_not_the_same_as_not_looked_at(void **state)
 {
-    struct snapshot_gpu gpus[] = {
-        {0, true, true, true, 0.25, 3221225472, 85899345920, 40},
-        {.index = 1, .has_memory = true, .memory_used_bytes = 1 << 30, .memory_total_bytes = 1 << 30},
-    };
-
     (void)state;
-    put_gpus(0, NULL, 0);
-    put_gpus(12, gpus, 0); /* a minute later */
-    put_gpus(24, gpus, 2);
-    gpus[0].utilization = 0.75;
-    gpus[0].temperature_celsius = 44;
-    put_gpus(25, gpus, 2);
-    put_gpus(48, NULL, 0);
+    put_gpus(0, -1, 0, 0);
+    put_gpus(12, 0, 0, 0); /* a minute later */
+    put_gpus(24, 2, 0.25, 40);
+    put_gpus(25, 2, 0.75, 44);
+    put_gpus(48, -1, 0, 0);
     assert_int_equal(ask("SELECT count(*) FROM snapshots WHERE id IN (1, 5) AND gpu_count IS NULL"), 2);
     assert_int_equal(ask("SELECT gpu_count = 0 AND gpu_utilization_pct IS NULL FROM snapshots WHERE id = 2"),
                      1);

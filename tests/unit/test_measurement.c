@@ -357,7 +357,7 @@ static void a_cost_names_what_is_read(void **state)
     assert_string_equal(cost_text(COST_EVENTS, text), "events");
     assert_string_equal(cost_text(~0U, text), /* the longest there can be */
                         "stat+clock+statm+status+tasks+fd+limits+cmdline+system+io+smaps+cgroup+pressure+ps"
-                        "+syscalls+events");
+                        "+syscalls+events+gpu");
 }
 
 int main(void)

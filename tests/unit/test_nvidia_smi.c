@@ -35,12 +35,12 @@ static void numbers_are_percent_mebibytes_and_degrees(void **state)
     (void)state;
     assert_int_equal(parse("0, 37, 12034, 143771, 41\n1, 100, 0, 143771, 0\n"), 0);
     assert_int_equal(list.count, 2);
-    assert_true(fabs(list.devices[0].utilization - 0.37) < 1e-9);
-    assert_int_equal(list.devices[0].memory_used_bytes, 12034ULL << 20);
-    assert_int_equal(list.devices[0].memory_total_bytes, 143771ULL << 20);
-    assert_true(fabs(list.devices[0].temperature_celsius - 41) < 1e-9);
+    assert_true(fabs(list.devices[0].values[GPU_UTILIZATION] - 0.37) < 1e-9);
+    assert_true(list.devices[0].values[GPU_MEMORY_USED] == 12034.0 * (1 << 20));
+    assert_true(list.devices[0].values[GPU_MEMORY_TOTAL] == 143771.0 * (1 << 20));
+    assert_true(fabs(list.devices[0].values[GPU_TEMPERATURE] - 41) < 1e-9);
     assert_int_equal(list.devices[1].index, 1);
-    for (int field = 0; field < GPU_FIELD_COUNT; field++)
+    for (int field = 0; field <= GPU_TEMPERATURE; field++)
         assert_true(list.devices[1].has[field]);
 }
 
@@ -57,14 +57,14 @@ static void what_is_no_number_is_absent_with_its_own_words(void **state)
         assert_int_equal(list.devices[0].index, 2);
         assert_false(list.devices[0].has[GPU_UTILIZATION]);
         assert_non_null(strstr(list.devices[0].why_not[GPU_UTILIZATION], words[i]));
-        assert_true(list.devices[0].has[GPU_MEMORY] && list.devices[0].has[GPU_TEMPERATURE]);
+        assert_true(list.devices[0].has[GPU_MEMORY_USED] && list.devices[0].has[GPU_TEMPERATURE]);
     }
     /* Memory that is the machine's: a GB10. */
     assert_int_equal(parse("0, 0, [N/A], [N/A], 50\n"), 0);
-    assert_false(list.devices[0].has[GPU_MEMORY]);
+    assert_false(list.devices[0].has[GPU_MEMORY_USED]);
     assert_true(list.devices[0].has[GPU_UTILIZATION]);
     assert_int_equal(parse("0, 0, 5, [N/A], 50\n"), 0);
-    assert_false(list.devices[0].has[GPU_MEMORY]);
+    assert_false(list.devices[0].has[GPU_MEMORY_USED]);
 }
 
 static void implausible_numbers_are_absent(void **state)

@@ -321,7 +321,6 @@ static void python_says(const char *json, const char *check)
 static struct snapshot *whole_snapshot(void)
 {
     static const struct snapshot_call calls[] = {{"read", 10, 0.5}, {"write", 4, 0.25}};
-    static struct snapshot_gpu gpus[2];
     static struct snapshot_job jobs[2];
     struct snapshot *snapshot = snapshot_of(pool, 2);
 
@@ -335,10 +334,11 @@ static struct snapshot *whole_snapshot(void)
     snapshot->pressure_level = "low";
     snapshot->running_jobs = 1;
     snapshot->active_sheets = 2;
-    gpus[0] = (struct snapshot_gpu){.index = 0};
-    gpus[1] = (struct snapshot_gpu){1, true, true, true, 0.375, 1048576, 1 << 30, 61};
-    snapshot->gpus = gpus;
-    snapshot->gpu_count = 2;
+    make_gpus(snapshot, 2);
+    set_gpu(&snapshot->gpus[1], "utilization_pct", 0.375);
+    set_gpu(&snapshot->gpus[1], "memory_used_mb", 1048576);
+    set_gpu(&snapshot->gpus[1], "memory_total_mb", 1 << 30);
+    set_gpu(&snapshot->gpus[1], "temperature_c", 61);
     jobs[0] = (struct snapshot_job){"night", true, true, true, 9, 3, 4, "running"};
     jobs[1] = (struct snapshot_job){.job_id = "n\"\n\xff", .status = "failed"};
     snapshot->jobs = jobs;

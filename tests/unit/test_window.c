@@ -463,6 +463,29 @@ static void devices_have_an_object_each_in_the_summary(void **state)
     strbuf_fini(&text);
 }
 
+static void a_device_is_not_the_process_of_the_same_number(void **state)
+{
+    const struct subject device = subject_of_device(1);
+
+    (void)state;
+    for (int i = 1; i <= 2; i++) {
+        (void)begin(SOURCE_T, PASS_SAMPLE, i);
+        row_number(process(1, 0.5), LEVEL, 10 * i);
+        fold(SOURCE_T);
+        (void)begin(SOURCE_D, PASS_SAMPLE, i);
+        row_number(add_row(SOURCE_D, device.serial, device.id, 1, BORN_UNKNOWN), D_TEMPERATURE, 40 + i);
+        fold(SOURCE_D);
+        report();
+        is_of("t_level", "101", 10 * i);
+        is_of("d_temperature", "1", 40 + i);
+        absent_of("t_level", "1");
+    }
+    window_end_subject(bench.window, 1); /* the process */
+    report();
+    summarise();
+    is_of("d_peak_temperature", "1", 42);
+}
+
 static void a_record_is_used_again(void **state)
 {
     (void)state;
@@ -499,6 +522,7 @@ int main(void)
         RULE(a_mean_stands_beside_each_single_key_reduced_by_max),
         RULE(the_summary_names_its_statistics),
         RULE(devices_have_an_object_each_in_the_summary),
+        RULE(a_device_is_not_the_process_of_the_same_number),
         RULE(a_record_is_used_again),
     };
 

@@ -14,24 +14,28 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strbuf.h"
 
 #define GPU_DEVICES_MAX 64 /* more in one machine are left out */
 #define GPU_REASON_SIZE 64
 
 enum gpu_field {
-    GPU_UTILIZATION,
-    GPU_MEMORY, /* used and total */
-    GPU_TEMPERATURE,
+    GPU_UTILIZATION,  /* 1: a kernel ran all the time, over the driver's last period (up to 1 s) */
+    GPU_MEMORY_USED,  /* bytes, as nvidia-smi has it, see nvml.c */
+    GPU_MEMORY_TOTAL, /* bytes */
+    GPU_TEMPERATURE,  /* degrees Celsius */
+    GPU_POWER,        /* watts */
+    GPU_ENERGY,       /* joules since the driver was loaded */
     GPU_FIELD_COUNT,
 };
+#define GPU_FIELD_BIT(field) (UINT64_C(1) << (field))
+#define GPU_FIELDS_ALL       (GPU_FIELD_BIT(GPU_FIELD_COUNT) - 1)
 
 struct gpu_device {
     unsigned index; /* the driver's */
     bool has[GPU_FIELD_COUNT];
-    double utilization; /* 1: a kernel ran all the time, over the driver's last period (up to 1 s) */
-    uint64_t memory_used_bytes, memory_total_bytes; /* used: as nvidia-smi has it, see nvml.c */
-    double temperature_celsius;
-    char why_not[GPU_FIELD_COUNT][GPU_REASON_SIZE]; /* of a field it has not */
+    double values[GPU_FIELD_COUNT];
+    char why_not[GPU_FIELD_COUNT][GPU_REASON_SIZE]; /* of a field that it lacks; "": nobody asked for it */
 };
 
 struct gpu_list {
@@ -39,24 +43,30 @@ struct gpu_list {
     size_t count;
 };
 
+/* For people; NULL: the field is missing together with the one before. */
 const char *gpu_field_name(enum gpu_field field);
-/* Says that it has this field not, and why. */
+void gpu_device_set(struct gpu_device *device, enum gpu_field field, double value);
+/* Says that the device lacks this field, and why. */
 void gpu_device_lacks(struct gpu_device *device, enum gpu_field field, const char *why);
 
-/* Whether nothing of it could be read. */
-bool gpu_device_is_lost(const struct gpu_device *device);
+/* Why nothing at all could be read of it; NULL: something could. */
+const char *gpu_device_lost(const struct gpu_device *device);
+/* Appends which device lacks what: "GPU 1 without temperature (Not Supported)". */
+void gpu_list_absences(struct strbuf *out, const struct gpu_list *list);
 
 struct gpu_source;
 
-/* Finds out who can be asked, and asks nobody: no driver is woken. -ENOENT: neither the library nor the
- * program can be had. */
-int gpu_source_open(struct gpu_source **out, struct metron_error *error);
+/* Finds out who can be asked, and asks nobody: no driver is woken. `may_run_program`: nvidia-smi will do.
+ * Else a machine without the driver's device file has no GPU (-ENODEV): the library might start a program in
+ * order to load the driver. -ENOENT: neither the library nor the program can be found. */
+int gpu_source_open(struct gpu_source **out, bool may_run_program, struct metron_error *error);
 const char *gpu_source_name(const struct gpu_source *source); /* "libnvidia-ml.so.1", or the program's path */
 /* Seconds that should lie between two readings, at least. */
 double gpu_source_period(const struct gpu_source *source);
-/* The devices as they are now. May block: for milliseconds mostly, for seconds when the driver is in trouble.
- */
-int gpu_source_read(struct gpu_source *source, struct gpu_list *out, struct metron_error *error);
+/* The devices as they are now, with the `wanted` fields (a bit each). May block: for milliseconds mostly, for
+ * seconds when the driver is in trouble. */
+int gpu_source_read(struct gpu_source *source, uint64_t wanted, struct gpu_list *out,
+                    struct metron_error *error);
 /* May block likewise. NULL is allowed. */
 void gpu_source_close(struct gpu_source *source);
 

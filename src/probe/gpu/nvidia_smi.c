@@ -48,17 +48,19 @@ static bool word_number(const struct word *word, uint64_t *value)
 }
 
 /* A word that should have been a number is the reason why there is none: "[N/A]", "[GPU is lost]". */
-static bool field_take(const struct word *word, uint64_t most, struct gpu_device *device,
-                       enum gpu_field field, uint64_t *value)
+static void field_take(const struct word *word, uint64_t most, double factor, struct gpu_device *device,
+                       enum gpu_field field)
 {
     char why[GPU_REASON_SIZE];
+    uint64_t value = 0;
 
-    if (word_number(word, value) && *value <= most)
-        return true;
+    if (word_number(word, &value) && value <= most) {
+        gpu_device_set(device, field, (double)value * factor);
+        return;
+    }
     (void)snprintf(why, sizeof(why), "nvidia-smi says %.*s", (int)(word->length < 40 ? word->length : 40),
                    word->text);
     gpu_device_lacks(device, field, why);
-    return false;
 }
 
 /*
@@ -71,7 +73,8 @@ int nvidia_smi_line_parse(const char *line, size_t length, struct gpu_device *ou
 {
     const char *at = line, *end = line + length;
     struct word index, percent, used, total, celsius, more;
-    uint64_t number = 0, second = 0;
+    const double mebibyte = 1024.0 * 1024;
+    uint64_t number = 0;
 
     if (!word_take(&at, end, &index) || !word_take(&at, end, &percent) || !word_take(&at, end, &used) ||
         !word_take(&at, end, &total) || !word_take(&at, end, &celsius) || word_take(&at, end, &more))
@@ -79,18 +82,15 @@ int nvidia_smi_line_parse(const char *line, size_t length, struct gpu_device *ou
     if (!word_number(&index, &number) || number > INT32_MAX)
         return -EBADMSG;
     *out = (struct gpu_device){.index = (unsigned)number};
-    out->has[GPU_UTILIZATION] = field_take(&percent, 100, out, GPU_UTILIZATION, &number);
-    if (out->has[GPU_UTILIZATION])
-        out->utilization = (double)number / 100;
-    out->has[GPU_MEMORY] = field_take(&used, UINT64_MAX >> 20, out, GPU_MEMORY, &number) &&
-                           field_take(&total, UINT64_MAX >> 20, out, GPU_MEMORY, &second);
-    if (out->has[GPU_MEMORY]) {
-        out->memory_used_bytes = number << 20;
-        out->memory_total_bytes = second << 20;
+    field_take(&percent, 100, 0.01, out, GPU_UTILIZATION);
+    field_take(&used, UINT64_MAX >> 20, mebibyte, out, GPU_MEMORY_USED);
+    field_take(&total, UINT64_MAX >> 20, mebibyte, out, GPU_MEMORY_TOTAL);
+    if (out->has[GPU_MEMORY_USED] != out->has[GPU_MEMORY_TOTAL]) { /* one without the other says little */
+        bool has_used = out->has[GPU_MEMORY_USED];
+        gpu_device_lacks(out, has_used ? GPU_MEMORY_USED : GPU_MEMORY_TOTAL,
+                         out->why_not[has_used ? GPU_MEMORY_TOTAL : GPU_MEMORY_USED]);
     }
-    out->has[GPU_TEMPERATURE] = field_take(&celsius, 1000, out, GPU_TEMPERATURE, &number);
-    if (out->has[GPU_TEMPERATURE])
-        out->temperature_celsius = (double)number;
+    field_take(&celsius, 1000, 1, out, GPU_TEMPERATURE);
     return 0;
 }
 

@@ -78,6 +78,8 @@ struct nvml {
     enum result (*memory)(device_handle device, struct memory *out);
     enum result (*temperature_v)(device_handle device, struct temperature *out);
     enum result (*temperature)(device_handle device, unsigned sensor, unsigned *celsius);
+    enum result (*power)(device_handle device, unsigned *milliwatts);
+    enum result (*energy)(device_handle device, unsigned long long *millijoules);
 
     bool running;               /* it was initialised */
     uint64_t retry_ns;          /* no sooner, if not */
@@ -100,6 +102,8 @@ static const struct {
     {"nvmlDeviceGetMemoryInfo", offsetof(struct nvml, memory)},
     {"nvmlDeviceGetTemperatureV", offsetof(struct nvml, temperature_v)},
     {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature)},
+    {"nvmlDeviceGetPowerUsage", offsetof(struct nvml, power)},
+    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml, energy)},
 };
 
 /* ---- loading ---- */
@@ -161,14 +165,14 @@ static bool is_unknown(enum result result)
            result == RESULT_ARGUMENT_VERSION_MISMATCH;
 }
 
-/* Takes the result of a call; NULL stands for a function that is not there. */
-static bool succeeded(const struct nvml *nvml, bool is_there, enum result result, struct gpu_device *device,
-                      enum gpu_field field)
+/* Takes the value, if the call was there and succeeded. */
+static void take(const struct nvml *nvml, bool is_there, enum result result, struct gpu_device *device,
+                 enum gpu_field field, double value)
 {
-    device->has[field] = is_there && result == RESULT_SUCCESS;
-    if (!device->has[field])
+    if (is_there && result == RESULT_SUCCESS)
+        gpu_device_set(device, field, value);
+    else
         gpu_device_lacks(device, field, is_there ? reason(nvml, result) : "too old a driver");
-    return device->has[field];
 }
 
 static void read_utilization(const struct nvml *nvml, device_handle handle, struct gpu_device *device)
@@ -184,9 +188,7 @@ static void read_utilization(const struct nvml *nvml, device_handle handle, stru
     }
     if (nvml->utilization)
         result = nvml->utilization(handle, &percent);
-    if (!succeeded(nvml, nvml->utilization != NULL, result, device, GPU_UTILIZATION))
-        return;
-    device->utilization = percent.gpu / 100.0;
+    take(nvml, nvml->utilization != NULL, result, device, GPU_UTILIZATION, percent.gpu / 100.0);
     if (percent.gpu > 100)
         gpu_device_lacks(device, GPU_UTILIZATION, "the driver says more than 100 %");
 }
@@ -204,10 +206,9 @@ static void read_memory(const struct nvml *nvml, device_handle handle, struct gp
         bytes.total = old.total;
         bytes.used = old.used;
     }
-    if (!succeeded(nvml, nvml->memory_v2 || nvml->memory, result, device, GPU_MEMORY))
-        return;
-    device->memory_used_bytes = bytes.used;
-    device->memory_total_bytes = bytes.total;
+    const bool is_there = nvml->memory_v2 || nvml->memory;
+    take(nvml, is_there, result, device, GPU_MEMORY_USED, (double)bytes.used);
+    take(nvml, is_there, result, device, GPU_MEMORY_TOTAL, (double)bytes.total);
 }
 
 static void read_temperature(const struct nvml *nvml, device_handle handle, struct gpu_device *device)
@@ -222,12 +223,37 @@ static void read_temperature(const struct nvml *nvml, device_handle handle, stru
         result = nvml->temperature(handle, SENSOR_GPU, &celsius);
         reading.celsius = (int)celsius;
     }
-    if (succeeded(nvml, nvml->temperature_v || nvml->temperature, result, device, GPU_TEMPERATURE))
-        device->temperature_celsius = reading.celsius;
+    take(nvml, nvml->temperature_v || nvml->temperature, result, device, GPU_TEMPERATURE, reading.celsius);
 }
 
-static void read_device(const struct nvml *nvml, unsigned index, struct gpu_device *device)
+static void read_power(const struct nvml *nvml, device_handle handle, struct gpu_device *device)
 {
+    unsigned milliwatts = 0;
+    enum result result = nvml->power ? nvml->power(handle, &milliwatts) : RESULT_SUCCESS;
+
+    take(nvml, nvml->power != NULL, result, device, GPU_POWER, milliwatts / 1000.0);
+}
+
+static void read_energy(const struct nvml *nvml, device_handle handle, struct gpu_device *device)
+{
+    unsigned long long millijoules = 0;
+    enum result result = nvml->energy ? nvml->energy(handle, &millijoules) : RESULT_SUCCESS;
+
+    take(nvml, nvml->energy != NULL, result, device, GPU_ENERGY, (double)millijoules / 1000);
+}
+
+static void read_device(const struct nvml *nvml, unsigned index, uint64_t wanted, struct gpu_device *device)
+{
+    static const struct {
+        void (*read)(const struct nvml *nvml, device_handle handle, struct gpu_device *device);
+        uint64_t fields;
+    } readers[] = {
+        {read_utilization, GPU_FIELD_BIT(GPU_UTILIZATION)},
+        {read_memory, GPU_FIELD_BIT(GPU_MEMORY_USED) | GPU_FIELD_BIT(GPU_MEMORY_TOTAL)},
+        {read_temperature, GPU_FIELD_BIT(GPU_TEMPERATURE)},
+        {read_power, GPU_FIELD_BIT(GPU_POWER)},
+        {read_energy, GPU_FIELD_BIT(GPU_ENERGY)},
+    };
     device_handle handle = NULL;
     enum result result = nvml->handle(index, &handle);
 
@@ -236,9 +262,9 @@ static void read_device(const struct nvml *nvml, unsigned index, struct gpu_devi
         gpu_device_lacks(device, (enum gpu_field)field, reason(nvml, result));
     if (result != RESULT_SUCCESS)
         return;
-    read_utilization(nvml, handle, device);
-    read_memory(nvml, handle, device);
-    read_temperature(nvml, handle, device);
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+        if (wanted & readers[i].fields)
+            readers[i].read(nvml, handle, device);
 }
 
 /* ---- all of them ---- */
@@ -257,7 +283,7 @@ static int begin(struct nvml *nvml)
     return nvml->running ? 0 : error_set(&nvml->failed, -EIO, "the NVIDIA driver: %s", reason(nvml, result));
 }
 
-int nvml_read(struct nvml *nvml, struct gpu_list *out, struct metron_error *error)
+int nvml_read(struct nvml *nvml, uint64_t wanted, struct gpu_list *out, struct metron_error *error)
 {
     unsigned count = 0;
 
@@ -272,6 +298,6 @@ int nvml_read(struct nvml *nvml, struct gpu_list *out, struct metron_error *erro
     }
     out->count = count < GPU_DEVICES_MAX ? count : GPU_DEVICES_MAX;
     for (unsigned i = 0; i < out->count; i++)
-        read_device(nvml, i, &out->devices[i]);
+        read_device(nvml, i, wanted, &out->devices[i]);
     return 0;
 }

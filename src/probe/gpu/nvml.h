@@ -13,7 +13,7 @@ struct nvml;
 /* Loads it, and does not ask the driver. -ENOENT: it cannot be loaded; -ENOSYS: it is too old. */
 int nvml_open(struct nvml **out, struct metron_error *error);
 /* -EIO: the driver does not answer; after that it is asked again only half a minute later. */
-int nvml_read(struct nvml *nvml, struct gpu_list *out, struct metron_error *error);
+int nvml_read(struct nvml *nvml, uint64_t wanted, struct gpu_list *out, struct metron_error *error);
 void nvml_close(struct nvml *nvml);
 
 #endif

@@ -37,38 +37,7 @@ static size_t count_objects(const char *text, size_t length)
     return count;
 }
 
-static int read_mebibytes(double number, uint64_t *out)
-{
-    double bytes = round(number * 1048576);
-
-    if (!is_within(bytes, 0, 0x1p63))
-        return -EBADMSG;
-    *out = (uint64_t)bytes;
-    return 0;
-}
-
-static int gpu_number(const struct json_text *key, double number, struct snapshot_gpu *gpu)
-{
-    if (json_text_is(key, "index")) {
-        if (!is_within(number, 0, 0x1p31))
-            return -EBADMSG;
-        gpu->index = (unsigned)number;
-    } else if (json_text_is(key, "utilization_pct")) {
-        gpu->has_utilization = true;
-        gpu->utilization = number / 100;
-    } else if (json_text_is(key, "memory_used_mb")) {
-        gpu->has_memory = true;
-        return read_mebibytes(number, &gpu->memory_used_bytes);
-    } else if (json_text_is(key, "memory_total_mb")) {
-        return read_mebibytes(number, &gpu->memory_total_bytes);
-    } else if (json_text_is(key, "temperature_c")) {
-        gpu->has_temperature = true;
-        gpu->temperature_celsius = number;
-    }
-    return 0;
-}
-
-static int gpu_read(struct json_reader *reader, struct snapshot_gpu *gpu)
+static int gpu_read(struct json_reader *reader, const struct columns *columns, struct snapshot_gpu *gpu)
 {
     struct json_text key;
     double number = 0;
@@ -77,10 +46,14 @@ static int gpu_read(struct json_reader *reader, struct snapshot_gpu *gpu)
     if (!json_enter_object(reader))
         return -EBADMSG;
     while (code == 0 && json_next_key(reader, &key)) {
-        if (json_read_number(reader, &number))
-            code = gpu_number(&key, number, gpu);
-        else
+        if (!json_read_number(reader, &number))
             (void)json_skip(reader);
+        else if (!json_text_is(&key, "index"))
+            code = value_row_read(columns, &gpu->values, key.bytes, key.length, number);
+        else if (is_within(number, 0, 0x1p31))
+            gpu->index = (unsigned)number;
+        else
+            code = -EBADMSG;
     }
     return code;
 }
@@ -168,13 +141,13 @@ static int gpus_read(struct snapshot *snapshot, const char *text, size_t length)
     struct json_reader reader;
     int code = 0;
 
-    snapshot->gpus = arena_alloc(&snapshot->arena, (most + 1) * sizeof(*snapshot->gpus));
+    snapshot->gpus = snapshot_make_gpus(snapshot, most);
     if (!snapshot->gpus)
         return -ENOMEM;
     json_reader_init(&reader, text, length);
     if (json_enter_array(&reader))
         while (code == 0 && snapshot->gpu_count < most && json_next_item(&reader))
-            code = gpu_read(&reader, &snapshot->gpus[snapshot->gpu_count++]);
+            code = gpu_read(&reader, &snapshot->columns->device, &snapshot->gpus[snapshot->gpu_count++]);
     if (code == 0 && reader.failed)
         code = -EBADMSG;
     json_reader_fini(&reader);

@@ -84,10 +84,11 @@
 /* SQL is read by its own lines. */
 /* clang-format off */
 
-/* One column of the GPUs as an array by their order; NULL if none of them has it. */
-#define GPU_ARRAY(table, field)                                                                              \
-    "(SELECT CASE WHEN count(json_extract(g.value, '$." field "')) > 0"                                      \
-    " THEN json_group_array(json_extract(g.value, '$." field "')) END FROM json_each(" table ".gpus) AS g)"
+/* A value of the GPUs as an array by their order; NULL if none of them has it. */
+#define GPU_ARRAY(table, suffix)                                                                             \
+    "(SELECT CASE WHEN count(json_extract(g.value, '$.$n" suffix "')) > 0"                                   \
+    " THEN json_group_array(json_extract(g.value, '$.$n" suffix "')) END FROM json_each(" table ".gpus) AS g)"\
+    " AS gpu_$s" suffix
 
 #define EVENT_VIEW                                                                                           \
     "CREATE VIEW process_events AS SELECT e.id AS id, e.timestamp AS timestamp, e.pid AS pid,"               \
@@ -104,10 +105,8 @@ static const struct {
 } views[] = {
     {"snapshots",
      "CREATE VIEW snapshots AS SELECT id, timestamp, daemon_pid{M, $s$d AS $n},"
-     " process_count AS child_count, zombie_count, json_array_length(gpus) AS gpu_count,"
-     " " GPU_ARRAY("ticks", "utilization_pct") " AS gpu_utilization_pct,"
-     " " GPU_ARRAY("ticks", "memory_used_mb") " AS gpu_memory_used_mb,"
-     " " GPU_ARRAY("ticks", "temperature_c") " AS gpu_temperature,"
+     " process_count AS child_count, zombie_count, json_array_length(gpus) AS gpu_count"
+     "{D, " GPU_ARRAY("ticks", "") "},"
      " pressure_level, running_jobs, active_sheets FROM ticks"},
     {"process_metrics",
      "CREATE VIEW process_metrics AS SELECT (t.id << " SCHEMA_ID_SHIFT ") | (t.last_sample - s.id) AS id,"
@@ -129,13 +128,8 @@ static const struct {
      "CREATE VIEW snapshots_1m AS SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid"
      "{m, $s$d AS $n, $s_max$d AS $n_max},"
      " process_count AS child_count, process_count_max AS child_count_max, zombie_count, zombie_count_max,"
-     " json_array_length(gpus) AS gpu_count,"
-     " " GPU_ARRAY("minutes", "utilization_pct") " AS gpu_utilization_pct,"
-     " " GPU_ARRAY("minutes", "utilization_pct_max") " AS gpu_utilization_pct_max,"
-     " " GPU_ARRAY("minutes", "memory_used_mb") " AS gpu_memory_used_mb,"
-     " " GPU_ARRAY("minutes", "memory_used_mb_max") " AS gpu_memory_used_mb_max,"
-     " " GPU_ARRAY("minutes", "temperature_c") " AS gpu_temperature,"
-     " " GPU_ARRAY("minutes", "temperature_c_max") " AS gpu_temperature_max,"
+     " json_array_length(gpus) AS gpu_count"
+     "{D, " GPU_ARRAY("minutes", "") ", " GPU_ARRAY("minutes", "_max") "},"
      " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes"},
     {"process_metrics_1m",
      "CREATE VIEW process_metrics_1m AS SELECT (m.id << " SCHEMA_ID_SHIFT ") | (m.last_sample - s.id) AS id,"

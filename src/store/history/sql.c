@@ -41,6 +41,7 @@ static const struct columns *list_of(const struct snapshot_columns *columns, cha
 {
     return letter == 'P' || letter == 'p'   ? &columns->process
            : letter == 'M' || letter == 'm' ? &columns->machine
+           : letter == 'D'                  ? &columns->device
                                             : NULL;
 }
 
@@ -55,7 +56,7 @@ void sql_expand(struct strbuf *out, const char *template, const struct snapshot_
             continue;
         }
         for (unsigned i = 0; i < list->count; i++)
-            if (at[1] == 'P' || at[1] == 'M' || column_has_mean(list->of[i]))
+            if (at[1] < 'a' || column_has_mean(list->of[i]))
                 add_column(out, text, (size_t)(end - text), list->of[i]);
         at = end;
     }

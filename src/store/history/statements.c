@@ -12,9 +12,7 @@
 #define MEAN_MAX(column) MEAN(column) ", max(" column ")"
 /* SQL is read by its own lines. */
 /* clang-format off */
-#define GPU_FIELD(name)                                                                                      \
-    "'" name "', round(" MEAN("json_extract(g.value, '$." name "')") ", 3),"                                 \
-    " '" name "_max', max(json_extract(g.value, '$." name "'))"
+#define GPU_VALUE "json_extract(g.value, '$.$n')"
 #define MINUTE_ADD                                                                                           \
     "INSERT INTO minutes(id, minute, last_tick, num_samples, daemon_pid{m, $s, $s_max}, process_count,"      \
     " process_count_max, zombie_count, zombie_count_max, gpus, running_jobs, running_jobs_max,"              \
@@ -22,8 +20,8 @@
     " SELECT ?3, ?4, ?2, count(*), max(daemon_pid){m, " MEAN_MAX("$s") "},"                                  \
     " " MEAN_MAX("process_count") ", " MEAN_MAX("zombie_count") ","                                          \
     " coalesce((SELECT CASE WHEN count(*) > 0 THEN json_group_array(json(gpu)) END FROM (SELECT json_object("\
-    "  'index', json_extract(g.value, '$.index'), " GPU_FIELD("utilization_pct") ","                         \
-    "  " GPU_FIELD("memory_used_mb") ", " GPU_FIELD("temperature_c") ") AS gpu"                              \
+    "  'index', json_extract(g.value, '$.index')"                                                            \
+    "{D, '$n', round(" MEAN(GPU_VALUE) ", 3), '$n_max', max(" GPU_VALUE ")}) AS gpu"                         \
     "  FROM ticks AS t, json_each(t.gpus) AS g WHERE t.id BETWEEN ?1 AND ?2 GROUP BY g.key ORDER BY g.key)),"\
     " CASE WHEN count(gpus) > 0 THEN '[]' END),"                                                             \
     " " MEAN_MAX("running_jobs") ", " MEAN_MAX("active_sheets") ", ?5, ?6, ?7, max(clock)"                   \

@@ -176,23 +176,7 @@ static void gpus_text(struct strbuf *out, const struct snapshot *snapshot)
 
     strbuf_reset(out);
     json_init(&json, out, 0);
-    json_array_begin(&json);
-    for (size_t i = 0; i < snapshot->gpu_count; i++) {
-        const struct snapshot_gpu *gpu = &snapshot->gpus[i];
-
-        json_object_begin(&json);
-        json_key_integer(&json, "index", gpu->index);
-        if (gpu->has_utilization && isfinite(gpu->utilization))
-            json_key_number(&json, "utilization_pct", round(gpu->utilization * 1000) / 10);
-        if (gpu->has_memory) {
-            json_key_number(&json, "memory_used_mb", (double)gpu->memory_used_bytes / 1048576);
-            json_key_number(&json, "memory_total_mb", (double)gpu->memory_total_bytes / 1048576);
-        }
-        if (gpu->has_temperature && isfinite(gpu->temperature_celsius))
-            json_key_number(&json, "temperature_c", gpu->temperature_celsius);
-        json_object_end(&json);
-    }
-    json_array_end(&json);
+    snapshot_gpus_json(&json, snapshot);
 }
 
 /* The time this snapshot stands for, by the daemon's own clock, which nobody sets. */

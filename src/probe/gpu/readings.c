@@ -7,18 +7,18 @@
  * A thread that is blocked inside the driver cannot be ended. Then it is left behind with all it uses: `left`
  * says which of the two threads is the last to have a use for it, and frees it.
  */
-#include "loop/gpu_readings.h"
+#include "probe/gpu/readings.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/strbuf.h"
 #include "base/thread.h"
+#include "probe/privilege.h"
 
 #define END_MS 300 /* for a call that is under way, and the library's own end */
 /* The driver's utilization is that of up to a second: what is younger than that is new. */
@@ -32,19 +32,22 @@ struct reading {
 
 struct gpu_readings {
     struct gpu_source *source;
+    uint64_t wanted;
     pthread_t thread;
     int wake_fd, ended_fd; /* eventfds */
     bool stop, left;       /* atomic */
+    bool urgent;           /* atomic: somebody waits for the next reading */
 
     pthread_mutex_t lock; /* of newest */
     struct reading newest;
 
     struct reading work; /* the thread's own */
 
-    struct reading taken; /* the loop's own, as are those that follow */
+    struct reading taken; /* the loop's own, as is what follows */
     uint64_t asked_ns;    /* when first; 0: not yet */
-    struct strbuf told, text;
 };
+
+static bool left_behind; /* a thread was */
 
 #define LOAD(field)       __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
 #define STORE(field, new) __atomic_store_n(&(field), (new), __ATOMIC_RELEASE)
@@ -56,8 +59,6 @@ static void readings_free(struct gpu_readings *readings)
     if (readings->ended_fd >= 0)
         (void)close(readings->ended_fd);
     (void)pthread_mutex_destroy(&readings->lock);
-    strbuf_fini(&readings->told);
-    strbuf_fini(&readings->text);
     free(readings);
 }
 
@@ -67,9 +68,10 @@ static void read_once(struct gpu_readings *readings)
 {
     struct reading *work = &readings->work;
 
+    STORE(readings->urgent, false);
     work->begin_ns = clock_monotonic_ns();
     work->error = (struct metron_error){0};
-    (void)gpu_source_read(readings->source, &work->list, &work->error);
+    (void)gpu_source_read(readings->source, readings->wanted, &work->list, &work->error);
     (void)pthread_mutex_lock(&readings->lock);
     readings->newest = *work;
     (void)pthread_mutex_unlock(&readings->lock);
@@ -82,7 +84,7 @@ static void rest(struct gpu_readings *readings)
     uint64_t end_ns = readings->work.begin_ns + period_ns, now_ns;
     bool asked = false;
 
-    while (!LOAD(readings->stop) && (now_ns = clock_monotonic_ns()) < end_ns)
+    while (!LOAD(readings->stop) && !LOAD(readings->urgent) && (now_ns = clock_monotonic_ns()) < end_ns)
         asked = wake_wait(readings->wake_fd, (int)((end_ns - now_ns) / 1000000) + 1) || asked;
     if (asked)
         wake_poke(readings->wake_fd);
@@ -92,6 +94,7 @@ static void *run(void *given)
 {
     struct gpu_readings *readings = given;
 
+    (void)privilege_drop(NULL, NULL); /* capabilities are each thread's own, and the driver needs none */
     while (!LOAD(readings->stop)) {
         if (!wake_wait(readings->wake_fd, -1) || LOAD(readings->stop))
             continue;
@@ -108,11 +111,12 @@ static void *run(void *given)
 
 /* ---- the loop's thread ---- */
 
-int gpu_readings_new(struct gpu_readings **out, struct metron_error *error)
+int gpu_readings_new(struct gpu_readings **out, bool may_run_program, uint64_t wanted,
+                     struct metron_error *error)
 {
     struct gpu_readings *readings = NULL;
     struct gpu_source *source;
-    int code = gpu_source_open(&source, error);
+    int code = gpu_source_open(&source, may_run_program, error);
 
     *out = NULL;
     if (code < 0)
@@ -123,6 +127,7 @@ int gpu_readings_new(struct gpu_readings **out, struct metron_error *error)
         return error_set(error, -ENOMEM, "no memory to look at GPUs");
     }
     readings->source = source;
+    readings->wanted = wanted;
     (void)pthread_mutex_init(&readings->lock, NULL);
     readings->wake_fd = wake_open();
     readings->ended_fd = wake_open();
@@ -150,16 +155,42 @@ void gpu_readings_ask(struct gpu_readings *readings)
     wake_poke(readings->wake_fd);
 }
 
-const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double seconds,
-                                         struct metron_error *error)
+static const struct reading *newest(struct gpu_readings *readings)
 {
-    const struct reading *taken = &readings->taken;
-
     if (pthread_mutex_trylock(&readings->lock) == 0) {
-        if (readings->newest.begin_ns != taken->begin_ns)
+        if (readings->newest.begin_ns != readings->taken.begin_ns)
             readings->taken = readings->newest;
         (void)pthread_mutex_unlock(&readings->lock);
     }
+    return &readings->taken;
+}
+
+void gpu_readings_wait(struct gpu_readings *readings, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    const uint64_t now_ns = clock_monotonic_ns();
+    const uint64_t end_ns = now_ns + (uint64_t)(seconds * (double)NS_PER_SECOND);
+
+    STORE(readings->urgent, true);
+    gpu_readings_ask(readings);
+    while (newest(readings)->begin_ns < now_ns && clock_monotonic_ns() < end_ns)
+        (void)nanosleep(&pause, NULL);
+}
+
+double gpu_readings_age_limit(const struct gpu_readings *readings, double interval)
+{
+    const double period = gpu_source_period(readings->source);
+    double limit = 2 * (interval > period ? interval : period);
+
+    return limit > NEW_SECONDS ? limit : NEW_SECONDS;
+}
+
+const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double seconds, uint64_t *begin_ns,
+                                         struct metron_error *error)
+{
+    const struct reading *taken = newest(readings);
+
+    *begin_ns = taken->begin_ns;
     uint64_t since_ns = taken->begin_ns ? taken->begin_ns : readings->asked_ns;
     double age = (double)(clock_monotonic_ns() - since_ns) / (double)NS_PER_SECOND;
     if (since_ns && age > seconds)
@@ -173,100 +204,24 @@ const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double s
     return NULL;
 }
 
-/* ---- into a snapshot ---- */
-
-static struct snapshot_gpu of_snapshot(const struct gpu_device *device)
+bool gpu_readings_left_behind(void)
 {
-    return (struct snapshot_gpu){
-        .index = device->index,
-        .has_utilization = device->has[GPU_UTILIZATION],
-        .has_memory = device->has[GPU_MEMORY],
-        .has_temperature = device->has[GPU_TEMPERATURE],
-        .utilization = device->utilization,
-        .memory_used_bytes = device->memory_used_bytes,
-        .memory_total_bytes = device->memory_total_bytes,
-        .temperature_celsius = device->temperature_celsius,
-    };
+    return left_behind;
 }
 
-/* What cannot be read of which one: "GPU 1 without temperature (Not Supported)". */
-static void absences_text(struct strbuf *out, const struct gpu_list *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const struct gpu_device *device = &list->devices[i];
-
-        if (gpu_device_is_lost(device)) {
-            strbuf_addf(out, "%sGPU %u cannot be read (%s)", out->length ? ", " : "", device->index,
-                        device->why_not[0]);
-            continue;
-        }
-        for (int field = 0; field < GPU_FIELD_COUNT; field++)
-            if (!device->has[field])
-                strbuf_addf(out, "%sGPU %u without %s (%s)", out->length ? ", " : "", device->index,
-                            gpu_field_name((enum gpu_field)field), device->why_not[field]);
-    }
-}
-
-/* Once for as long as it stays the same. */
-static void tell(struct gpu_readings *readings, bool failed)
-{
-    const char *text = strbuf_text(&readings->text), *before = strbuf_text(&readings->told);
-
-    if (readings->text.failed || strcmp(text, before) == 0)
-        return;
-    if (failed)
-        log_warning("GPUs: %s; snapshots are without them", text);
-    else
-        log_info("GPUs: %s", *text ? text : "all can be read again");
-    strbuf_reset(&readings->told);
-    strbuf_adds(&readings->told, text);
-}
-
-/* How old a reading may be, in seconds. */
-static double age_limit(const struct gpu_readings *readings, double interval)
-{
-    const double period = gpu_source_period(readings->source);
-    double limit = 2 * (interval > period ? interval : period);
-
-    return limit > NEW_SECONDS ? limit : NEW_SECONDS;
-}
-
-void gpu_readings_fill(struct gpu_readings *readings, double interval, struct snapshot *snapshot)
-{
-    struct metron_error error = {0};
-    const struct gpu_list *list = gpu_readings_take(readings, age_limit(readings, interval), &error);
-
-    if (error.code == -EAGAIN)
-        return;
-    strbuf_reset(&readings->text);
-    if (list)
-        absences_text(&readings->text, list);
-    else
-        strbuf_adds(&readings->text, error.message);
-    tell(readings, list == NULL);
-    if (!list)
-        return;
-    snapshot->gpus = arena_alloc(&snapshot->arena, (list->count + 1) * sizeof(*snapshot->gpus));
-    if (!snapshot->gpus)
-        return;
-    for (size_t i = 0; i < list->count; i++)
-        snapshot->gpus[i] = of_snapshot(&list->devices[i]);
-    snapshot->gpu_count = list->count;
-}
-
-int gpu_readings_free(struct gpu_readings *readings)
+void gpu_readings_free(struct gpu_readings *readings)
 {
     if (!readings)
-        return 0;
+        return;
     STORE(readings->stop, true);
     wake_poke(readings->wake_fd);
     pthread_t thread = readings->thread;
     if (!wake_wait(readings->ended_fd, END_MS) &&
         !__atomic_exchange_n(&readings->left, true, __ATOMIC_ACQ_REL)) {
         (void)pthread_detach(thread);
-        return -ETIMEDOUT;
+        left_behind = true;
+        return;
     }
     (void)pthread_join(thread, NULL);
     readings_free(readings);
-    return 0;
 }

@@ -101,9 +101,11 @@ static void what_is_unknown_is_absent(void **state)
         "\"may_use\":{\"cpus\":1.5,\"ancestors_hidden\":false}},\"env\":{},\"output_paths\":{},"
         "\"provenance\":{\"sample_interval\":1,\"report_interval\":60,"
         "\"collectors\":{},\"measurements\":{"
-        "\"t_rss\":{\"source\":\"t\",\"field\":\"the field\",\"unit\":\"bytes\",\"scope\":\"single\","
+        "\"t_rss\":{\"source\":\"t\",\"field\":\"the "
+        "field\",\"topic\":\"other\",\"unit\":\"bytes\",\"bound\":\"exact\",\"scope\":\"single\","
         "\"type\":\"gauge\",\"reduce\":\"max\"},"
-        "\"t_cpu\":{\"source\":\"t\",\"field\":\"the field\",\"unit\":\"percent\",\"scope\":\"single\","
+        "\"t_cpu\":{\"source\":\"t\",\"field\":\"the "
+        "field\",\"topic\":\"other\",\"unit\":\"percent\",\"bound\":\"exact\",\"scope\":\"single\","
         "\"type\":\"counter\",\"reduce\":\"max\"}}}}");
 }
 

@@ -33,6 +33,8 @@
 #include "probe/privilege.h"
 #include "probe/process_clock.h"
 
+#define EXIT_MS 1000 /* of a process that has nothing left to do, and was stopped by somebody */
+
 enum what { READY, WATCH, DELIVER, DELIVERED, WARNING, OUTPUT_ENDED };
 
 struct message {
@@ -50,6 +52,7 @@ struct shared {
 struct capture_process {
     pid_t pid; /* 0: reaped */
     int socket_fd;
+    bool output_ended; /* so it exits as soon as we close the socket, if not before */
     struct shared *shared;
     double cpu_seconds;
 };
@@ -404,8 +407,10 @@ enum capture_news capture_process_read(struct capture_process *process)
 {
     struct message message;
 
-    if (!receive(process->socket_fd, &message, NULL) || message.what == OUTPUT_ENDED)
+    if (!receive(process->socket_fd, &message, NULL) || message.what == OUTPUT_ENDED) {
+        process->output_ended = true;
         return CAPTURE_ENDED;
+    }
     message.text[sizeof(message.text) - 1] = '\0';
     if (message.what == WARNING)
         log_warning("%s", message.text);
@@ -435,11 +440,24 @@ bool capture_process_reaped(struct capture_process *process, pid_t pid, const st
     return true;
 }
 
+/* So that its files are closed once we return: their disk may be unmounted next. */
+static void await_exit(pid_t pid)
+{
+    struct pollfd exited = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+
+    if (exited.fd < 0)
+        return;
+    (void)poll(&exited, 1, EXIT_MS);
+    (void)close(exited.fd);
+}
+
 void capture_process_free(struct capture_process *process)
 {
     if (!process)
         return;
     descriptor_close(&process->socket_fd);
+    if (process->output_ended && process->pid > 0)
+        await_exit(process->pid);
     if (process->shared)
         (void)munmap(process->shared, sizeof(*process->shared));
     free(process);

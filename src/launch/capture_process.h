@@ -52,7 +52,8 @@ uint64_t capture_process_end_ns(const struct capture_process *process);
 double capture_process_cpu_seconds(struct capture_process *process);
 /* A child was reaped: was it this one? */
 bool capture_process_reaped(struct capture_process *process, pid_t pid, const struct rusage *usage);
-/* Releases it: it exits on its own when there is nothing more to deliver. NULL is allowed. */
+/* Releases it: it exits on its own when there is nothing more to deliver. Once CAPTURE_ENDED was read, it has
+ * exited. NULL is allowed. */
 void capture_process_free(struct capture_process *process);
 /* Ends it, when no command was started: nothing of it is left. */
 void capture_process_cancel(struct capture_process *process);

@@ -25,6 +25,7 @@
 /* Loading our programs into the kernel costs some ten milliseconds of CPU: a command that is over before that
  * does without, and one that goes on is not kept from its CPU. */
 #define LOAD_AFTER_MS 1000
+#define HEADLINE_NS   NS_PER_SECOND /* at least, from one running headline to the next */
 
 static void write_report(struct run *run)
 {
@@ -77,8 +78,11 @@ static struct headline_method_facts method_facts(const struct run *run)
 
 /* What a reader of a running run, or of one whose metron was killed, is shown. One that cannot be written
  * harms nobody: the previous info.json stays. */
-static void write_running_headline(struct run *run)
+static void write_running_headline(struct run *run, uint64_t now_ns)
 {
+    if (now_ns < run->next_headline_ns)
+        return;
+    run->next_headline_ns = now_ns + HEADLINE_NS;
     if (!run->folder.paths[RUN_INFO] || sampler_summarise(run->sampler, &run->summary) < 0)
         return;
     const struct headline_method_facts facts = method_facts(run);
@@ -108,7 +112,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
         uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
         run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
         write_report(run);
-        write_running_headline(run);
+        write_running_headline(run, now_ns);
     }
     if (run->kind->after_sample)
         run->kind->after_sample(run);

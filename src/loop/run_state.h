@@ -54,7 +54,7 @@ struct run {
     struct ticker ticker;
     uint64_t start_ns; /* monotonic: whoever was born before has a baseline */
     uint64_t begin_ns; /* the command was started; attached: the baselines were taken */
-    uint64_t end_ns, next_report_ns;
+    uint64_t end_ns, next_report_ns, next_headline_ns;
     struct launched launched;
     struct capture_process *capture; /* NULL: output is not captured */
     bool output_open;                /* it has not all been delivered */

@@ -60,7 +60,7 @@ def read_lines(tmp_path_factory):
     """read_lines(texts) -> what the reader says of each."""
     folder = tmp_path_factory.mktemp("json-reader")
     (folder / "program.c").write_text(PROGRAM)
-    sources = [BASE / name for name in ("json_reader.c", "json_number.c", "strbuf.c", "error.c", "text.c")]
+    sources = [BASE / name for name in ("json_reader.c", "json_number.c", "array.c", "strbuf.c", "error.c", "text.c")]
     subprocess.run([*os.environ.get("CC", "cc").split(), "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-I", BASE.parent,
                     "-I", BASE.parents[1] / "include", folder / "program.c", *sources, "-o", folder / "program", "-lm"], check=True)
 

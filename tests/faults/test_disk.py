@@ -136,7 +136,7 @@ def test_disk_that_fills_up_under_the_output(run_metron, full_disk, stream):
 
 def test_disk_that_the_command_fills_keeps_its_result(run_metron, full_disk):
     """There is no room for a record or an event, but for the last info.json."""
-    disk = full_disk("64k")
+    disk = full_disk("96k")
     run = run_metron("", ["sh", "-c", "head -c 300000 /dev/zero; exit 5"], prefix=f"{disk}/run_", check=False)
     assert (run.returncode, len(run.stdout)) == (5, 300_000)
     assert not [line for line in run.message.splitlines() if "cannot write" in line and "info.json" in line]
@@ -154,7 +154,7 @@ def test_disk_that_fills_up_under_the_records(run_metron, full_disk):
     assert len([line for line in run.message.splitlines() if "o space left" in line]) <= 5
     assert run.usage, "the first records are there, every line whole"
     records.check_usage(run.usage)
-    records.check_events(run.events)
+    records.check_events(run.events, attached=True)  # there may have been no space for a spawn
     assert not [line for line in run.message.splitlines() if "info.json" in line], "reports took none of its space"
     assert run.info["status"] == "ended" and not list(disk.glob(".*")), "no temporary file is left"
 

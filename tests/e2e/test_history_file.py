@@ -79,8 +79,9 @@ def test_views_give_what_was_measured_under_the_names_of_the_format(tmp_path):
     told, errors = write(path, processes=60, ticks=40, churn=2, jobs=3, calls=1, events=3, json=1)
     assert len(told) == 40 and not errors
     connection = is_sound(path)
-    assert set(SNAPSHOT_COLUMNS) <= set(columns(connection, "snapshots"))
-    assert set(PROCESS_COLUMNS) <= set(columns(connection, "process_metrics"))
+    assert columns(connection, "snapshots")[:len(SNAPSHOT_COLUMNS)] == SNAPSHOT_COLUMNS
+    assert columns(connection, "process_metrics")[:len(PROCESS_COLUMNS)] == PROCESS_COLUMNS
+    assert {"read_bytes", "write_bytes"} <= set(columns(connection, "process_metrics")[len(PROCESS_COLUMNS):])
     assert columns(connection, "process_events") == EVENT_COLUMNS
     for number, text in told:
         snapshot = json.loads(text)
@@ -489,4 +490,4 @@ def test_a_history_lacks_no_column_that_is_added_later(tmp_path):
     assert {row["threads"] is None for row in rows if row["snapshot_id"] > 3} == {False}
     assert [row["load_avg_5"] is None for row in connection.execute("SELECT load_avg_5 FROM snapshots")] == (
         3 * [True] + 3 * [False])
-    assert set(PROCESS_COLUMNS) <= set(columns(connection, "process_metrics"))
+    assert columns(connection, "process_metrics")[:len(PROCESS_COLUMNS)] == PROCESS_COLUMNS

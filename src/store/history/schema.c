@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "store/history/sql.h"
 
@@ -97,19 +98,25 @@
     "  json_set(coalesce(e.details, '{}'), '$.command', c.text) END AS details"                              \
     " FROM events AS e LEFT JOIN commands AS c ON c.id = e.command LEFT JOIN jobs AS j ON j.id = e.job;"
 
-/* Views over columns are made anew whenever they are not these. CROSS JOIN fixes the order: a snapshot, its
- * ranges, the samples of each. Means have the names of what they are means of: what was written for the full
- * ones can read these. */
+/* Views over columns are made anew whenever they are not these. CROSS JOIN fixes the order of joins: a
+ * snapshot, its ranges, the samples of each. Means have the names of what they are means of: what was written
+ * for the full ones can read these. */
 static const struct {
     const char *name, *sql;
+    const char *first;  /* its columns in the order of the format, NULL: in that of `sql`; */
+    const char *others; /* and after them */
 } views[] = {
     {"snapshots",
-     "CREATE VIEW snapshots AS SELECT id, timestamp, daemon_pid{M, $s$d AS $n},"
+     "SELECT id, timestamp, daemon_pid{M, $s$d AS $n},"
      " process_count AS child_count, zombie_count, json_array_length(gpus) AS gpu_count"
      "{D, " GPU_ARRAY("ticks", "") "},"
-     " pressure_level, running_jobs, active_sheets FROM ticks"},
+     " pressure_level, running_jobs, active_sheets FROM ticks",
+     "id, timestamp, daemon_pid, system_memory_total_mb, system_memory_available_mb, system_memory_used_mb,"
+     " daemon_rss_mb, child_count, zombie_count, load_avg_1, load_avg_5, load_avg_15, gpu_count,"
+     " gpu_utilization_pct, gpu_memory_used_mb, gpu_temperature, pressure_level, running_jobs, active_sheets",
+     "{M, $n}{D, gpu_$s}"},
     {"process_metrics",
-     "CREATE VIEW process_metrics AS SELECT (t.id << " SCHEMA_ID_SHIFT ") | (t.last_sample - s.id) AS id,"
+     "SELECT (t.id << " SCHEMA_ID_SHIFT ") | (t.last_sample - s.id) AS id,"
      " t.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command, s.state AS state"
      "{P, s.$s$d AS $n}, max(t.timestamp - p.started, 0) AS age_seconds,"
      " j.name AS job_id, p.sheet AS sheet_num,"
@@ -123,23 +130,27 @@ static const struct {
      " CROSS JOIN samples AS s ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"
      " CROSS JOIN processes AS p ON p.id = s.process"
      " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"
-     " LEFT JOIN calls AS l ON l.sample = s.id"},
+     " LEFT JOIN calls AS l ON l.sample = s.id",
+     "id, snapshot_id, pid, ppid, command, state, cpu_percent, rss_mb, vms_mb, threads, open_fds,"
+     " age_seconds, job_id, sheet_num, syscall_counts, syscall_time_pct",
+     "{P, $n}"},
     {"snapshots_1m",
-     "CREATE VIEW snapshots_1m AS SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid"
+     "SELECT id, minute * 60.0 AS timestamp, num_samples, daemon_pid"
      "{m, $s$d AS $n, $s_max$d AS $n_max},"
      " process_count AS child_count, process_count_max AS child_count_max, zombie_count, zombie_count_max,"
      " json_array_length(gpus) AS gpu_count"
      "{D, " GPU_ARRAY("minutes", "") ", " GPU_ARRAY("minutes", "_max") "},"
-     " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes"},
+     " running_jobs, running_jobs_max, active_sheets, active_sheets_max FROM minutes", NULL, NULL},
     {"process_metrics_1m",
-     "CREATE VIEW process_metrics_1m AS SELECT (m.id << " SCHEMA_ID_SHIFT ") | (m.last_sample - s.id) AS id,"
+     "SELECT (m.id << " SCHEMA_ID_SHIFT ") | (m.last_sample - s.id) AS id,"
      " m.id AS snapshot_id, p.pid AS pid, p.ppid AS ppid, c.text AS command"
      "{p, s.$s$d AS $n, s.$s_max$d AS $n_max},"
      " max(m.minute * 60 + 60 - p.started, 0) AS age_seconds, j.name AS job_id, p.sheet AS sheet_num"
      " FROM minutes AS m CROSS JOIN json_each(m.ranges) AS r CROSS JOIN minute_samples AS s"
      "  ON s.id BETWEEN CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"
      " CROSS JOIN processes AS p ON p.id = s.process"
-     " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job"},
+     " LEFT JOIN commands AS c ON c.id = p.command LEFT JOIN jobs AS j ON j.id = p.job",
+     NULL, NULL},
 };
 
 /* clang-format on */
@@ -276,6 +287,41 @@ static int has_view(sqlite3 *database, const char *name, const char *sql, bool *
     return database_errno(database, result);
 }
 
+/* The columns that are not among the names, whose first and last are of no column. Those of devices have
+ * their stored names there. */
+static struct columns columns_not_in(const struct columns *columns, const char *names, bool is_device)
+{
+    struct columns others = {.count = 0};
+
+    for (unsigned i = 0; i < columns->count; i++) {
+        char name[64];
+
+        (void)snprintf(name, sizeof(name), is_device ? " gpu_%s," : " %s,",
+                       is_device ? columns->of[i]->stored : columns->of[i]->column);
+        if (!strstr(names, name))
+            others.of[others.count++] = columns->of[i];
+    }
+    return others;
+}
+
+static void view_sql(struct strbuf *out, size_t view, const struct snapshot_columns *columns)
+{
+    const char *first = views[view].first;
+
+    strbuf_addf(out, "CREATE VIEW %s AS ", views[view].name);
+    if (first) {
+        struct snapshot_columns others = {columns_not_in(&columns->process, first, false),
+                                          columns_not_in(&columns->device, first, true),
+                                          columns_not_in(&columns->machine, first, false)};
+
+        strbuf_addf(out, "SELECT %s", first);
+        sql_expand(out, views[view].others, &others);
+        strbuf_adds(out, " FROM (");
+    }
+    sql_expand(out, views[view].sql, columns);
+    strbuf_adds(out, first ? ")" : "");
+}
+
 static int make_views(sqlite3 *database, const struct snapshot_columns *columns)
 {
     struct strbuf sql = STRBUF_INIT;
@@ -286,7 +332,7 @@ static int make_views(sqlite3 *database, const struct snapshot_columns *columns)
         bool is_there = false;
 
         strbuf_reset(&sql);
-        sql_expand(&sql, views[i].sql, columns);
+        view_sql(&sql, i, columns);
         code = sql.failed ? -ENOMEM : has_view(database, views[i].name, strbuf_text(&sql), &is_there);
         if (code < 0 || is_there)
             continue;

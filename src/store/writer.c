@@ -126,7 +126,7 @@ static void note_failure(struct sink_state *state, uint64_t now_ns, const struct
 static void note_remark(struct sink_state *state, const struct metron_error *error)
 {
     state->figures.remark = *error;
-    state->has_remark = true;
+    state->has_remark = error->code != 0;
 }
 
 static void count_dropped(struct writer *writer, const struct snapshot *snapshot)

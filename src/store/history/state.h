@@ -96,6 +96,8 @@ struct history {
     char *path;                     /* owned */
     char *set_aside;                /* owned */
     struct metron_error remark;     /* to be reported with the next snapshot that is written; code 0: none */
+    int reported;                   /* code of the last remark that was */
+    bool is_over_cap;               /* because of running jobs */
     int fd;                         /* of the file, locked; -1: not connected */
     ino_t companions[2];            /* its log and the index of that, which SQLite has open; 0: none */
     struct history_options options; /* with the defaults filled in */

@@ -259,14 +259,16 @@ static void keep_next(struct history *history)
     history->next = before;
 }
 
-/* 1 and a remark, if another file was begun or the cap cannot be kept. */
+/* 1 and a remark, if another file was begun or the cap cannot be kept; one with code 0, if it can again. */
 static int written(struct history *history, struct metron_error *error)
 {
     keep_next(history);
     retention_keep_to_cap(history);
-    if (history->remark.code == 0)
+    if (history->remark.code == 0 && (history->is_over_cap || history->reported != -EFBIG))
         return 0;
-    (void)error_set(error, history->remark.code, "%s", history->remark.message);
+    if (error)
+        *error = history->remark;
+    history->reported = history->remark.code;
     history->remark = (struct metron_error){0};
     return 1;
 }

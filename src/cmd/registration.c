@@ -179,7 +179,7 @@ static int report_end(struct registration *registration, int exit_code, struct m
 
     client_set_timeout(registration->client, END_TIMEOUT_MS);
     if (registration->start_is_unanswered)
-        code = take_start(registration, client_late_answer(registration->client, "job.start", NULL, error));
+        code = take_start(registration, client_late_answer(registration->client, NULL, error));
     if (code == 0 && registration->told_sheet)
         code = tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, error);
     if (code == 0 && registration->began_job)

@@ -189,6 +189,8 @@ def test_names_that_are_refused(shell, name):
     (["sheet", "x", "-1.5", "started"], 2, None),
     (["sheet", "x", "1", "exploded"], 2, "one of started, completed, failed, retrying"),
     (["sheet", "x", "1", "started"], 1, "there is no job 'x'; 'metron job start x' begins one\n"),
+    (["sheet", "x; y", "1", "started"], 1,
+     "metron: error: the daemon refused: there is no job 'x; y'; 'metron job start 'x; y'' begins one\n"),
     (["finish", "x", "completed"], 1, "no job 'x'"),
     (["finish", "x", "well"], 1, "completed, failed, cancelled"),
     (["show", "x"], 1, "there is no job 'x'"),

@@ -81,11 +81,10 @@ static struct entry *find_running(const struct jobs *jobs, const char *job_id, s
     if (entry && !entry->finished)
         return entry;
     (void)error_set(error, -ENOENT,
-                    !entry ? "there is no job '%s'; 'metron job start %s' begins one"
-                    : entry->job.status == JOB_LOST
-                        ? "job '%s' has ended and is lost; 'metron job start %s' begins it anew"
-                        : "job '%s' has ended; 'metron job start %s' begins it anew",
-                    job_id, job_id);
+                    !entry                          ? "there is no job '%s'"
+                    : entry->job.status == JOB_LOST ? "job '%s' has ended and is lost"
+                                                    : "job '%s' has ended",
+                    job_id);
     return NULL;
 }
 
@@ -217,18 +216,17 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
     if (start->has_total && (start->total_sheets < 0 || start->total_sheets > SHEETS_MAX))
         return error_set(error, -EINVAL, "total_sheets is a number from 0 to %d", SHEETS_MAX);
     if (entry && !entry->finished)
-        return error_set(error, -EEXIST, "job '%s' runs already; 'metron job finish' ends it", start->job_id);
+        return error_set(error, -EEXIST, "job '%s' runs already", start->job_id);
     if (jobs->running >= RUNNING_MAX)
-        return error_set(error, -ENOSPC, "%d jobs run already; 'metron job finish' ends one", RUNNING_MAX);
+        return error_set(error, -ENOSPC, "%d jobs run already", RUNNING_MAX);
     if (has_too_many_ended(jobs))
-        return error_set(error, -ENOSPC, "%d jobs have ended and are not stored yet; try again later",
-                         ENDED_MAX);
+        return error_set(error, -ENOSPC, "%d jobs have ended and are not stored yet", ENDED_MAX);
     if (start->pid && !tree_take_in(jobs->tree, start->pid))
         return no_process(start->pid, error);
     if (entry)
         replace(jobs, entry);
     if (!(entry = entry_new(jobs, start)))
-        return error_set(error, -ENOMEM, "no memory for a job; try again later");
+        return error_set(error, -ENOMEM, "no memory for a job");
     entry->part.changed = true;
     entry->job.runner_start_ticks = runner_start_ticks(jobs, start->runner);
     entry->job.runner = entry->job.runner_start_ticks ? start->runner : 0;

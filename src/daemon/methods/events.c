@@ -110,7 +110,7 @@ int answer_event_publish(struct call *call, struct json *result)
         counting_settle(daemon->counting);
         code = jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, &told.start, &error);
         if (code < 0)
-            return call_refuse_job(call, &error);
+            return call_refuse_job(call, told.job_id, &error);
         counting_sheet(daemon->counting, told.job_id, told.sheet_num, event, told.start.pid);
         told.is_nobody =
             event == SHEET_EVENT_STARTED && told.start.pid && !jobs_of_process(daemon->jobs, told.start.pid);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "daemon/daemon_state.h"
 #include "daemon/methods/methods.h"
 
@@ -18,30 +19,46 @@ int call_no_such_job(struct call *call, const char *job_id)
                      job_id);
 }
 
-/* The message has the way out after its reason; `otherwise` is for one that has none. */
-static int refuse(struct call *call, int code, const struct metron_error *error, const char *otherwise)
+static int refuse_no_job(struct call *call, const char *job_id, bool has_ended, const char *message)
 {
-    const char *advice = strstr(error->message, "; ");
+    struct strbuf advice = STRBUF_INIT;
 
-    return call_fail(call, code, advice ? advice + 2 : otherwise, "%.*s",
-                     advice ? (int)(advice - error->message) : (int)strlen(error->message), error->message);
+    strbuf_adds(&advice, "'metron job start ");
+    text_shell_quote(&advice, job_id);
+    strbuf_adds(&advice, has_ended ? "' begins it anew" : "' begins one");
+    int code = call_fail(call, RPC_NO_SUCH_JOB, strbuf_text(&advice), "%s", message);
+    strbuf_fini(&advice);
+    return code;
 }
 
-int call_refuse_job(struct call *call, const struct metron_error *error)
+int call_refuse_job(struct call *call, const char *job_id, const struct metron_error *error)
 {
+    const struct job *job = jobs_find(daemon_of(call)->jobs, job_id);
+    int code = RPC_INVALID_PARAMS;
+    const char *advice = "see 'metron job --help'";
+
     switch (error->code) {
     case -ENOENT:
-        return refuse(call, RPC_NO_SUCH_JOB, error, "'metron job list' shows the jobs");
+        return refuse_no_job(call, job_id, job != NULL, error->message);
+    case -EEXIST:
+        advice = "'metron job finish' ends it";
+        break;
     case -ESRCH:
-        return call_fail(call, RPC_INVALID_PARAMS,
-                         "give the pid of a process that runs, as the daemon's pid namespace has it, or none",
-                         "%s", error->message);
+        advice = "give the pid of a process that runs, as the daemon's pid namespace has it, or none";
+        break;
     case -ENOSPC:
+        code = RPC_EXHAUSTED;
+        advice = job && job->status == JOB_RUNNING ? "start another job for it"
+                                                   : "end one with 'metron job finish', or try again later";
+        break;
     case -ENOMEM:
-        return refuse(call, RPC_EXHAUSTED, error, "start another job for it");
+        code = RPC_EXHAUSTED;
+        advice = "try again later";
+        break;
     default:
-        return refuse(call, RPC_INVALID_PARAMS, error, "see 'metron job --help'");
+        break;
     }
+    return call_fail(call, code, advice, "%s", error->message);
 }
 
 /* A pid is optional everywhere: 0 is none. */
@@ -106,7 +123,7 @@ int answer_job_start(struct call *call, struct json *result)
     start.owner = daemon->options.all_users ? call_peer(call).uid : getuid();
     counting_settle(daemon->counting);
     if (jobs_start(daemon->jobs, &start, &error) < 0)
-        return call_refuse_job(call, &error);
+        return call_refuse_job(call, start.job_id, &error);
     counting_job(daemon->counting, start.job_id);
     daemon_publish(daemon, "job.started", start.job_id, false, 0, NULL);
     return acknowledge_job(call, result, start.job_id);
@@ -126,7 +143,7 @@ int answer_job_finish(struct call *call, struct json *result)
         return call_wrong(call, "outcome", "one of completed, failed, cancelled");
     counting_settle(daemon->counting);
     if (jobs_finish(daemon->jobs, job_id, status, &error) < 0)
-        return call_refuse_job(call, &error);
+        return call_refuse_job(call, job_id, &error);
     counting_job(daemon->counting, job_id);
     daemon_publish(daemon, "job.finished", job_id, false, 0, NULL);
     return acknowledge_job(call, result, job_id);

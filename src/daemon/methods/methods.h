@@ -20,7 +20,7 @@ call_answer answer_trace_start, answer_trace_stop;
 
 /* Refuses: there is no such job. */
 int call_no_such_job(struct call *call, const char *job_id);
-/* Refuses for the reason that jobs.h gave. */
-int call_refuse_job(struct call *call, const struct metron_error *error);
+/* Refuses for the reason that jobs.h gave, with what to do about it. */
+int call_refuse_job(struct call *call, const char *job_id, const struct metron_error *error);
 
 #endif

@@ -211,8 +211,7 @@ static void keep_notification(struct client *client, const struct json_text *lin
 }
 
 /* The daemon's error in one line. */
-static int explain_error(struct client *client, const struct json_text *object, const char *method,
-                         struct metron_error *error)
+static int explain_error(struct client *client, const struct json_text *object, struct metron_error *error)
 {
     struct strbuf message = STRBUF_INIT, advice = STRBUF_INIT;
     struct json_reader reader;
@@ -236,7 +235,7 @@ static int explain_error(struct client *client, const struct json_text *object, 
     json_reader_fini(&reader);
     client->rpc_code = code >= -99999 && code <= 99999 ? (int)code : RPC_INTERNAL_ERROR;
 
-    int result = error_set(error, rpc_errno(client->rpc_code), "the daemon refused %s: %s%s%s", method,
+    int result = error_set(error, rpc_errno(client->rpc_code), "the daemon refused: %s%s%s",
                            strbuf_text(&message), advice.length > 0 ? "; " : "", strbuf_text(&advice));
 
     strbuf_fini(&message);
@@ -245,8 +244,8 @@ static int explain_error(struct client *client, const struct json_text *object, 
 }
 
 /* 1: it was the answer; 0: something else. */
-static int take_answer(struct client *client, const struct json_text *line, const char *method,
-                       struct strbuf *result, struct metron_error *error)
+static int take_answer(struct client *client, const struct json_text *line, struct strbuf *result,
+                       struct metron_error *error)
 {
     struct json_reader reader;
     struct message message;
@@ -259,7 +258,7 @@ static int take_answer(struct client *client, const struct json_text *line, cons
     if (message.method.length > 0)
         keep_notification(client, line);
     else if (message.error.length > 0 && (message.id == 0 || message.id == (double)client->last_id))
-        code = explain_error(client, &message.error, method, error);
+        code = explain_error(client, &message.error, error);
     else if (message.id == (double)client->last_id) {
         code = 1;
         if (result)
@@ -277,8 +276,8 @@ static uint64_t after_ms(int ms)
 }
 
 /* Reads until the answer to the last call has come. `sent`: what sending it gave. */
-static int wait_for_answer(struct client *client, const char *method, int sent, uint64_t end_ns,
-                           struct strbuf *result, struct metron_error *error)
+static int wait_for_answer(struct client *client, int sent, uint64_t end_ns, struct strbuf *result,
+                           struct metron_error *error)
 {
     struct json_text line;
     int code = 0;
@@ -292,7 +291,7 @@ static int wait_for_answer(struct client *client, const char *method, int sent, 
         else if (code < 0)
             return lost(client, sent < 0 ? sent : code, error);
         else
-            code = take_answer(client, &line, method, result, error);
+            code = take_answer(client, &line, result, error);
     }
     return code < 0 ? code : 0;
 }
@@ -322,7 +321,7 @@ int client_call(struct client *client, const char *method, const char *params, s
     int sent = send_request(client, ++client->last_id, method, params, end_ns);
     if (sent == -ETIMEDOUT || sent == -ENOMEM)
         return lost(client, sent, error);
-    return wait_for_answer(client, method, sent, end_ns, result, error);
+    return wait_for_answer(client, sent, end_ns, result, error);
 }
 
 int client_post(struct client *client, const char *method, const char *params, struct metron_error *error)
@@ -332,12 +331,11 @@ int client_post(struct client *client, const char *method, const char *params, s
     return sent < 0 ? lost(client, sent, error) : 0;
 }
 
-int client_late_answer(struct client *client, const char *method, struct strbuf *result,
-                       struct metron_error *error)
+int client_late_answer(struct client *client, struct strbuf *result, struct metron_error *error)
 {
     if (result)
         strbuf_reset(result);
-    return wait_for_answer(client, method, 0, after_ms(client->timeout_ms), result, error);
+    return wait_for_answer(client, 0, after_ms(client->timeout_ms), result, error);
 }
 
 int client_rpc_code(const struct client *client)

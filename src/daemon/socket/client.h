@@ -49,10 +49,9 @@ int client_call(struct client *client, const char *method, const char *params, s
                 struct metron_error *error);
 /* Sends a request that nobody answers (a notification), behind those before it. */
 int client_post(struct client *client, const char *method, const char *params, struct metron_error *error);
-/* Waits once more for the answer to the last call, which was of this method and ended with -ETIMEDOUT. All
+/* Waits once more for the answer to the last call, which ended with -ETIMEDOUT. All
  * else as client_call. */
-int client_late_answer(struct client *client, const char *method, struct strbuf *result,
-                       struct metron_error *error);
+int client_late_answer(struct client *client, struct strbuf *result, struct metron_error *error);
 /* The code of JSON-RPC that the last call failed with; 0: it did not, or for another reason. */
 int client_rpc_code(const struct client *client);
 

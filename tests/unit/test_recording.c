@@ -365,7 +365,7 @@ static void the_facts_of_an_older_recording_come_from_its_sentences(void **state
     } cases[] = {
         {"exited with code 3, ended through metron", "exited", NULL, NULL, NULL},
         {"killed by SIGKILL, sent by kill (pid 7104)", "signaled", NULL, NULL, "kill"},
-        {"killed by SIGKILL, sent by the kernel", "signaled", NULL, NULL, "the kernel"},
+        {"killed by SIGKILL, sent by the kernel", "signaled", NULL, NULL, "kernel"},
         {"killed by the OOM killer at its own limit of 64 MiB", "oom", "command", "own", NULL},
         {"killed by the OOM killer; whose limit it was cannot be seen from here", "oom", "command", NULL,
          NULL},
@@ -417,13 +417,14 @@ static void the_facts_of_an_older_recording_come_from_its_sentences(void **state
 static void only_schema_1_0_is_known_by_its_sentences(void **state)
 {
     (void)state;
-    static const char *const fields[] = {"peak_memory", "stall.cpu.of", "outcome.kind", NULL};
+    static const char *const fields[] = {"peak_memory", "stall.cpu.of", "stall.io.of", "outcome.kind", NULL};
     const struct recording_wish wish = {.fields = fields};
     struct recording run;
 
     assert_int_equal(parse(PEAK_AND_WAIT("1.0"), &wish, &run, NULL), 0);
     assert_int_equal(recording_field(&run, "peak_memory")->bound, BOUND_UPPER);
     assert_text(&run, "stall.cpu.of", "machine");
+    assert_null(recording_field(&run, "stall.io.of")); /* it was not measured */
     assert_text(&run, "outcome.kind", "exited");
     recording_fini(&run);
     assert_int_equal(parse(PEAK_AND_WAIT("1.1"), &wish, &run, NULL), 0);

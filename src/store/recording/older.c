@@ -46,16 +46,17 @@ static void add_bounds(struct field_list *list)
     }
 }
 
-/* Only what was not the run's own waiting had a note. */
+/* Only a stall that was not the run's own had a note. */
 static void add_stalls(struct field_list *list)
 {
-    static const char *const names[][2] = {{"stall.cpu.note", "stall.cpu.of"},
-                                           {"stall.memory.note", "stall.memory.of"},
-                                           {"stall.io.note", "stall.io.of"}};
+    static const char *const names[][3] = {{"stall.cpu.share", "stall.cpu.note", "stall.cpu.of"},
+                                           {"stall.memory.share", "stall.memory.note", "stall.memory.of"},
+                                           {"stall.io.share", "stall.io.note", "stall.io.of"}};
 
     for (size_t i = 0; i < COUNT(names); i++) {
-        const char *note = field_list_text(list, names[i][0]);
-        add_text(list, names[i][1], !note ? "run" : strstr(note, "machine") ? "machine" : "group");
+        const char *note = field_list_text(list, names[i][1]);
+        if (field_list_find(list, names[i][0], FIELD_NUMBER))
+            add_text(list, names[i][2], !note ? "run" : strstr(note, "machine") ? "machine" : "group");
     }
 }
 
@@ -69,7 +70,9 @@ static void add_sender(struct field_list *list, const char *cause)
         return;
     sender += sizeof(before) - 1;
     const char *end = strstr(sender, " (pid ");
-    const char *name = field_text_copy(list->arena, sender, end ? (size_t)(end - sender) : strlen(sender));
+    size_t length = end ? (size_t)(end - sender) : strlen(sender);
+    const char *name =
+        strcmp(sender, "the kernel") == 0 ? "kernel" : field_text_copy(list->arena, sender, length);
     list->no_memory |= !name;
     if (name)
         add_text(list, "outcome.sender.command", name);

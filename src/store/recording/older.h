@@ -8,9 +8,8 @@
 
 #include "store/recording/fields.h"
 
-/* Adds to the list what a recording of this version lacks; needs the notes of headline and stall, and
- * `cause`.
- */
+/* Adds to the list what a recording of this version lacks; needs the notes of headline and stall, the
+ * shares of stall, and `cause`. */
 void older_add_facts(struct field_list *list, const char *schema_version);
 /* Topic and bound of a key whose recording does not name a topic that is known here. */
 void older_describe_key(struct recorded_key *key);

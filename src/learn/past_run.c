@@ -9,6 +9,7 @@ const char *const past_run_fields[] = {
     "status",
     "exit_code",
     "signal",
+    "outcome.kind",
     "outcome.oom_victim",
     "outcome.limit_of",
     "outcome.ended_by_metron",
@@ -16,7 +17,6 @@ const char *const past_run_fields[] = {
     "peak_memory",
     "cpu_seconds",
     "wall",
-    "num_samples",
     "attached.children",
     "stall.cpu.share",
     "stall.cpu.of",
@@ -57,19 +57,11 @@ static bool time_was_up(const struct recording *recording, const struct past_run
            recording->start_wall + run->wall_seconds >= job_end - grace_seconds;
 }
 
-/* 126 and 127 are of a shell as well, whose command then was seen. */
-static bool is_not_started(const struct recording *recording, double exit_code)
-{
-    double samples;
-
-    return (exit_code == 126 || exit_code == 127) && !recording_field(recording, "peak_memory") &&
-           !(recording_number(recording, "num_samples", &samples) && samples > 0);
-}
-
 static enum past_end how_it_ended(const struct recording *recording, const struct past_run *run,
                                   double job_end)
 {
     bool is_out_of_memory = recording_met_oom_killer(recording);
+    const char *kind = recording_text(recording, "outcome.kind");
     double exit_code, signal;
 
     if (recording->status == RECORDING_RUNNING)
@@ -84,7 +76,7 @@ static enum past_end how_it_ended(const struct recording *recording, const struc
         return PAST_OUT_OF_MEMORY;
     if (exit_code == 0)
         return PAST_SUCCEEDED;
-    if (is_not_started(recording, exit_code))
+    if (kind && strcmp(kind, "not_started") == 0)
         return PAST_NOT_STARTED;
     /* con-duct has a signal as a negative exit code; a shell as 128 more. */
     bool by_signal = recording_number(recording, "signal", &signal) || exit_code < 0 ||

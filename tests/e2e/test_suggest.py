@@ -199,7 +199,8 @@ def test_waiting_for_a_cpu_is_a_warning(suggest, suggest_json, tmp_path):
 
 
 def test_a_run_that_was_never_started_is_left_out(suggest, suggest_json, tmp_path):
-    path = make_run(tmp_path / "a_", exit_code=127, summary={"num_samples": 0}, wall=0.01)
+    path = make_run(tmp_path / "a_", exit_code=127, wall=0.01,
+                    summary={"num_samples": 0, "cause": "could not be started: x: not found"})
     info = json.loads(path.read_text())
     info["headline"] = {}
     path.write_text(json.dumps(info))

@@ -60,9 +60,9 @@ static void ends_are_told_apart(void **state)
     assert_int_equal(READ(NUMBER("exit_code", 137)).end, PAST_SIGNALLED); /* of a shell */
     assert_int_equal(READ(NUMBER("exit_code", -9)).end, PAST_SIGNALLED);  /* of con-duct */
     assert_int_equal(READ(NUMBER("exit_code", 255)).end, PAST_FAILED);
-    assert_int_equal(READ(NUMBER("exit_code", 127)).end, PAST_NOT_STARTED);
-    assert_int_equal(READ(NUMBER("exit_code", 126), NUMBER("num_samples", 0)).end, PAST_NOT_STARTED);
-    assert_int_equal(READ(NUMBER("exit_code", 127), NUMBER("num_samples", 3)).end, PAST_FAILED); /* a shell */
+    assert_int_equal(READ(NUMBER("exit_code", 127), TEXT("outcome.kind", "not_started")).end,
+                     PAST_NOT_STARTED);
+    assert_int_equal(READ(NUMBER("exit_code", 127), TEXT("outcome.kind", "exited")).end, PAST_FAILED);
     assert_int_equal(read_fields(RECORDING_ENDED, nothing).end, PAST_UNKNOWN);
     assert_int_equal(read_fields(RECORDING_RUNNING, nothing).end, PAST_RUNNING);
     assert_int_equal(read_fields(RECORDING_LOST, nothing).end, PAST_LOST);

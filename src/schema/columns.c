@@ -45,8 +45,8 @@ unsigned column_divisor(const struct measurement *measurement)
 
 bool column_is_real(const struct measurement *measurement)
 {
-    return measurement->type == TYPE_GAUGE && measurement->unit != UNIT_PERCENT &&
-           measurement->unit != UNIT_BYTES && measurement->unit != UNIT_COUNT;
+    return measurement->unit != UNIT_PERCENT && measurement->unit != UNIT_BYTES &&
+           measurement->unit != UNIT_COUNT;
 }
 
 bool column_has_mean(const struct measurement *measurement)

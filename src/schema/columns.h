@@ -8,7 +8,8 @@
  *                          in the JSON and the views     in the tables
  *   bytes, a gauge         MiB                           whole KiB
  *   percent                percent                       whole tenths of a percent
- *   counts and counters    the number                    the number
+ *   bytes, a counter       the number                    the number
+ *   counts                 the number                    the number
  *   anything else          a real number                 a real number
  */
 #ifndef METRON_SCHEMA_COLUMNS_H

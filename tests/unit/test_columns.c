@@ -81,6 +81,8 @@ static void a_value_is_stored_whole_and_comes_back(void **state)
     assert_true(fabs(column_load(share, (union stored_value){.whole = 123}) - 0.123) < 1e-12);
     assert_int_equal(column_store(total, 4097).whole, 4097);
     assert_int_equal(column_store(total, 1e300).whole, INT64_C(1) << 53);
+    const struct measurement seconds = {.type = TYPE_COUNTER, .unit = UNIT_SECONDS};
+    assert_true(column_is_real(&seconds) && column_store(&seconds, 0.25).real == 0.25);
     assert_true(column_is_real(load) && column_store(load, 0.07).real == 0.07);
     assert_true(column_has_mean(bytes) && column_has_mean(share) && !column_has_mean(total));
 }

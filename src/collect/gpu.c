@@ -55,6 +55,8 @@ struct gpu_state {
     struct strbuf logged, text;
 };
 
+extern const struct collector collector_gpu;
+
 static void survey(const struct collect_context *context, const char *reasons[])
 {
     static struct metron_error error;
@@ -65,8 +67,7 @@ static void survey(const struct collect_context *context, const char *reasons[])
     else if (gpu_source_open(&source, context->tuning->is_daemon, &error) == 0)
         gpu_source_close(source);
     if (!source)
-        for (unsigned field = 0; field < GPU_FIELD_COUNT; field++)
-            reasons[field] = error.message;
+        survey_all(&collector_gpu.source, error.message, reasons);
 }
 
 static int open_state(const struct collect_context *context, unsigned cost, void **state)
@@ -160,7 +161,6 @@ static int collect(void *state, const struct collect_context *context, struct pa
     return list ? put_devices(pass, list, begin_ns) : error.code;
 }
 
-extern const struct collector collector_gpu;
 const struct collector collector_gpu = {
     .source = {.name = "gpu",
                .title = "NVIDIA's library NVML: the GPUs of the machine and what all processes do on them",

@@ -15,11 +15,12 @@ from support.users import ANOTHER_USER
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    """The folder of a library that says it is NVIDIA's."""
-    folder = tmp_path_factory.mktemp("nvml")
-    nvml.build(folder)
-    return folder
+def library():
+    """The folder of a library that says it is NVIDIA's, for everybody to read: pytest's own folders are not."""
+    with tempfile.TemporaryDirectory(prefix="metron-nvml-") as folder:
+        pathlib.Path(folder).chmod(0o755)
+        nvml.build(folder)
+        yield folder
 
 
 def starter(runner, uid):

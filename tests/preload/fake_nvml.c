@@ -41,7 +41,7 @@ struct temperature {
 };
 
 static pthread_mutex_t under_way = PTHREAD_MUTEX_INITIALIZER;
-static unsigned begun, tried; /* inits that are in force, and all that were tried */
+static _Atomic unsigned begun, tried; /* inits that are in force, and all that were tried */
 
 unsigned fake_nvml_begun(void);
 unsigned fake_nvml_begun(void)

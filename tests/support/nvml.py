@@ -22,12 +22,9 @@ TWO = BEGIN.format(count=2) + FIRST + SECOND
 
 
 def build(folder):
-    """The stand-in, for everybody to read."""
+    """Compiles the stand-in."""
     subprocess.run([*os.environ.get("CC", "cc").split(), "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-pthread",
-                    "-Wl,-soname,libnvidia-ml.so.1", "-o", folder / "libnvidia-ml.so.1", SOURCE], check=True)
-    for part in (folder, *folder.parents):
-        if part.stat().st_uid == os.getuid() and part != pathlib.Path("/tmp") and str(part).startswith("/tmp/"):
-            part.chmod(part.stat().st_mode | 0o055)
+                    "-Wl,-soname,libnvidia-ml.so.1", "-o", f"{folder}/libnvidia-ml.so.1", SOURCE], check=True)
 
 
 class FakeDriver:

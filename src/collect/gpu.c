@@ -26,10 +26,7 @@ static const char *const fields[GPU_FIELD_COUNT] = {
 };
 
 #define DEVICE(KEY, FIELD, TYPE, UNIT, REDUCE, MEANING, ...)                                                 \
-    {                                                                                                        \
-        .key = (KEY), .field = (FIELD), .scope = SCOPE_PER_DEVICE, .type = (TYPE), .unit = (UNIT),           \
-        .reduce = (REDUCE), .cost = COST_GPU, .meaning = (MEANING), __VA_ARGS__                              \
-    }
+    MEASUREMENT(KEY, TOPIC_GPU, FIELD, SCOPE_PER_DEVICE, TYPE, UNIT, REDUCE, COST_GPU, MEANING, __VA_ARGS__)
 
 static const struct measurement measurements[] = {
     DEVICE("gpu_util", GPU_UTILIZATION, TYPE_GAUGE, UNIT_PERCENT, REDUCE_MAX,

@@ -21,7 +21,8 @@ static const struct command_description description = {
     .usage = "[OPTION...] [RUN | JOB]",
     .description =
         "One page about a recorded run: how it ended and why, what to do next, time and CPU, memory, stalls "
-        "and I/O by every method that was in force, the processes and programs that used most, what happened "
+        "and I/O by every method that was in force, GPUs, the processes and programs that used most, what "
+        "happened "
         "(failures, signals and who sent them, OOM kills, anomalies), system calls where they were counted, "
         "and what watching cost. "
         "RUN is a file of the run or its prefix (without it: the newest run that was recorded here); a run "

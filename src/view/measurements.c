@@ -37,7 +37,7 @@ static struct widths measure_columns(const struct registry *registry)
     return widths;
 }
 
-enum { INDENT = 2, NARROW_INDENT = 6, SCOPE_WIDTH = 8, TYPE_WIDTH = 12, HOW_WIDTH = 14, MEANING_WIDTH = 30 };
+enum { INDENT = 2, NARROW_INDENT = 6, SCOPE_WIDTH = 12, TYPE_WIDTH = 12, HOW_WIDTH = 14, MEANING_WIDTH = 30 };
 
 /* One line of the table; with `wide` the cost, the topic where there is room, and the meaning go on behind
  * it. */

@@ -155,7 +155,7 @@ def test_driver_that_blocks_harms_nothing(run_metron, driver, call):
     assert run.message.count("the driver of the GPUs does not answer") == 1, run.message
     assert "driver" not in run.summary["cause"]
     assert collector(run)["failed_passes"] > 0
-    assert run.summary["num_samples"] >= 10, "they went on"
+    assert run.summary["num_samples"] >= 5, "they went on"
 
 
 def test_values_are_absent_while_the_driver_blocks(run_metron, driver):
@@ -199,6 +199,19 @@ def test_machine_with_a_driver_and_no_device_has_no_keys(run_metron, driver):
     driver.says(BEGIN.format(count=0))
     run = run_metron(OFTEN, "sleep 0.5", env=driver.environment)
     assert run.returncode == 0 and not keys(run) and "GPU" not in run.message
+
+
+# ---- what shows them ----
+
+def test_measurements_plot_and_report_show_devices(run_metron, driver):
+    driver.says(ALL)
+    listed = run_metron.metron("measurements 'gpu_*' --json", env=driver.environment).stdout.decode()
+    assert listed.count('"per_device"') == len(KEYS) and '"available": false' not in listed
+    run = run_metron(OFTEN, "sleep 1", env=driver.environment)
+    plot = run_metron.metron(f"plot {run.path('info.json')} --keys gpu_temp --size 100x40", env=driver.environment)
+    assert plot.returncode == 0 and "gpu 0" in plot.stdout.decode() and "gpu 1" in plot.stdout.decode(), plot
+    report = run_metron.metron(f"report {run.path('info.json')}", env=driver.environment)
+    assert "GPUs" in report.stdout.decode(), report
 
 
 # ---- the real one ----

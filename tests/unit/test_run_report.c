@@ -88,6 +88,46 @@ static void programs_get_everything_exactly(void **state)
     report_page_fini(&page);
 }
 
+static void devices_have_a_row_each_whatever_the_file_says(void **state)
+{
+    static struct recorded_key device_keys[] = {
+        {"gpu_util", TOPIC_GPU, BOUND_NONE, "gpu", "", NULL, UNIT_PERCENT, SCOPE_PER_DEVICE, TYPE_GAUGE,
+         REDUCE_MAX, NULL},
+        {"gpu_energy", TOPIC_GPU, BOUND_NONE, "gpu", "", NULL, UNIT_JOULES, SCOPE_PER_DEVICE, TYPE_COUNTER,
+         REDUCE_DELTA, NULL},
+    };
+    struct recorded_field fields[] = {
+        {.name = "gpu_peak_util", .kind = FIELD_JSON, .text = "{\"0\":99,\"10\":12.5}"},
+        {.name = "gpu_ave_util", .kind = FIELD_JSON, .text = "{\"0\":37,\"10\":\"x\"}"},
+        {.name = "gpu_energy", .kind = FIELD_JSON, .text = "{\"2\":1500,\"0\":[1,{\"0\":2}]}"},
+        {.name = "gpu_energy", .kind = FIELD_JSON, .text = "[1, 2"},
+        {.name = "gpu_peak_util", .kind = FIELD_NUMBER, .number = 5},
+    };
+    struct recording recording = running();
+    struct report_evidence evidence = {.recording = &recording};
+    struct report_page page = {0};
+    struct strbuf out = STRBUF_INIT;
+
+    (void)state;
+    recording.keys = device_keys;
+    recording.key_count = COUNT(device_keys);
+    recording.fields = fields;
+    recording.field_count = COUNT(fields);
+    report_devices(&page, &evidence);
+    assert_false(page.failed);
+    report_page_text(&out, &page, 30, false);
+    assert_string_equal(strbuf_text(&out), "GPUs (all processes of the machine)\n"
+                                           "  GPU  AVE_UTIL  ENERGY\n"
+                                           "  0      37.0 %       -\n"
+                                           "  10          -       -\n"
+                                           "  2           -  1.5 kJ\n");
+    strbuf_reset(&out);
+    report_page_text(&out, &page, 100, false);
+    assert_non_null(strstr(strbuf_text(&out), "GPU  PEAK_UTIL  AVE_UTIL"));
+    strbuf_fini(&out);
+    report_page_fini(&page);
+}
+
 static void lines_for_people_are_not_for_programs(void **state)
 {
     (void)state;
@@ -444,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_page_on_a_narrow_screen),
         cmocka_unit_test(a_wide_screen_has_room_for_luxury),
         cmocka_unit_test(programs_get_everything_exactly),
+        cmocka_unit_test(devices_have_a_row_each_whatever_the_file_says),
         cmocka_unit_test(lines_for_people_are_not_for_programs),
         cmocka_unit_test(a_clause_that_fits_stands_for_a_long_text),
         cmocka_unit_test(a_script_on_a_command_line_is_one_line),

@@ -97,10 +97,13 @@ int plot_add_event(struct plot *plot, const struct recorded_event *event)
 }
 
 /* "4711 python3 train.py" */
-static const char *subject_label(struct plot *plot, const struct plot_subject *subject)
+static const char *subject_label(struct plot *plot, const struct recorded_key *key,
+                                 const struct plot_subject *subject)
 {
     struct strbuf text = STRBUF_INIT;
 
+    if (key->scope == SCOPE_PER_DEVICE)
+        strbuf_addf(&text, "%s ", key->source);
     text_printable(&text, subject->name, strlen(subject->name));
     if (subject->command) {
         const size_t length = text_cut(subject->command, SUBJECT_SHOWN);
@@ -143,7 +146,7 @@ static int show_subjects(struct plot *plot, struct plot_panel *panel, struct plo
                                    .series = subject->series};
         subject->series = (struct plot_series){0};
         if (alone) {
-            line->label = subject_label(plot, subject);
+            line->label = subject_label(plot, group->key, subject);
             if (!line->label)
                 return -ENOMEM;
         }

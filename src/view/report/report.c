@@ -140,6 +140,7 @@ int run_report_page(const struct report_evidence *evidence, struct report_page *
     report_memory(page, evidence);
     report_stalls(page, evidence);
     report_io(page, evidence);
+    report_devices(page, evidence);
     report_top_processes(page, evidence);
     report_happened(page, evidence);
     report_anomalies(page, evidence);

@@ -49,6 +49,7 @@ void report_cpu(struct report_page *page, const struct report_evidence *evidence
 void report_memory(struct report_page *page, const struct report_evidence *evidence);
 void report_stalls(struct report_page *page, const struct report_evidence *evidence);
 void report_io(struct report_page *page, const struct report_evidence *evidence);
+void report_devices(struct report_page *page, const struct report_evidence *evidence);
 void report_top_processes(struct report_page *page, const struct report_evidence *evidence);
 /* A table of processes as they were told at their end, and a row of it; `mark` may be NULL. */
 struct report_item *report_ends_table(struct report_section *section, const char *name, const char *title,

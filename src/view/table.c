@@ -13,7 +13,7 @@
 #define BROKEN_INDENT 2 /* of a row's further lines */
 
 struct table_cell {
-    size_t at; /* in `texts`; the tag follows the text */
+    size_t at; /* in `texts`; the tag follows the text; both end with NUL */
     uint32_t length, tag_length;
     const char *color;
     bool end_matters; /* of a command: others begin alike */
@@ -57,8 +57,8 @@ void table_add_cell(struct table *table, const char *text, const char *tag, cons
         table->failed = true;
         return;
     }
-    strbuf_add(&table->texts, text, cell.length);
-    strbuf_add(&table->texts, tag, cell.tag_length);
+    strbuf_add(&table->texts, text, cell.length + 1);
+    strbuf_add(&table->texts, tag, cell.tag_length + 1);
     table->cells[table->cell_count++] = cell;
 }
 
@@ -84,8 +84,7 @@ void table_titles(struct table *table)
 void table_text(struct table *table, const char *text, size_t indent)
 {
     add_line(table, (struct table_line){.at = table->texts.length, .indent = indent});
-    strbuf_adds(&table->texts, text);
-    strbuf_addc(&table->texts, '\0');
+    strbuf_add(&table->texts, text, strlen(text) + 1);
 }
 
 void table_fini(struct table *table)
@@ -169,10 +168,15 @@ static void leave_out(const struct table *table, size_t width)
 
     for (size_t i = 0; i < table->column_count; i++)
         last = table->columns[i].drop > last ? table->columns[i].drop : last;
-    for (unsigned drop = 1; drop <= last; drop++)
-        for (size_t i = 0; i < table->column_count; i++)
-            if (table->columns[i].drop == drop && wanted_width(table, table->columns[i].texts_give) > width)
-                table->columns[i].left_out = true;
+    for (unsigned drop = 1; drop <= last; drop++) {
+        const size_t full = wanted_width(table, 0);
+        for (size_t i = 0; i < table->column_count; i++) {
+            struct table_column *column = &table->columns[i];
+            if (column->drop == drop &&
+                (column->texts_give ? wanted_width(table, column->texts_give) : full) > width)
+                column->left_out = true;
+        }
+    }
 }
 
 /* Takes from the widest of the texts until the line fits. */
@@ -294,10 +298,16 @@ static void add_blanks(struct strbuf *out, size_t count)
         strbuf_addc(out, ' ');
 }
 
-static void end_line(struct strbuf *out)
+/* Nothing stands at the end of a line that cannot be seen. */
+static void trim(struct strbuf *out)
 {
     while (out->length > 0 && out->data[out->length - 1] == ' ')
         out->data[--out->length] = '\0';
+}
+
+static void end_line(struct strbuf *out)
+{
+    trim(out);
     strbuf_addc(out, '\n');
 }
 
@@ -351,19 +361,41 @@ static void write_titles(const struct writing *writing, bool over)
         begin_column(writing, column, &used);
         add_title(writing, column, over ? column->over : column->title, table->colors_gaps ? NULL : color);
     }
-    if (table->colors_gaps && color)
-        strbuf_adds(writing->out, COLOR_END);
-    end_line(writing->out);
+    trim(writing->out);
+    strbuf_adds(writing->out, table->colors_gaps && color ? COLOR_END "\n" : "\n");
+}
+
+/* The first clause of "one process only: too low where several hold memory" that is not too wide. */
+static size_t fit_clause(struct strbuf *out, const char *text, size_t length, size_t width)
+{
+    for (const char *at = text; text_width(text, length) > width && *at;) {
+        size_t clause = strcspn(at, ";:");
+        if (clause > 0 && text_width(at, clause) <= width)
+            return text_fit(out, at, clause, width);
+        at += clause;
+        at += strspn(at, ";: ");
+    }
+    return text_fit(out, text, length, width);
 }
 
 static size_t fit(struct strbuf *out, const struct table_column *column, const char *text,
                   const struct table_cell *cell)
 {
-    if (column->fit == TABLE_COMMAND)
+    switch (column->fit) {
+    case TABLE_COMMAND:
         return command_fit(out, text, cell->length, column->width, cell->end_matters);
-    if (column->fit == TABLE_CUT_END)
+    case TABLE_COMMAND_END:
+        return command_fit(out, text, cell->length, column->width, true);
+    case TABLE_CUT_END:
         return text_fit_tail(out, text, cell->length, column->width, 0);
-    return text_fit(out, text, cell->length, column->width);
+    case TABLE_CLAUSE:
+        return fit_clause(out, text, cell->length, column->width);
+    case TABLE_WRAPPED:
+        strbuf_add(out, text, cell->length);
+        return column->width;
+    default:
+        return text_fit(out, text, cell->length, column->width);
+    }
 }
 
 static void write_cell(const struct writing *writing, const struct table_column *column,
@@ -382,8 +414,7 @@ static void write_cell(const struct writing *writing, const struct table_column 
     add_blanks(out, column->right ? 0 : column->width - taken);
     if (column->tag) {
         bool dim = writing->colors && cell->tag_length > 0;
-        strbuf_addf(out, " %s%.*s%s", dim ? COLOR_DIM : "", (int)cell->tag_length, text + cell->length,
-                    dim ? COLOR_END : "");
+        strbuf_addf(out, " %s%s%s", dim ? COLOR_DIM : "", text + cell->length + 1, dim ? COLOR_END : "");
         add_blanks(out, column->tag - cell->tag_length);
     }
     out->failed |= fitted.failed;
@@ -393,12 +424,22 @@ static void write_cell(const struct writing *writing, const struct table_column 
 static void write_row(const struct writing *writing, size_t row)
 {
     const struct table *table = writing->table;
-    size_t used = 0;
+    struct strbuf line = STRBUF_INIT;
+    struct writing in_line = *writing;
+    size_t used = 0, wrapped_at = 0;
 
-    for (size_t i = 0; i < table->column_count; i++)
-        if (!table->columns[i].left_out)
-            write_cell(writing, &table->columns[i], cell_of(table, row, i), &used);
-    end_line(writing->out);
+    in_line.out = &line;
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (table->columns[i].left_out)
+            continue;
+        write_cell(&in_line, &table->columns[i], cell_of(table, row, i), &used);
+        if (table->columns[i].fit == TABLE_WRAPPED)
+            wrapped_at = used - table->columns[i].width;
+    }
+    end_line(&line);
+    wrap_lines(writing->out, strbuf_text(&line), wrapped_at, wrapped_at ? writing->width : 0);
+    writing->out->failed |= line.failed;
+    strbuf_fini(&line);
 }
 
 static void write_line(const struct writing *writing, const struct table_line *line)

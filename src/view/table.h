@@ -28,10 +28,13 @@
 
 /* What becomes of a text that is wider than its column may be. */
 enum table_fit {
-    TABLE_WHOLE,   /* nothing: the column is as wide as it */
-    TABLE_CUT,     /* its middle is left out: what tells texts apart mostly stands at their end */
-    TABLE_CUT_END, /* its end is left out */
-    TABLE_COMMAND, /* it is cut as a command (command_line.h); its end stays where others begin alike */
+    TABLE_WHOLE,       /* nothing: the column is as wide as it */
+    TABLE_CUT,         /* its middle is left out: what tells texts apart mostly stands at their end */
+    TABLE_CUT_END,     /* its end is left out */
+    TABLE_COMMAND,     /* it is cut as a command (command_line.h); its end stays where others begin alike */
+    TABLE_COMMAND_END, /* the same; its end always stays */
+    TABLE_CLAUSE,      /* the first of its clauses that fits stays */
+    TABLE_WRAPPED,     /* of the last column: it goes on in further lines */
 };
 
 struct table_column {
@@ -41,7 +44,7 @@ struct table_column {
     enum table_fit fit;
     size_t least;      /* columns of the screen that a text keeps when it is cut */
     size_t wants;      /* as many, if more, before other columns are left out for it; 0: as `least` */
-    unsigned drop;     /* where there is no room: those with the lowest go first; 0: it stays */
+    unsigned drop;     /* where there is no room: those with the lowest go first, together; 0: it stays */
     bool drop_if_same; /* only if all rows have the same text */
     size_t texts_give; /* columns of the screen that texts give of what they want, so that it stays */
     bool left_out;     /* by the caller; after table_write, also for want of room */

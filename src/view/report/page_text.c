@@ -3,11 +3,13 @@
  * tables with their numbers to the right. Texts come from outside, and so do labels and titles, which may be
  * names of keys: they are made printable here, and only here.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "view/colors.h"
 #include "view/command_line.h"
 #include "view/report/page.h"
+#include "view/table.h"
 #include "view/text_width.h"
 #include "view/wrap.h"
 
@@ -87,24 +89,6 @@ static void add_value(struct strbuf *out, const struct report_value *value, enum
         strbuf_adds(out, value->number != 0 ? "yes" : "no");
     else
         add_number(out, unit, value->number);
-}
-
-/* The first clause of "one process only: too low where several hold memory" that is not too wide. */
-static void add_clause(struct strbuf *out, const char *text, size_t columns)
-{
-    static const char ends[] = ";:";
-    struct strbuf clause = STRBUF_INIT;
-    bool found = columns_of(text) <= columns;
-
-    for (const char *at = text; !found && *at; at += strspn(at, ";: ")) {
-        size_t length = strcspn(at, ends);
-        strbuf_reset(&clause);
-        strbuf_add(&clause, at, length);
-        found = columns_of(strbuf_text(&clause)) <= columns;
-        at += length;
-    }
-    add_cut(out, found && clause.length ? strbuf_text(&clause) : text, REPORT_CUT, columns);
-    strbuf_fini(&clause);
 }
 
 /* A section and those that go on in it. */
@@ -188,153 +172,81 @@ static bool is_hidden(const struct report_item *table, size_t row)
     return table->hides_zero_rows && cells[0].kind == REPORT_NUMBER && cells[0].number == 0;
 }
 
-struct layout {
-    size_t shown[COLUMNS_MAX]; /* indexes of the columns drawn */
-    size_t widths[COLUMNS_MAX];
-    bool is_text[COLUMNS_MAX]; /* to the left */
-    size_t count;
-};
-
-static size_t cell_width(const struct report_item *table, size_t row, size_t column)
+static bool has_texts(const struct report_item *item, size_t column)
 {
-    struct strbuf text = STRBUF_INIT;
-
-    add_value(&text, &table->cells[row * table->column_count + column], table->columns[column].unit,
-              REPORT_CUT, 0);
-    size_t columns = columns_of(strbuf_text(&text));
-    strbuf_fini(&text);
-    return columns;
+    for (size_t row = 0; row < item->row_count; row++)
+        if (!is_hidden(item, row) && item->cells[row * item->column_count + column].kind == REPORT_TEXT)
+            return true;
+    return false;
 }
 
-static size_t width_of(const struct layout *layout)
+static struct table_column make_column(const struct report_item *item, size_t index, const char *title)
 {
-    size_t used = INDENT;
+    static const enum table_fit fits[] = {[REPORT_CUT] = TABLE_CUT,
+                                          [REPORT_COMMAND] = TABLE_COMMAND_END,
+                                          [REPORT_PROSE] = TABLE_WRAPPED,
+                                          [REPORT_CLAUSE] = TABLE_CLAUSE,
+                                          [REPORT_LUXURY] = TABLE_CUT};
+    const enum report_fit fit = item->columns[index].fit;
+    const bool is_text = has_texts(item, index);
 
-    for (size_t i = 0; i < layout->count; i++)
-        used += layout->widths[i] + (i ? GAP : 0);
-    return used;
+    return (struct table_column){.title = title,
+                                 .right = !is_text,
+                                 .fit = is_text ? fits[fit] : TABLE_WHOLE,
+                                 .least = TEXT_COLUMNS_MIN,
+                                 .wants = SIZE_MAX,
+                                 .drop = fit == REPORT_LUXURY,
+                                 .left_out = report_column_is_empty(item, index)};
 }
 
-/* Text columns give way, the last first, down to a few columns. */
-static void fit(struct layout *layout, size_t width)
+static void add_rows(struct table *table, const struct report_item *item)
 {
-    size_t used = width_of(layout);
+    struct strbuf cell = STRBUF_INIT;
 
-    for (size_t i = layout->count; width && i-- > 0;) {
-        if (!layout->is_text[i] || used <= width)
+    for (size_t i = 0; i < item->row_count * item->column_count; i++) {
+        if (is_hidden(item, i / item->column_count) || i % item->column_count >= table->column_count)
             continue;
-        size_t over = used - width;
-        size_t spare = layout->widths[i] > TEXT_COLUMNS_MIN ? layout->widths[i] - TEXT_COLUMNS_MIN : 0;
-        size_t less = over < spare ? over : spare;
-        layout->widths[i] -= less;
-        used -= less;
-    }
-}
-
-static void lay_out(const struct report_item *table, bool with_luxury, struct layout *layout)
-{
-    *layout = (struct layout){0};
-    for (size_t i = 0; i < table->column_count && layout->count < COLUMNS_MAX; i++) {
-        if (report_column_is_empty(table, i) || (table->columns[i].fit == REPORT_LUXURY && !with_luxury))
-            continue;
-        size_t widest = shown_columns(table->columns[i].title);
-        bool is_text = false;
-        for (size_t row = 0; row < table->row_count; row++) {
-            if (is_hidden(table, row))
-                continue;
-            size_t cell = cell_width(table, row, i);
-            widest = cell > widest ? cell : widest;
-            is_text |= table->cells[row * table->column_count + i].kind == REPORT_TEXT;
-        }
-        layout->shown[layout->count] = i;
-        layout->is_text[layout->count] = is_text;
-        layout->widths[layout->count++] = widest;
-    }
-}
-
-/* One text in its column; nothing is filled up behind the last. */
-static void pad(struct strbuf *line, const char *text, const struct layout *layout, size_t i)
-{
-    size_t columns = columns_of(text);
-    int fill = (int)(columns < layout->widths[i] ? layout->widths[i] - columns : 0);
-    bool last = i + 1 == layout->count;
-
-    strbuf_addf(line, "%*s", i ? GAP : INDENT, "");
-    if (layout->is_text[i])
-        strbuf_addf(line, "%s%*s", text, last ? 0 : fill, "");
-    else
-        strbuf_addf(line, "%*s%s", fill, "", text);
-}
-
-static void draw_row(struct strbuf *out, const struct report_item *table, size_t row,
-                     const struct layout *layout, size_t width)
-{
-    struct strbuf line = STRBUF_INIT, cell = STRBUF_INIT;
-    size_t indent = INDENT;
-
-    for (size_t i = 0; i < layout->count; i++) {
-        const struct report_column *column = &table->columns[layout->shown[i]];
         strbuf_reset(&cell);
-        const struct report_value *value = &table->cells[row * table->column_count + layout->shown[i]];
-        if (column->fit == REPORT_CLAUSE && value->kind == REPORT_TEXT && width)
-            add_clause(&cell, value->text, layout->widths[i]);
-        else
-            add_value(&cell, value, column->unit, column->fit,
-                      column->fit == REPORT_PROSE || !width ? 0 : layout->widths[i]);
-        pad(&line, strbuf_text(&cell), layout, i);
-        if (i + 1 < layout->count)
-            indent += layout->widths[i] + GAP;
+        add_value(&cell, &item->cells[i], item->columns[i % item->column_count].unit, REPORT_CUT, 0);
+        table_add(table, strbuf_text(&cell));
+        table->failed |= cell.failed;
     }
-    strbuf_addc(&line, '\n');
-    wrap_lines(out, strbuf_text(&line), indent, width);
-    if (line.failed || cell.failed)
-        out->failed = true;
-    strbuf_fini(&line);
     strbuf_fini(&cell);
 }
 
-static void draw_heading(struct strbuf *out, const struct report_item *table, const struct layout *layout,
-                         const struct ink *ink)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < layout->count; i++)
-        any |= table->columns[layout->shown[i]].title[0] != '\0';
-    if (!any)
-        return;
-    strbuf_adds(out, ink->dim);
-    for (size_t i = 0; i < layout->count; i++) {
-        struct strbuf title = STRBUF_INIT;
-        add_cut(&title, table->columns[layout->shown[i]].title, REPORT_CUT, 0);
-        pad(out, strbuf_text(&title), layout, i);
-        out->failed |= title.failed;
-        strbuf_fini(&title);
-    }
-    strbuf_addf(out, "%s\n", ink->off);
-}
-
-static void draw_table(struct strbuf *out, const struct report_item *table, bool is_first, size_t width,
+static void draw_table(struct strbuf *out, const struct report_item *item, bool is_first, size_t width,
                        const struct ink *ink)
 {
-    struct layout layout;
+    struct table_column columns[COLUMNS_MAX];
+    struct strbuf titles[COLUMNS_MAX] = {{0}}, line = STRBUF_INIT;
+    struct table table = {.columns = columns,
+                          .column_count = item->column_count < COLUMNS_MAX ? item->column_count : COLUMNS_MAX,
+                          .indent = INDENT,
+                          .title_color = ink->dim,
+                          .colors_gaps = true};
+    bool has_titles = false;
 
-    lay_out(table, true, &layout);
-    if (width && width_of(&layout) > width) {
-        lay_out(table, false, &layout);
-        fit(&layout, width);
+    for (size_t i = 0; i < table.column_count; i++) {
+        add_cut(&titles[i], item->columns[i].title, REPORT_CUT, 0);
+        columns[i] = make_column(item, i, strbuf_text(&titles[i]));
+        table.failed |= titles[i].failed;
+        has_titles |= titles[i].length > 0 && !columns[i].left_out;
     }
-    if (table->label) {
-        struct strbuf title = STRBUF_INIT;
-        strbuf_addf(&title, "%s%*s", is_first ? "" : "\n", INDENT, "");
-        add_cut(&title, table->label, REPORT_CUT, 0);
-        strbuf_addc(&title, '\n');
-        wrap_lines(out, strbuf_text(&title), INDENT, width);
-        strbuf_fini(&title);
+    if (item->label) {
+        strbuf_addf(&line, "%s%*s", is_first ? "" : "\n", INDENT, "");
+        add_cut(&line, item->label, REPORT_CUT, 0);
+        strbuf_addc(&line, '\n');
+        table_text(&table, strbuf_text(&line), INDENT);
+        table.failed |= line.failed;
     }
-    draw_heading(out, table, &layout, ink);
-    for (size_t row = 0; row < table->row_count; row++)
-        if (!is_hidden(table, row))
-            draw_row(out, table, row, &layout, width);
+    if (has_titles)
+        table_titles(&table);
+    add_rows(&table, item);
+    table_write(&table, out, width, ink->dim[0] != '\0');
+    table_fini(&table);
+    strbuf_fini(&line);
+    for (size_t i = 0; i < table.column_count; i++)
+        strbuf_fini(&titles[i]);
 }
 
 static void draw_remark(struct strbuf *out, const struct report_item *remark, size_t width)

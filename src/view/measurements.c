@@ -1,10 +1,12 @@
 #include "view/measurements.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
-#include "view/wrap.h"
+#include "view/table.h"
 
 static const char *how(const struct measurement *measurement)
 {
@@ -15,99 +17,75 @@ static const char *how(const struct measurement *measurement)
     return reduce_name(measurement->reduce);
 }
 
-/* Of the columns whose contents differ much in length, each with two spaces behind. */
-struct widths {
-    int key, unit, cost, topic;
-};
+enum { INDENT = 2, NARROW_INDENT = 6, UNIT_LEAST = 8, MEANING_LEAST = 30 };
+#define WIDE_FROM 145 /* columns of a screen that has room for the meaning beside the key */
 
-static struct widths measure_columns(const struct registry *registry)
+static void add_source_heading(struct table *table, const struct source *source, const char *reason)
 {
-    struct widths widths = {.key = 5, .unit = 6, .cost = 7, .topic = 7};
-    char cost[COST_TEXT_SIZE];
-
-    for (size_t i = 0; i < registry->count; i++) {
-        const struct measurement *m = registry->entries[i].measurement;
-        int key = (int)strlen(m->key) + 2, unit = (int)strlen(unit_name(m->unit)) + 2;
-        int reads = (int)strlen(cost_text(m->cost, cost)) + 2, topic = (int)strlen(topic_name(m->topic)) + 2;
-        widths.key = key > widths.key ? key : widths.key;
-        widths.unit = unit > widths.unit ? unit : widths.unit;
-        widths.cost = reads > widths.cost ? reads : widths.cost;
-        widths.topic = topic > widths.topic ? topic : widths.topic;
-    }
-    return widths;
-}
-
-enum { INDENT = 2, NARROW_INDENT = 6, SCOPE_WIDTH = 12, TYPE_WIDTH = 12, HOW_WIDTH = 14, MEANING_WIDTH = 30 };
-
-/* One line of the table; with `wide` the cost, the topic where there is room, and the meaning go on behind
- * it. */
-static void add_columns(struct strbuf *out, const struct widths *widths, bool wide,
-                        const char *const cells[7])
-{
-    strbuf_addf(out, "%*s%-*s%-*s%-*s%-*s", INDENT, "", widths->key, cells[0], SCOPE_WIDTH, cells[1],
-                TYPE_WIDTH, cells[2], widths->unit, cells[3]);
-    if (wide)
-        strbuf_addf(out, "%-*s%-*s%-*s", HOW_WIDTH, cells[4], widths->cost, cells[5], widths->topic,
-                    widths->topic ? cells[6] : "");
-    else
-        strbuf_addf(out, "%s\n", cells[4]);
-}
-
-static void add_source_heading(struct strbuf *out, const struct source *source, const char *reason,
-                               const struct widths *widths, bool wide, size_t width)
-{
-    static const char *const titles[] = {"KEY", "SCOPE", "TYPE", "UNIT", "REDUCED BY", "READS", "TOPIC"};
     struct strbuf line = STRBUF_INIT;
 
-    strbuf_addf(&line, "%s: %s", source->name, source->title);
+    strbuf_addf(&line, "%s%s: %s", table->cell_count ? "\n" : "", source->name, source->title);
     if (reason)
         strbuf_addf(&line, " (not available: %s)", reason);
     strbuf_addc(&line, '\n');
-    wrap_lines(out, strbuf_text(&line), INDENT, width);
-    add_columns(out, widths, wide, titles);
-    strbuf_adds(out, wide ? "MEANING\n" : "");
-    out->failed = out->failed || line.failed;
+    table_text(table, strbuf_text(&line), INDENT);
+    table_titles(table);
+    table->failed |= line.failed;
     strbuf_fini(&line);
+}
+
+static void add_measurement(struct table *table, const struct measurement *m, const char *reason, bool wide)
+{
+    struct strbuf lines = STRBUF_INIT;
+    char cost[COST_TEXT_SIZE];
+    const int indent = wide ? 0 : NARROW_INDENT;
+    const char *const end = wide ? "" : "\n";
+
+    table_add(table, m->key);
+    table_add(table, scope_name(m->scope));
+    table_add(table, type_name(m->type));
+    table_add(table, unit_name(m->unit));
+    table_add(table, how(m));
+    table_add(table, cost_text(m->cost, cost));
+    table_add(table, topic_name(m->topic));
+    strbuf_addf(&lines, "%*s%s%s", indent, "", m->meaning, end);
+    if (reason)
+        strbuf_addf(&lines, "%*s(not available: %s)%s", wide ? 1 : indent, "", reason, end);
+    if (!wide && m->cost)
+        strbuf_addf(&lines, "%*s(reads %s)%s", indent, "", cost, end);
+    table_add(table, wide ? strbuf_text(&lines) : "");
+    if (!wide)
+        table_text(table, strbuf_text(&lines), NARROW_INDENT);
+    table->failed |= lines.failed;
+    strbuf_fini(&lines);
 }
 
 void measurements_table(struct strbuf *out, const struct registry *registry,
                         const struct run_collector *sources, size_t width)
 {
-    struct widths widths = measure_columns(registry);
-    int columns = INDENT + widths.key + SCOPE_WIDTH + TYPE_WIDTH + widths.unit + HOW_WIDTH + widths.cost;
-    const bool wide = width >= (size_t)columns + MEANING_WIDTH;
-    if (width < (size_t)(columns + widths.topic) + MEANING_WIDTH)
-        widths.topic = 0;
-    columns += widths.topic;
-    const int indent = wide ? columns : NARROW_INDENT;
-    const struct source *source = NULL;
-    struct strbuf lines = STRBUF_INIT;
-    char cost[COST_TEXT_SIZE];
+    /* Where it is narrow the meaning has lines of its own. */
+    const bool wide = width >= WIDE_FROM;
+    struct table_column columns[] = {
+        {.title = "KEY"},
+        {.title = "SCOPE"},
+        {.title = "TYPE"},
+        {.title = "UNIT", .fit = TABLE_CUT_END, .least = UNIT_LEAST, .wants = SIZE_MAX},
+        {.title = "REDUCED BY"},
+        {.title = "READS", .left_out = !wide},
+        {.title = "TOPIC", .left_out = !wide, .drop = 1},
+        {.title = "MEANING", .left_out = !wide, .fit = TABLE_WRAPPED, .least = MEANING_LEAST},
+    };
+    struct table table = {.columns = columns, .column_count = ARRAY_LENGTH(columns), .indent = INDENT};
 
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
-        const struct measurement *m = entry->measurement;
-        const char *source_reason = sources[entry->source_index].reason;
-        if (entry->source != source) {
-            source = entry->source;
-            strbuf_adds(out, i ? "\n" : "");
-            add_source_heading(out, source, source_reason, &widths, wide, width);
-        }
-        const char *const cells[] = {
-            m->key, scope_name(m->scope),     type_name(m->type),  unit_name(m->unit),
-            how(m), cost_text(m->cost, cost), topic_name(m->topic)};
-        /* Where it is narrow the meaning has lines of its own, and only those are broken. */
-        strbuf_reset(&lines);
-        add_columns(wide ? &lines : out, &widths, wide, cells);
-        strbuf_addf(&lines, "%*s%s\n", wide ? 0 : indent, "", m->meaning);
-        if (entry->reason && !source_reason)
-            strbuf_addf(&lines, "%*s(not available: %s)\n", indent, "", entry->reason);
-        if (!wide && m->cost)
-            strbuf_addf(&lines, "%*s(reads %s)\n", indent, "", cost);
-        wrap_lines(out, strbuf_text(&lines), (size_t)indent, width);
+        const char *reason = sources[entry->source_index].reason;
+        if (i == 0 || entry->source != registry->entries[i - 1].source)
+            add_source_heading(&table, entry->source, reason);
+        add_measurement(&table, entry->measurement, reason ? NULL : entry->reason, wide);
     }
-    out->failed = out->failed || lines.failed;
-    strbuf_fini(&lines);
+    table_write(&table, out, width, false);
+    table_fini(&table);
 }
 
 void measurements_json(struct strbuf *out, const struct registry *registry)

@@ -7,30 +7,14 @@
 #include "store/recording/reader.h"
 #include "store/recording/usage_reader.h"
 
-/* One key over the records. */
-struct reduction {
-    bool seen;
-    double value;
-};
-
 /* Levels and counts of the whole target. Means are not needed: no answer is one. */
 static bool is_wanted(const struct recorded_key *key)
 {
     return key->scope == SCOPE_SINGLE && key->type <= TYPE_COUNTER && !key->statistic;
 }
 
-static void take(struct reduction *reduction, enum reduce how, double number)
-{
-    if (how == REDUCE_DELTA)
-        reduction->value += number;
-    else if (!reduction->seen || how == REDUCE_LAST || (how == REDUCE_MAX && number > reduction->value) ||
-             (how == REDUCE_MIN && number < reduction->value))
-        reduction->value = number;
-    reduction->seen = true;
-}
-
 /* False: there is no record, or no memory. */
-static bool reduce_records(const struct recording *recording, struct reduction *reductions)
+static bool reduce_records(const struct recording *recording, struct recorded_total *totals)
 {
     struct usage_reader *reader = NULL;
     const struct usage_record *record;
@@ -43,26 +27,15 @@ static bool reduce_records(const struct recording *recording, struct reduction *
         for (; usage_reader_next(reader, &record) > 0; any = true)
             for (size_t i = 0; i < record->count; i++)
                 if (record->values[i].kind == FIELD_NUMBER)
-                    take(&reductions[record->values[i].key], recording->keys[record->values[i].key].reduce,
-                         record->values[i].number);
+                    recorded_total_take(&totals[record->values[i].key],
+                                        recording->keys[record->values[i].key].reduce,
+                                        record->values[i].number);
     usage_reader_free(reader);
     free(wanted);
     return any;
 }
 
-/* "proc_rss_total" -> "proc_peak_rss_total", as the summary calls it. NULL: out of memory. */
-static const char *summary_name(struct arena *arena, const struct recorded_key *key)
-{
-    size_t source = strlen(key->source);
-
-    if ((key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN) ||
-        strncmp(key->key, key->source, source) != 0)
-        return key->key;
-    return arena_printf(arena, "%s_%s%s", key->source, key->reduce == REDUCE_MAX ? "peak" : "low",
-                        key->key + source);
-}
-
-static bool make_summary(const struct recording *recording, const struct reduction *reductions,
+static bool make_summary(const struct recording *recording, const struct recorded_total *totals,
                          struct record *out)
 {
     /* The numbers of a recording are at the edge already. */
@@ -74,11 +47,11 @@ static bool make_summary(const struct recording *recording, const struct reducti
     if (!values || !out->entries)
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!reductions[i].seen)
+        if (!totals[i].seen)
             continue;
-        values[i] = (struct record_value){.number = reductions[i].value};
-        out->entries[out->count] = (struct record_entry){summary_name(&out->arena, &recording->keys[i]),
-                                                         &as_recorded, &values[i], 1};
+        values[i] = (struct record_value){.number = totals[i].value};
+        out->entries[out->count] = (struct record_entry){
+            recorded_key_summary_name(&recording->keys[i], &out->arena), &as_recorded, &values[i], 1};
         if (!out->entries[out->count++].key)
             return false;
     }
@@ -110,12 +83,11 @@ bool headline_of_records(const struct recording *recording, struct headline *out
 
     if (recording_read(recording->path, &wish, &whole, NULL) < 0)
         return false;
-    struct reduction *reductions = calloc(whole.key_count + 1, sizeof(*reductions));
-    bool is_made =
-        reductions && reduce_records(&whole, reductions) && make_summary(&whole, reductions, &summary);
+    struct recorded_total *totals = calloc(whole.key_count + 1, sizeof(*totals));
+    bool is_made = totals && reduce_records(&whole, totals) && make_summary(&whole, totals, &summary);
     if (is_made)
         *out = answer(&whole, &summary);
-    free(reductions);
+    free(totals);
     record_fini(&summary);
     recording_fini(&whole);
     return is_made;

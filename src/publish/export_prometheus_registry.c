@@ -146,9 +146,9 @@ static int from_records(struct samples *samples, const struct export *export)
         const struct sample sample = {
             .key = key,
             .statistic = is_counter(key) || key->reduce > REDUCE_LAST ? NULL : statistics[key->reduce],
-            .value = export->reductions[i].value};
+            .value = export->totals[i].value};
 
-        if (export->reductions[i].seen)
+        if (export->totals[i].seen)
             code = add_sample(samples, recording, &sample);
     }
     return code;

@@ -38,10 +38,10 @@ static bool find_one(const struct export *export, const char *name, double *valu
     if (!key || strstr(name, "_ave_") || strcmp(key->source, "rusage") == 0 ||
         strcmp(key->source, "exit") == 0)
         return false;
-    const struct export_reduction *reduction = &export->reductions[key - recording->keys];
-    if (!reduction->seen || !isfinite(reduction->value))
+    const struct recorded_total *total = &export->totals[key - recording->keys];
+    if (!total->seen || !isfinite(total->value))
         return false;
-    *value = reduction->value;
+    *value = total->value;
     *source = name;
     return true;
 }

@@ -26,25 +26,19 @@
 #include "base/strbuf.h"
 #include "schema/recording.h"
 
-/* One key over the records so far, reduced as the registry says; for runs that have no summary. */
-struct export_reduction {
-    bool seen;
-    double value;
-};
-
 struct export
 {
     const struct exporter *exporter;
-    const struct recording *recording;   /* borrowed, with its keys */
-    const char *prefix;                  /* of the files, for a format with two; else NULL. Borrowed */
-    struct strbuf out;                   /* what is to be written */
-    struct strbuf second;                /* the same, of the second file */
-    struct export_reduction *reductions; /* one per key; owned */
-    size_t record_count, sample_count;   /* so far */
-    double elapsed;                      /* of the newest record; 0: there was none */
-    double window;                       /* how long the newest record's window was */
-    bool processes_left_out;             /* there were too many to remember */
-    void *state;                         /* the exporter's own */
+    const struct recording *recording; /* borrowed, with its keys */
+    const char *prefix;                /* of the files, for a format with two; else NULL. Borrowed */
+    struct strbuf out;                 /* what is to be written */
+    struct strbuf second;              /* the same, of the second file */
+    struct recorded_total *totals;     /* one per key, of a run that has no summary; owned */
+    size_t record_count, sample_count; /* so far */
+    double elapsed;                    /* of the newest record; 0: there was none */
+    double window;                     /* how long the newest record's window was */
+    bool processes_left_out;           /* there were too many to remember */
+    void *state;                       /* the exporter's own */
 };
 
 struct exporter {

@@ -26,8 +26,8 @@ int export_init(struct export *export, const struct exporter *exporter, const st
                 const char *prefix, struct metron_error *error)
 {
     *export = (struct export){.exporter = exporter, .recording = recording, .prefix = prefix};
-    export->reductions = calloc(recording->key_count + 1, sizeof(*export->reductions));
-    if (!export->reductions)
+    export->totals = calloc(recording->key_count + 1, sizeof(*export->totals));
+    if (!export->totals)
         return error_set(error, -ENOMEM, "no memory to export the run");
     return 0;
 }
@@ -52,28 +52,6 @@ bool export_wants(const struct export *export, bool *wanted)
         any = any || wanted[i];
     }
     return any;
-}
-
-static void reduce(struct export_reduction *reduction, enum reduce how, double value)
-{
-    double sofar = reduction->seen ? reduction->value : value;
-
-    switch (how) {
-    case REDUCE_MAX:
-        reduction->value = value > sofar ? value : sofar;
-        break;
-    case REDUCE_MIN:
-        reduction->value = value < sofar ? value : sofar;
-        break;
-    case REDUCE_DELTA:
-        reduction->value = reduction->seen ? sofar + value : value;
-        break;
-    case REDUCE_LAST:
-    case REDUCE_TALLY:
-        reduction->value = value;
-        break;
-    }
-    reduction->seen = true;
 }
 
 /* The first failure to get memory is remembered by the buffers. */
@@ -105,7 +83,7 @@ int export_record(struct export *export, const struct usage_record *record)
         const struct recorded_key *key = &recording->keys[value->key];
 
         if (value->kind == FIELD_NUMBER && is_reduced(export, key))
-            reduce(&export->reductions[value->key], key->reduce, value->number);
+            recorded_total_take(&export->totals[value->key], key->reduce, value->number);
     }
     return finish(export, export->exporter->record ? export->exporter->record(export, record) : 0);
 }
@@ -126,6 +104,6 @@ void export_fini(struct export *export)
         export->exporter->fini(export);
     strbuf_fini(&export->out);
     strbuf_fini(&export->second);
-    free(export->reductions);
-    export->reductions = NULL;
+    free(export->totals);
+    export->totals = NULL;
 }

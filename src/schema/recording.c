@@ -178,6 +178,25 @@ const struct recorded_key *recording_key_of_summary(const struct recording *reco
                                              : key_of_metron(recording, summary_key);
 }
 
+void recorded_total_take(struct recorded_total *total, enum reduce how, double number)
+{
+    if (how == REDUCE_DELTA)
+        total->value += number;
+    else if (!total->seen || how == REDUCE_LAST || (how == REDUCE_MAX && number > total->value) ||
+             (how == REDUCE_MIN && number < total->value))
+        total->value = number;
+    total->seen = true;
+}
+
+const char *recorded_key_summary_name(const struct recorded_key *key, struct arena *arena)
+{
+    const char *quantity = behind(key->key, key->source);
+
+    if ((key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN) || !quantity || quantity[0] != '_')
+        return key->key;
+    return arena_printf(arena, "%s_%s%s", key->source, key->reduce == REDUCE_MAX ? "peak" : "low", quantity);
+}
+
 bool recording_topic_number(const struct recording *recording, enum topic topic, double *out)
 {
     for (size_t i = 0; i < recording->field_count; i++) {

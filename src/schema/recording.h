@@ -132,6 +132,15 @@ struct usage_value {
     const char *text;
 };
 
+/* One key over the records, reduced as the registry says: for a run that has no summary. Begins as 0. */
+struct recorded_total {
+    bool seen;
+    double value;
+};
+void recorded_total_take(struct recorded_total *total, enum reduce how, double number);
+/* What the summary calls a key that is no mean: "proc_peak_rss_total". NULL: out of memory. */
+const char *recorded_key_summary_name(const struct recorded_key *key, struct arena *arena);
+
 /* One record of usage.jsonl; borrowed until the next is read. */
 struct usage_record {
     double elapsed; /* seconds since the start, of the window's end */

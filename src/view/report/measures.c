@@ -10,7 +10,7 @@
 
 struct report_mean {
     double weighted, seconds;
-    bool seen;
+    struct recorded_total total;
 };
 
 void report_tally_fini(struct report_tally *tally)
@@ -187,19 +187,13 @@ void report_measures_want(const struct report_measures *measures, bool *wanted)
 static void measure_take(struct report_measure *measure, struct report_mean *mean, double number,
                          double seconds)
 {
-    const struct recorded_key *key = measure->key;
-    bool first = !mean->seen;
-
-    mean->seen = true;
+    recorded_total_take(&mean->total, measure->key->reduce, number);
     mean->weighted += number * seconds;
     mean->seconds += seconds;
-    if (key->statistic)
+    if (!measure->key->statistic)
+        measure->value = mean->total.value;
+    else
         measure->value = mean->seconds > 0 ? mean->weighted / mean->seconds : number;
-    else if (key->reduce == REDUCE_DELTA)
-        measure->value += number;
-    else if (first || key->reduce == REDUCE_LAST || (key->reduce == REDUCE_MAX && number > measure->value) ||
-             (key->reduce == REDUCE_MIN && number < measure->value))
-        measure->value = number;
 }
 
 void report_measures_add(struct report_measures *measures, const struct usage_record *record, double seconds)
@@ -216,7 +210,7 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
         if (value->kind == FIELD_NUMBER) {
             measure_take(measure, &measures->means[value->key], value->number, seconds);
         } else if (value->kind == FIELD_JSON) {
-            measures->means[value->key].seen = true;
+            measures->means[value->key].total.seen = true;
             measure->is_tally = true;
             report_tally_add(&measure->tally, value->text);
         }
@@ -227,21 +221,16 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
 static void name_statistic(struct report_measures *measures, struct report_measure *measure)
 {
     const struct recorded_key *key = measure->key;
-    size_t source = strlen(key->source);
 
-    if (key->statistic) {
-        measure->statistic = key->statistic;
-        return;
-    }
-    if (key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN)
+    measure->statistic = key->statistic;
+    if (key->statistic || (key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN))
         return;
     measure->statistic = key->reduce == REDUCE_MAX ? "peak" : "low";
-    if (strncmp(key->key, key->source, source) != 0 || key->key[source] != '_')
-        return;
-    const char *name =
-        arena_printf(&measures->arena, "%s_%s%s", key->source, measure->statistic, key->key + source);
-    if (name)
-        measure->name = name;
+    measure->name = recorded_key_summary_name(key, &measures->arena);
+    if (!measure->name) {
+        measure->name = key->key;
+        measures->failed = true;
+    }
 }
 
 void report_measures_end(struct report_measures *measures)
@@ -251,7 +240,7 @@ void report_measures_end(struct report_measures *measures)
     if (!measures->from_records)
         return;
     for (size_t i = 0; i < measures->count; i++) {
-        if (!measures->means[i].seen)
+        if (!measures->means[i].total.seen)
             continue;
         measures->items[kept] = measures->items[i];
         name_statistic(measures, &measures->items[kept++]);

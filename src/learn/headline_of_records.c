@@ -47,7 +47,7 @@ static bool make_summary(const struct recording *recording, const struct recorde
     if (!values || !out->entries)
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (!totals[i].seen)
+        if (!totals[i].seen || !is_wanted(&recording->keys[i]))
             continue;
         values[i] = (struct record_value){.number = totals[i].value};
         out->entries[out->count] = (struct record_entry){
@@ -58,7 +58,8 @@ static bool make_summary(const struct recording *recording, const struct recorde
     return true;
 }
 
-static struct headline answer(const struct recording *recording, const struct record *summary)
+bool headline_of_totals(const struct recording *recording, const struct recorded_total *totals,
+                        struct headline *out)
 {
     const char *scope = recording_text(recording, "provenance.cgroup_scope");
     /* What the living use, and which spawns were missed, only the metron that records it knows. */
@@ -67,11 +68,14 @@ static struct headline answer(const struct recording *recording, const struct re
         .attached = recording_field(recording, "attached.children") != NULL,
         .living_cpu_seconds = -1,
     };
-    struct headline headline = headline_of(summary, &facts);
+    struct record summary = {0};
+    bool is_made = make_summary(recording, totals, &summary);
 
+    *out = is_made ? headline_of(&summary, &facts) : (struct headline){0};
     if (facts.attached)
-        headline.processes.has = false; /* how many ran already is not recorded before the end */
-    return headline;
+        out->processes.has = false; /* how many ran already is not recorded before the end */
+    record_fini(&summary);
+    return is_made;
 }
 
 bool headline_of_records(const struct recording *recording, struct headline *out)
@@ -79,16 +83,12 @@ bool headline_of_records(const struct recording *recording, struct headline *out
     static const char *const fields[] = {"provenance.cgroup_scope", "attached.children", NULL};
     const struct recording_wish wish = {.fields = fields, .keys = true};
     struct recording whole;
-    struct record summary = {0};
 
     if (recording_read(recording->path, &wish, &whole, NULL) < 0)
         return false;
     struct recorded_total *totals = calloc(whole.key_count + 1, sizeof(*totals));
-    bool is_made = totals && reduce_records(&whole, totals) && make_summary(&whole, totals, &summary);
-    if (is_made)
-        *out = answer(&whole, &summary);
+    bool is_made = totals && reduce_records(&whole, totals) && headline_of_totals(&whole, totals, out);
     free(totals);
-    record_fini(&summary);
     recording_fini(&whole);
     return is_made;
 }

@@ -13,5 +13,9 @@
 /* Reads the whole usage.jsonl of a run of metron. Sources and notes are static. False: it has no record that
  * can be read, or there is no memory. */
 bool headline_of_records(const struct recording *recording, struct headline *out);
+/* The same from records that were reduced already: a total for each key of the recording. False: no memory.
+ */
+bool headline_of_totals(const struct recording *recording, const struct recorded_total *totals,
+                        struct headline *out);
 
 #endif

@@ -10,7 +10,6 @@
 
 struct report_mean {
     double weighted, seconds;
-    struct recorded_total total;
 };
 
 void report_tally_fini(struct report_tally *tally)
@@ -158,10 +157,11 @@ void report_measures_init(struct report_measures *measures, const struct recordi
         return;
     measures->from_records = true;
     measures->means = calloc(recording->key_count + 1, sizeof(*measures->means));
+    measures->totals = calloc(recording->key_count + 1, sizeof(*measures->totals));
     /* One for each key, in its place, until report_measures_end. */
     for (size_t i = 0; i < recording->key_count; i++)
         (void)measure_add(measures, recording->keys[i].key, &recording->keys[i], NULL);
-    if (!measures->means || measures->failed) {
+    if (!measures->means || !measures->totals || measures->failed) {
         measures->failed = true;
         measures->count = 0;
     }
@@ -173,6 +173,7 @@ void report_measures_fini(struct report_measures *measures)
         report_tally_fini(&measures->items[i].tally);
     free(measures->items);
     free(measures->means);
+    free(measures->totals);
     arena_fini(&measures->arena);
     *measures = (struct report_measures){0};
 }
@@ -184,14 +185,16 @@ void report_measures_want(const struct report_measures *measures, bool *wanted)
             wanted[i] = true;
 }
 
-static void measure_take(struct report_measure *measure, struct report_mean *mean, double number,
-                         double seconds)
+static void take_number(struct report_measures *measures, uint32_t key, double number, double seconds)
 {
-    recorded_total_take(&mean->total, measure->key->reduce, number);
+    struct report_measure *measure = &measures->items[key];
+    struct report_mean *mean = &measures->means[key];
+
+    recorded_total_take(&measures->totals[key], measure->key->reduce, number);
     mean->weighted += number * seconds;
     mean->seconds += seconds;
     if (!measure->key->statistic)
-        measure->value = mean->total.value;
+        measure->value = measures->totals[key].value;
     else
         measure->value = mean->seconds > 0 ? mean->weighted / mean->seconds : number;
 }
@@ -208,9 +211,9 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
         if (measure->key->scope != SCOPE_SINGLE)
             continue;
         if (value->kind == FIELD_NUMBER) {
-            measure_take(measure, &measures->means[value->key], value->number, seconds);
+            take_number(measures, value->key, value->number, seconds);
         } else if (value->kind == FIELD_JSON) {
-            measures->means[value->key].total.seen = true;
+            measures->totals[value->key].seen = true;
             measure->is_tally = true;
             report_tally_add(&measure->tally, value->text);
         }
@@ -240,7 +243,7 @@ void report_measures_end(struct report_measures *measures)
     if (!measures->from_records)
         return;
     for (size_t i = 0; i < measures->count; i++) {
-        if (!measures->means[i].total.seen)
+        if (!measures->totals[i].seen)
             continue;
         measures->items[kept] = measures->items[i];
         name_statistic(measures, &measures->items[kept++]);

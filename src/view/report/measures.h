@@ -37,8 +37,9 @@ struct report_measures {
     const struct recording *recording;
     struct report_measure *items; /* owned */
     size_t count, capacity;
-    bool from_records;         /* made here: up to the last record */
-    struct report_mean *means; /* while it is made; owned */
+    bool from_records;             /* made here: up to the last record */
+    struct report_mean *means;     /* while it is made; owned */
+    struct recorded_total *totals; /* from records: of each key of the recording; owned */
     struct arena arena;
     bool failed; /* for want of memory */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/headline_of_records.h"
 #include "store/recording/event_reader.h"
 #include "store/recording/usage_reader.h"
 #include "view/report/methods.h"
@@ -80,6 +81,8 @@ int report_evidence_read(struct report_evidence *evidence, const struct recordin
     code = read_usage(evidence, error);
     if (code == 0)
         code = read_events(evidence, error);
+    if (evidence->measures.from_records)
+        (void)headline_of_totals(recording, evidence->measures.totals, &evidence->headline);
     report_measures_end(&evidence->measures);
     report_events_end(&evidence->events);
     return code;
@@ -107,9 +110,7 @@ bool report_cpu_seconds(const struct report_evidence *evidence, double *seconds,
                         const char **note)
 {
     const struct recorded_field *headline = recording_field(evidence->recording, "cpu_seconds");
-    const char *scope = recording_text(evidence->recording, "provenance.cgroup_scope");
-    /* As the headline chooses: the own group's count, else the ledger's. */
-    static const char *const sources[] = {"cgroup", "proc"};
+    const struct headline_answer *made = &evidence->headline.cpu_seconds;
 
     if (headline && headline->kind == FIELD_NUMBER) {
         *seconds = headline->number;
@@ -118,16 +119,10 @@ bool report_cpu_seconds(const struct report_evidence *evidence, double *seconds,
                                : recording_text(evidence->recording, "headline.cpu_seconds.note");
         return true;
     }
-    for (size_t i = scope && strcmp(scope, "own") == 0 ? 0 : 1; i < 2; i++) {
-        const struct report_measure *measure = report_cpu_of(&evidence->measures, sources[i], TOPIC_CPU);
-        if (!measure)
-            continue;
-        *seconds = measure->value;
-        *source = measure->name;
-        *note = "up to the last record";
-        return true;
-    }
-    return false;
+    *seconds = made->value;
+    *source = made->source;
+    *note = "up to the last record";
+    return made->has;
 }
 
 int run_report_page(const struct report_evidence *evidence, struct report_page *page)

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "schema/recording.h"
+#include "schema/run_info.h"
 #include "view/report/events.h"
 #include "view/report/measures.h"
 #include "view/report/page.h"
@@ -25,6 +26,7 @@ struct report_damage {
 struct report_evidence {
     const struct recording *recording; /* with its keys */
     struct report_measures measures;
+    struct headline headline; /* of a run without a summary: made from its records */
     struct report_processes *processes;
     struct report_events events;
     bool has_usage, has_events;
@@ -67,8 +69,7 @@ void report_self(struct report_page *page, const struct report_evidence *evidenc
 void report_missing(struct report_page *page, const struct report_evidence *evidence);
 void report_advice(struct report_page *page, const struct report_evidence *evidence);
 
-/* CPU seconds of the run: the headline's, else of a run without one the best of the records so far. False:
- * not measured. `source` and `note` may be NULL inside. */
+/* CPU seconds of the run, by the headline. False: not measured. `source` and `note` may be NULL inside. */
 bool report_cpu_seconds(const struct report_evidence *evidence, double *seconds, const char **source,
                         const char **note);
 /* How long it took, or has taken until its last record. */

@@ -15,11 +15,12 @@ static const struct report_column columns[] = {
 static void make_page(struct report_page *page)
 {
     struct report_section *section = report_section_add(page, "one", "One");
-    struct report_item *item = report_add_number(section, "memory", "memory", UNIT_BYTES, 1 << 20);
+    struct report_item *item =
+        report_add_number(section, "memory", "memory", UNIT_BYTES, 1 << 20, NULL, NULL);
 
     item->source = "t_peak";
     item->note = "a note";
-    (void)report_add_number(section, "exit_code", "exit code", UNIT_NONE, 3);
+    (void)report_add_number(section, "exit_code", "exit code", UNIT_NONE, 3, NULL, NULL);
     report_add_text(section, "hidden", "hidden", "for programs")->for_programs = true;
     (void)report_add_text(section, "absent", "absent", NULL);
     struct report_item *table = report_add_table(section, "table", NULL, columns, COUNT(columns), 2);
@@ -136,7 +137,7 @@ static void lines_for_people_are_not_for_programs(void **state)
     struct report_section *section = report_section_add(&page, "one", "One");
 
     (void)report_say(section, "all", "1 and 2", "t_*");
-    report_add_number(section, "first", "first", UNIT_NONE, 1)->for_programs = true;
+    (void)report_add_number(section, "first", NULL, UNIT_NONE, 1, NULL, NULL);
     struct report_item *cut = report_say(section, "cut", "a line that ends where the screen ends", NULL);
     cut->one_line = true;
     /* Without a title: in the section before it, with its labels. */
@@ -144,7 +145,7 @@ static void lines_for_people_are_not_for_programs(void **state)
     (void)report_say(section, "longer", "joined", NULL);
     report_add_remark(section, "A remark.")->for_people = true;
     section = report_section_add(&page, "three", NULL);
-    (void)report_add_number(section, "third", "third", UNIT_NONE, 3);
+    (void)report_add_number(section, "third", "third", UNIT_NONE, 3, NULL, NULL);
     report_page_text(&out, &page, 30, false);
     assert_string_equal(strbuf_text(&out), "One\n"
                                            "  all     1 and 2 (t_*)\n"

@@ -14,25 +14,21 @@ static void add_processes(struct report_section *section, const struct report_ev
     const char *note = NULL;
 
     if (headline && headline->kind == FIELD_NUMBER)
-        report_sourced(
-            report_for_programs(report_add_number(section, "processes", "", UNIT_COUNT, headline->number)),
-            headline->source, headline->note);
+        report_add_number(section, "processes", NULL, UNIT_COUNT, headline->number, headline->source,
+                          headline->note);
     if (!events->count)
         return;
     if (events->births_sampled)
         note = report_text_of(section->page, "%llu of them noticed in a sample: there may have been others",
                               (unsigned long long)events->births_sampled);
-    report_sourced(
-        report_for_programs(report_add_number(section, "spawned", "", UNIT_COUNT, (double)events->spawned)),
-        NULL, note);
-    report_for_programs(report_add_number(section, "ended", "", UNIT_COUNT, (double)events->ended));
+    report_add_number(section, "spawned", NULL, UNIT_COUNT, (double)events->spawned, NULL, note);
+    report_add_number(section, "ended", NULL, UNIT_COUNT, (double)events->ended, NULL, NULL);
     if (events->spawn_rate_peak <= 1)
         return;
-    report_for_programs(
-        report_add_number(section, "spawned_in_busiest_second", "", UNIT_COUNT, events->spawn_rate_peak));
-    report_sourced(report_for_programs(report_add_number(section, "busiest_second", "", UNIT_SECONDS,
-                                                         events->spawn_rate_peak_at)),
-                   NULL, "seconds after the start");
+    report_add_number(section, "spawned_in_busiest_second", NULL, UNIT_COUNT, events->spawn_rate_peak, NULL,
+                      NULL);
+    report_add_number(section, "busiest_second", NULL, UNIT_SECONDS, events->spawn_rate_peak_at, NULL,
+                      "seconds after the start");
 }
 
 static void add_life(struct report_section *section, const struct report_events *events,
@@ -40,9 +36,9 @@ static void add_life(struct report_section *section, const struct report_events 
 {
     if (life->seconds < 0 || events->lives_timed < 2)
         return;
-    report_sourced(report_for_programs(report_add_number(section, name, "", UNIT_SECONDS, life->seconds)),
-                   NULL, events->lives_are_exact ? NULL : "by when it was noticed");
-    report_for_programs(report_add_text(section, command, "", report_told(life->command).text));
+    report_add_number(section, name, NULL, UNIT_SECONDS, life->seconds, NULL,
+                      events->lives_are_exact ? NULL : "by when it was noticed");
+    (void)report_add_text(section, command, NULL, report_told(life->command).text);
 }
 
 static void say_others(struct report_section *section, uint64_t count)
@@ -217,13 +213,9 @@ void report_happened(struct report_page *page, const struct report_evidence *evi
     add_processes(section, evidence);
     add_life(section, events, &events->shortest, "shortest_life", "shortest_life_command");
     add_life(section, events, &events->longest, "longest_life", "longest_life_command");
-    if (zombies) {
-        struct report_item *item =
-            report_sourced(report_add_number(section, "zombies", "zombies", UNIT_COUNT, zombies->value),
-                           zombies->name, "at once");
-        if (item)
-            item->for_programs = zombies->value == 0;
-    }
+    if (zombies)
+        report_add_number(section, "zombies", zombies->value > 0 ? "zombies" : NULL, UNIT_COUNT,
+                          zombies->value, zombies->name, "at once");
     add_failures(section, events);
     /* That the command itself was killed, and by whom, is its outcome. */
     bool is_outcome = events->root_killer_is_told && report_groups_total(events->kills) == 1;
@@ -361,21 +353,16 @@ void report_syscalls(struct report_page *page, const struct report_evidence *evi
 
     if (!section || (!seconds && !counts))
         return;
-    report_for_programs(report_add_text(section, "method", "", method));
+    (void)report_add_text(section, "method", NULL, method);
     if (counts)
-        report_for_programs(report_add_number(section, "count", "", UNIT_COUNT, sum_of(counts)));
+        report_add_number(section, "count", NULL, UNIT_COUNT, sum_of(counts), NULL, NULL);
     if (errors)
-        report_for_programs(report_add_number(section, "errors", "", UNIT_COUNT, sum_of(errors)));
+        report_add_number(section, "errors", NULL, UNIT_COUNT, sum_of(errors), NULL, NULL);
     if (seconds)
-        report_sourced(
-            report_for_programs(report_add_number(section, "seconds", "", UNIT_SECONDS, sum_of(seconds))),
-            NULL, "waiting included");
+        report_add_number(section, "seconds", NULL, UNIT_SECONDS, sum_of(seconds), NULL, "waiting included");
     say_calls(section, seconds, counts, errors, method);
-    if (recording_number(evidence->recording, "syscalls.lost", &lost)) {
-        struct report_item *item = report_add_number(section, "lost", "not counted", UNIT_COUNT, lost);
-        if (item)
-            item->for_programs = !(lost > 0);
-    }
+    if (recording_number(evidence->recording, "syscalls.lost", &lost))
+        report_add_number(section, "lost", lost > 0 ? "not counted" : NULL, UNIT_COUNT, lost, NULL, NULL);
     if (seconds)
         report_tally_sort(seconds);
     if (counts && !seconds)

@@ -69,10 +69,10 @@ static void add_recorder(struct report_section *section, const struct recording 
                                       version ? " " : "", version ? version : "", schema ? schema : "?");
     const char *no_group = recording_text(recording, "provenance.cgroup_reason");
 
-    report_for_programs(report_add_text(section, "recorded_by", "", text));
-    report_for_programs(report_add_text(section, "info", "", recording->path));
-    report_for_programs(report_add_text(section, "tier", "", tier));
-    report_for_programs(report_add_text(section, "tier_reason", "", reason));
+    (void)report_add_text(section, "recorded_by", NULL, text);
+    (void)report_add_text(section, "info", NULL, recording->path);
+    (void)report_add_text(section, "tier", NULL, tier);
+    (void)report_add_text(section, "tier_reason", NULL, reason);
     if (reason && no_group && strcmp(reason, no_group) == 0)
         reason = NULL; /* it stands below, with what was not measured */
     if (text && tier)
@@ -105,15 +105,11 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
         return;
     const char *start = start_of(page, recording);
     say_start(section, recording, start);
-    report_for_programs(report_add_text(section, "start_time", "", start));
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct report_item *item = report_add_text(
-            section, texts[i].name, texts[i].label ? texts[i].label : "", filled(recording, texts[i].field));
-        if (item)
-            item->for_programs = !texts[i].label;
-    }
+    (void)report_add_text(section, "start_time", NULL, start);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        (void)report_add_text(section, texts[i].name, texts[i].label, filled(recording, texts[i].field));
     if (recording_number(recording, "sheet", &sheet))
-        (void)report_add_number(section, "sheet", "sheet", UNIT_NONE, sheet);
+        (void)report_add_number(section, "sheet", "sheet", UNIT_NONE, sheet, NULL, NULL);
     add_recorder(section, recording);
 }
 
@@ -126,22 +122,20 @@ static void add_signal(struct report_section *section, const struct report_evide
     if (!recording_number(evidence->recording, "signal", &number) || !(number > 0 && number < 128))
         return;
     const char *name = sigabbrev_np((int)number);
-    struct report_item *item = report_add_number(section, "signal", "signal", UNIT_NONE, number);
-    if (item) {
+    const char *label = recording_field(evidence->recording, "outcome.kind") ? NULL : "signal";
+    struct report_item *item = report_add_number(section, "signal", label, UNIT_NONE, number, NULL, NULL);
+    if (item)
         item->say = report_text_of(section->page, "%d%s%s%s", (int)number, name ? " (SIG" : "",
                                    name ? name : "", name ? ")" : "");
-        item->for_programs = recording_field(evidence->recording, "outcome.kind");
-    }
     if (!events->root_killer_is_told)
         return;
     const char *sender = events->root_killer > 0
                              ? report_text_of(section->page, "%s (pid %lld)", events->root_killer_name,
                                               (long long)events->root_killer)
                              : events->root_killer_name;
-    item = report_add_text(section, "signal_sender", "sent by", sender);
-    if (by_oom || recording_field(evidence->recording, "outcome.sender.command") ||
-        recording_field(evidence->recording, "outcome.sender.pid"))
-        report_for_programs(item); /* it is in the sentence */
+    bool is_in_sentence = by_oom || recording_field(evidence->recording, "outcome.sender.command") ||
+                          recording_field(evidence->recording, "outcome.sender.pid");
+    (void)report_add_text(section, "signal_sender", is_in_sentence ? NULL : "sent by", sender);
 }
 
 /* "2: 6845 python3 simulate.py 3, 6850 python3 simulate.py 3" */
@@ -186,7 +180,7 @@ static void add_survivors(struct report_section *section, const struct recording
     double count = 0;
 
     if (recording_number(recording, "survivors.count", &count))
-        item = report_add_number(section, "survivors", "outlived by", UNIT_COUNT, count);
+        item = report_add_number(section, "survivors", "outlived by", UNIT_COUNT, count, NULL, NULL);
     if (!item)
         return;
     struct report_item *table =
@@ -236,14 +230,14 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     if (filled(recording, "command"))
         (void)report_say_command(section, "command", "", filled(recording, "command"));
     (void)report_say(section, "message", filled(recording, "message"), NULL);
-    report_for_programs(report_add_text(section, "status", "status", states[recording->status]));
+    (void)report_add_text(section, "status", NULL, states[recording->status]);
     bool has_code = recording_number(recording, "exit_code", &exit_code);
     if (!cause && has_code) {
         cause = report_text_of(page, "exited with code %.0f", exit_code);
         kind = "exited";
     }
     struct report_item *item = report_add_text(section, "cause", "outcome", cause);
-    report_for_programs(report_add_text(section, "kind", "", recording_text(recording, "outcome.kind")));
+    (void)report_add_text(section, "kind", NULL, recording_text(recording, "outcome.kind"));
     if (item && has_code)
         item->tone = exit_code == 0 ? REPORT_GOOD : REPORT_BAD;
     if (item && has_code && !(kind && strcmp(kind, "exited") == 0))
@@ -251,13 +245,10 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     if (!cause)
         add_no_outcome(section, evidence);
     if (has_code) /* on the screen it is in the sentence */
-        report_for_programs(report_add_number(section, "exit_code", "", UNIT_NONE, exit_code));
+        report_add_number(section, "exit_code", NULL, UNIT_NONE, exit_code, NULL, NULL);
     add_signal(section, evidence, by_oom);
-    if (ooms) {
-        item = report_sourced(report_add_number(section, "oom_kills", "OOM kills", UNIT_COUNT, ooms->value),
-                              ooms->name, NULL);
-        if (item)
-            item->for_programs = ooms->value == 0 || by_oom;
-    }
+    if (ooms)
+        report_add_number(section, "oom_kills", ooms->value > 0 && !by_oom ? "OOM kills" : NULL, UNIT_COUNT,
+                          ooms->value, ooms->name, NULL);
     add_survivors(section, recording);
 }

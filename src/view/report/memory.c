@@ -17,11 +17,9 @@ static void add_limit(struct report_section *section, const struct report_eviden
 
     if (!recording_number(recording, "system.may_use.memory", &limit) || !(limit > 0))
         return;
-    struct report_item *item = report_add_number(section, "may_use", "it may use", UNIT_BYTES, limit);
-    if (!item)
-        return;
-    item->note = by;
-    if (peak / limit >= WORTH_TELLING)
+    struct report_item *item =
+        report_add_number(section, "may_use", "it may use", UNIT_BYTES, limit, NULL, by);
+    if (item && peak / limit >= WORTH_TELLING)
         item->say =
             report_text_of(section->page, "%s; its peak is %s of that", unit_human(UNIT_BYTES, limit, text),
                            unit_human(UNIT_PERCENT, 100 * peak / limit, share));
@@ -95,31 +93,25 @@ static void add_methods(struct report_section *section, const struct recording *
     }
 }
 
-static void add_where_any(struct report_section *section, const struct report_measure *measure,
-                          const char *name, const char *label, enum unit unit)
-{
-    struct report_item *item =
-        measure ? report_sourced(report_add_number(section, name, label, unit, measure->value), measure->name,
-                                 NULL)
-                : NULL;
-
-    if (item)
-        item->for_programs = !(measure->value > 0);
-}
-
 /* Swap and major faults: on the screen where there were any. */
 static void add_parts(struct report_section *section, const struct report_measures *measures)
 {
-    const struct report_measure *swap = report_measure_of(measures, TOPIC_MEMORY_SWAP, "peak");
-    const struct report_measure *major = report_measure_of(measures, TOPIC_FAULT_MAJOR, NULL);
-    const struct report_measure *minor = report_measure_of(measures, TOPIC_FAULT, NULL);
+    static const struct {
+        enum topic topic;
+        enum unit unit;
+        const char *statistic, *name, *label;
+    } parts[] = {
+        {TOPIC_MEMORY_SWAP, UNIT_BYTES, "peak", "swap", "in swap, at most"},
+        {TOPIC_FAULT, UNIT_COUNT, NULL, "minor_faults", NULL},
+        {TOPIC_FAULT_MAJOR, UNIT_COUNT, NULL, "major_faults", "major faults"},
+    };
 
-    add_where_any(section, swap, "swap", "in swap, at most", UNIT_BYTES);
-    if (minor)
-        report_sourced(
-            report_for_programs(report_add_number(section, "minor_faults", "", UNIT_COUNT, minor->value)),
-            minor->name, NULL);
-    add_where_any(section, major, "major_faults", "major faults", UNIT_COUNT);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        const struct report_measure *part = report_measure_of(measures, parts[i].topic, parts[i].statistic);
+        if (part)
+            report_add_number(section, parts[i].name, part->value > 0 ? parts[i].label : NULL, parts[i].unit,
+                              part->value, part->name, NULL);
+    }
 }
 
 /* Of a run that has no end, and so no list of methods: the levels so far that stand for the whole. */
@@ -156,24 +148,17 @@ void report_memory(struct report_page *page, const struct report_evidence *evide
     const struct recorded_field *peak = recording_field(recording, "peak_memory");
     const char *bound_source = recording_text(recording, "headline.peak_memory_bytes.upper_bound.source");
     double bound;
-    struct report_item *item;
 
     if (!section)
         return;
     bool has_peak = peak && peak->kind == FIELD_NUMBER;
     bool has_methods = recording_field(recording, "peak_memory_methods") != NULL;
-    if (has_peak) {
-        item = report_sourced(report_add_number(section, "peak_memory", "peak", UNIT_BYTES, peak->number),
-                              peak->source, peak->note);
-        if (item)
-            item->for_programs = recording->kind == RECORDING_DUCT; /* its own word for it follows */
-    }
-    if (recording_number(recording, "headline.peak_memory_bytes.upper_bound.value", &bound)) {
-        item = report_sourced(report_add_number(section, "upper_bound", "charged at most", UNIT_BYTES, bound),
-                              bound_source, "page cache included");
-        if (item)
-            item->for_programs = has_methods; /* it is one of them */
-    }
+    if (has_peak) /* con-duct's own word for it follows */
+        report_add_number(section, "peak_memory", recording->kind == RECORDING_DUCT ? NULL : "peak",
+                          UNIT_BYTES, peak->number, peak->source, peak->note);
+    if (recording_number(recording, "headline.peak_memory_bytes.upper_bound.value", &bound))
+        report_add_number(section, "upper_bound", has_methods ? NULL : "charged at most", UNIT_BYTES, bound,
+                          bound_source, "page cache included");
     if (has_peak || evidence->measures.count)
         add_limit(section, evidence, has_peak ? peak->number : 0);
     report_add_duct_fields(section, recording, TOPIC_MEMORY);

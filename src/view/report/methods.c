@@ -1,6 +1,7 @@
 #include "view/report/methods.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 double report_difference(double a, double b)
@@ -99,9 +100,25 @@ void report_add_duct_fields(struct report_section *section, const struct recordi
                                              ? recording_key_of_summary(recording, field->name)
                                              : NULL;
         if (key && topic_group(key->topic) == group)
-            report_sourced(report_add_number(section, field->name, field->name, field->unit, field->number),
-                           NULL, field->note);
+            report_add_number(section, field->name, field->name, field->unit, field->number, NULL,
+                              field->note);
     }
+}
+
+void report_add_conserved(struct report_section *section, const struct recording *recording, const char *name,
+                          const char *lacks)
+{
+    char field[64];
+
+    (void)snprintf(field, sizeof(field), "provenance.%s", name);
+    const struct recorded_field *conserved = recording_field(recording, field);
+    if (!conserved || conserved->kind != FIELD_BOOLEAN)
+        return;
+    bool is_conserved = conserved->number != 0;
+    struct report_item *item =
+        report_add_boolean(section, name, is_conserved ? NULL : "incomplete", is_conserved);
+    if (item)
+        item->say = lacks;
 }
 
 /* -- CPU -- */

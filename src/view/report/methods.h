@@ -51,6 +51,10 @@ void report_add_measures(struct report_section *section, const struct report_mea
 void report_add_duct_fields(struct report_section *section, const struct recording *recording,
                             enum topic group);
 
+/* "provenance.NAME", a boolean: on the screen, with `lacks`, where it is false. */
+void report_add_conserved(struct report_section *section, const struct recording *recording, const char *name,
+                          const char *lacks);
+
 /* How far apart, as a share of the larger; 0 of two zeros. */
 double report_difference(double a, double b);
 /* Names that differ in one place: "cgroup_ave_psi_*_some_pct"; one name is itself; with little in common all

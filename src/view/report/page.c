@@ -55,6 +55,7 @@ static struct report_item *item_add(struct report_section *section, enum report_
     if (!item)
         return NULL;
     *item = (struct report_item){.kind = kind, .name = name, .label = label};
+    item->for_programs = kind == REPORT_FACT && !label;
     if (section->last)
         section->last->next = item;
     else
@@ -64,13 +65,15 @@ static struct report_item *item_add(struct report_section *section, enum report_
 }
 
 struct report_item *report_add_number(struct report_section *section, const char *name, const char *label,
-                                      enum unit unit, double value)
+                                      enum unit unit, double value, const char *source, const char *note)
 {
     struct report_item *item = isfinite(value) ? item_add(section, REPORT_FACT, name, label) : NULL;
 
     if (item) {
         item->value = report_number(value);
         item->unit = unit;
+        item->source = source;
+        item->note = note;
     }
     return item;
 }
@@ -123,15 +126,6 @@ struct report_item *report_for_programs(struct report_item *item)
 {
     if (item)
         item->for_programs = true;
-    return item;
-}
-
-struct report_item *report_sourced(struct report_item *item, const char *source, const char *note)
-{
-    if (item) {
-        item->source = source;
-        item->note = note;
-    }
     return item;
 }
 

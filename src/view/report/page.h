@@ -87,9 +87,10 @@ const char *report_text_of(struct report_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 struct report_section *report_section_add(struct report_page *page, const char *name, const char *title);
-/* The fact, to add what is not in the call; NULL for want of memory. */
+/* The fact, to add what is not in the call; NULL for want of memory. Without a label it is for programs only;
+ * source and note may be NULL. */
 struct report_item *report_add_number(struct report_section *section, const char *name, const char *label,
-                                      enum unit unit, double value);
+                                      enum unit unit, double value, const char *source, const char *note);
 /* NULL text: nothing is added. */
 struct report_item *report_add_text(struct report_section *section, const char *name, const char *label,
                                     const char *text);
@@ -108,9 +109,8 @@ struct report_item *report_add_table(struct report_section *section, const char 
                                      const struct report_column *columns, size_t column_count, size_t rows);
 /* The next row, all absent; NULL: the table is full. */
 struct report_value *report_add_row(struct report_item *table);
-/* What is said of an item that may be NULL. Both return it. */
+/* Of an item that may be NULL; returns it. */
 struct report_item *report_for_programs(struct report_item *item);
-struct report_item *report_sourced(struct report_item *item, const char *source, const char *note);
 
 /* What no number is (a ratio by nothing, a sum past all bounds) is absent. */
 static inline struct report_value report_number(double number)

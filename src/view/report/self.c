@@ -8,11 +8,9 @@ static void add_damage(struct report_section *section, const struct report_damag
 {
     if (!damage->lines)
         return;
-    struct report_item *item =
-        report_add_number(section, name, "damaged lines", UNIT_COUNT, (double)damage->lines);
-    if (item)
-        item->note =
-            report_text_of(section->page, "of %s, passed over; the first is line %zu", file, damage->first);
+    report_add_number(
+        section, name, "damaged lines", UNIT_COUNT, (double)damage->lines, NULL,
+        report_text_of(section->page, "of %s, passed over; the first is line %zu", file, damage->first));
 }
 
 /* "135 ms of CPU (3.3 % of a core), 11 MiB; 42 samples, 2 missed" */
@@ -57,19 +55,15 @@ void report_self(struct report_page *page, const struct report_evidence *evidenc
         const struct report_measure *measure = &measures->items[i];
         if (!report_measure_in(measure, TOPIC_SELF, measure->key->unit))
             continue;
-        struct report_item *item = report_for_programs(
-            report_add_number(section, measure->name, "", measure->key->unit, measure->value));
-        if (item && measure->key->unit == UNIT_SECONDS && measure->key->type == TYPE_COUNTER && wall > 0)
-            item->note = report_text_of(page, "%s of one core",
-                                        unit_human(UNIT_PERCENT, 100 * measure->value / wall, text));
+        bool is_cpu = measure->key->unit == UNIT_SECONDS && measure->key->type == TYPE_COUNTER && wall > 0;
+        report_add_number(section, measure->name, NULL, measure->key->unit, measure->value, NULL,
+                          is_cpu ? report_text_of(page, "%s of one core",
+                                                  unit_human(UNIT_PERCENT, 100 * measure->value / wall, text))
+                                 : NULL);
     }
-    if (recording_number(evidence->recording, "provenance.events_lost", &lost)) {
-        struct report_item *item = report_add_number(section, "events_lost", "events lost", UNIT_COUNT, lost);
-        if (item) {
-            item->note = "the kernel had no room for them";
-            item->for_programs = !(lost > 0);
-        }
-    }
+    if (recording_number(evidence->recording, "provenance.events_lost", &lost))
+        report_add_number(section, "events_lost", lost > 0 ? "events lost" : NULL, UNIT_COUNT, lost, NULL,
+                          "the kernel had no room for them");
     add_damage(section, &evidence->usage_damage, "damaged_usage_lines", "the usage file");
     add_damage(section, &evidence->events_damage, "damaged_event_lines", "the events file");
 }

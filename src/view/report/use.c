@@ -32,18 +32,16 @@ static void add_cores(struct report_section *section, const struct report_eviden
     double cpus = 0;
 
     if (wall > 0) {
-        report_sourced(
-            report_for_programs(report_add_number(section, "cores_average", "", UNIT_NONE, seconds / wall)),
-            "cpu_seconds / wall", NULL);
+        report_add_number(section, "cores_average", NULL, UNIT_NONE, seconds / wall, "cpu_seconds / wall",
+                          NULL);
         say_cores(section, evidence, seconds / wall, peak);
     }
     if (peak)
-        report_sourced(
-            report_for_programs(report_add_number(section, "cores_peak", "", UNIT_NONE, peak->value / 100)),
-            peak->name, "between two samples");
+        report_add_number(section, "cores_peak", NULL, UNIT_NONE, peak->value / 100, peak->name,
+                          "between two samples");
     if (recording_number(recording, "system.may_use.cpus", &cpus))
-        report_sourced(report_for_programs(report_add_number(section, "cores_may_use", "", UNIT_NONE, cpus)),
-                       recording_text(recording, "system.may_use.cpus_by"), NULL);
+        report_add_number(section, "cores_may_use", NULL, UNIT_NONE, cpus,
+                          recording_text(recording, "system.may_use.cpus_by"), NULL);
 }
 
 /* "873 ms: 467 ms user, 406 ms system" */
@@ -67,22 +65,6 @@ static const char *cpu_text(struct report_page *page, const struct report_eviden
         text = report_text_of(page, "%s; held back by its quota for %s", text,
                               unit_human(UNIT_SECONDS, throttled->value, user));
     return text == all ? report_text_of(page, "%s", all) : text;
-}
-
-static void add_conserved(struct report_section *section, const struct recording *recording)
-{
-    const struct recorded_field *conserved = recording_field(recording, "provenance.cpu_is_conserved");
-
-    if (!conserved || conserved->kind != FIELD_BOOLEAN)
-        return;
-    struct report_item *item =
-        report_add_boolean(section, "cpu_is_conserved", "incomplete", conserved->number != 0);
-    if (!item)
-        return;
-    item->say = recording_field(recording, "attached.children")
-                    ? "some processes ended, and what they used since their last sample is not known"
-                    : "the kernel dropped CPU of processes that ended";
-    item->for_programs = conserved->number != 0;
 }
 
 /* The headline's method first. */
@@ -162,8 +144,7 @@ static void add_cpu(struct report_section *section, const struct report_evidence
 
     if (!report_cpu_seconds(evidence, &seconds, &source, &note))
         return;
-    report_sourced(report_for_programs(report_add_number(section, "cpu_seconds", "", UNIT_SECONDS, seconds)),
-                   source, note);
+    report_add_number(section, "cpu_seconds", NULL, UNIT_SECONDS, seconds, source, note);
     struct report_item *item =
         report_say(section, "CPU", cpu_text(section->page, evidence, seconds, source, totals, count), source);
     if (item && evidence->recording->status == RECORDING_ENDED)
@@ -176,18 +157,18 @@ void report_cpu(struct report_page *page, const struct report_evidence *evidence
 {
     struct report_section *section = report_section_add(page, "cpu", "Time and CPU");
     double wall = 0;
-    struct report_item *item;
 
     if (!section)
         return;
-    if (report_wall(evidence, &wall)) {
-        item = report_add_number(section, "wall", "wall time", UNIT_SECONDS, wall);
-        if (item && evidence->recording->status != RECORDING_ENDED)
-            item->note = "up to the last record";
-    }
+    if (report_wall(evidence, &wall))
+        report_add_number(section, "wall", "wall time", UNIT_SECONDS, wall, NULL,
+                          evidence->recording->status == RECORDING_ENDED ? NULL : "up to the last record");
     add_cpu(section, evidence, wall);
     report_add_duct_fields(section, evidence->recording, TOPIC_CPU);
-    add_conserved(section, evidence->recording);
+    report_add_conserved(section, evidence->recording, "cpu_is_conserved",
+                         recording_field(evidence->recording, "attached.children")
+                             ? "some processes ended, and what they used since their last sample is not known"
+                             : "the kernel dropped CPU of processes that ended");
     report_add_measures(section, &evidence->measures, "methods", TOPIC_CPU, UNIT_SECONDS);
     report_add_measures(section, &evidence->measures, "context_switches", TOPIC_SWITCH, UNIT_COUNT);
 }

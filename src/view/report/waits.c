@@ -124,10 +124,9 @@ void report_stalls(struct report_page *page, const struct report_evidence *evide
     for (size_t i = 0; i < WAITS; i++) {
         if (!recording_number(evidence->recording, wait_fields[i][SHARE], &share))
             continue;
-        report_sourced(
-            report_for_programs(report_add_number(section, wait_parts[i], "", UNIT_PERCENT, 100 * share)),
-            recording_text(evidence->recording, wait_fields[i][SOURCE]),
-            recording_text(evidence->recording, wait_fields[i][NOTE]));
+        report_add_number(section, wait_parts[i], NULL, UNIT_PERCENT, 100 * share,
+                          recording_text(evidence->recording, wait_fields[i][SOURCE]),
+                          recording_text(evidence->recording, wait_fields[i][NOTE]));
     }
     say_stalls(section, evidence);
     report_add_measures(section, &evidence->measures, "pressure", TOPIC_STALL, UNIT_PERCENT);
@@ -188,20 +187,12 @@ static void say_io(struct report_section *section, const struct report_measures 
 void report_io(struct report_page *page, const struct report_evidence *evidence)
 {
     struct report_section *section = report_section_add(page, "io", "Input and output");
-    const struct recorded_field *conserved =
-        recording_field(evidence->recording, "provenance.io_is_conserved");
 
     if (!section)
         return;
     say_io(section, &evidence->measures, evidence->recording->status == RECORDING_ENDED);
     report_add_measures(section, &evidence->measures, "moved", TOPIC_IO, UNIT_BYTES);
     report_add_measures(section, &evidence->measures, "rates", TOPIC_IO, UNIT_BYTES_PER_SECOND);
-    if (conserved && conserved->kind == FIELD_BOOLEAN) {
-        struct report_item *item =
-            report_add_boolean(section, "io_is_conserved", "incomplete", conserved->number != 0);
-        if (item) {
-            item->say = "the counters of some processes that ended could not be read";
-            item->for_programs = conserved->number != 0;
-        }
-    }
+    report_add_conserved(section, evidence->recording, "io_is_conserved",
+                         "the counters of some processes that ended could not be read");
 }

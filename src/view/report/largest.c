@@ -3,64 +3,65 @@
  * I/O together; and one of those whose end was not told, from samples. Programs get the three orders apart
  * (tops.c).
  */
+#include <math.h>
 #include <string.h>
 
 #include "view/report/report.h"
 
 enum { ROWS = 6, FIRST = 3, DEPTH = REPORT_ENDS_MAX };
+enum { TOP, CPU, RATE, MEMORY, READ, WRITTEN, SECONDS, NUMBERS, PID = NUMBERS, COMMAND, COLUMNS };
 
-/* One process, by where it stands in one of the orders. */
-struct pick {
-    enum report_use use;
-    size_t index;
+/* One process. */
+struct candidate {
+    double numbers[NUMBERS]; /* by column; NAN: not known */
+    struct report_value pid;
+    const char *command;             /* NULL: not told */
     bool is_first[REPORT_USE_COUNT]; /* among the first three by that use */
 };
 
+/* The largest by each use. */
 struct orders {
+    struct candidate items[REPORT_USE_COUNT][DEPTH];
     size_t counts[REPORT_USE_COUNT];
-    const struct report_end (*ends)[REPORT_ENDS_MAX];        /* either */
-    const struct report_process (*sampled)[REPORT_ENDS_MAX]; /* or */
 };
 
-static bool is_same(const struct orders *orders, const struct pick *pick, enum report_use use, size_t index)
+static double known(double number)
 {
-    if (orders->sampled)
-        return strcmp(orders->sampled[pick->use][pick->index].subject, orders->sampled[use][index].subject) ==
-               0;
-    const struct report_end *a = &orders->ends[pick->use][pick->index], *b = &orders->ends[use][index];
-    /* A pid may come back. */
-    return a->pid == b->pid && a->cpu_seconds == b->cpu_seconds && a->lifetime_seconds == b->lifetime_seconds;
+    return number >= 0 ? number : NAN;
 }
 
-/* con-duct's pcpu puts processes in order, but how much CPU they used is not shown: no mark for that. */
-static bool is_seen(const struct orders *orders, enum report_use use, size_t index)
+/* A pid may come back. */
+static bool is_same(const struct candidate *a, const struct candidate *b)
 {
-    return !orders->sampled || use != REPORT_USE_CPU || orders->sampled[use][index].cpu_seconds > 0;
+    return a->pid.kind == REPORT_TEXT ? strcmp(a->pid.text, b->pid.text) == 0
+                                      : a->pid.number == b->pid.number && a->numbers[CPU] == b->numbers[CPU];
 }
 
 /* The first by each use, then the second by each, until the table is full. */
-static size_t pick_largest(const struct orders *orders, struct pick picks[ROWS])
+static size_t pick_largest(const struct orders *orders, struct candidate picks[ROWS])
 {
     size_t count = 0;
 
     for (size_t index = 0; index < DEPTH; index++)
         for (int use = 0; use < REPORT_USE_COUNT; use++) {
+            const struct candidate *next = &orders->items[use][index];
             size_t at = 0;
             if (index >= orders->counts[use])
                 continue;
-            while (at < count && !is_same(orders, &picks[at], (enum report_use)use, index))
+            while (at < count && !is_same(&picks[at], next))
                 at++;
             if (at == ROWS)
                 continue;
             if (at == count)
-                picks[count++] = (struct pick){.use = (enum report_use)use, .index = index};
-            picks[at].is_first[use] |= index < FIRST && is_seen(orders, (enum report_use)use, index);
+                picks[count++] = *next;
+            /* con-duct's pcpu puts processes in order, but how much CPU they used is not shown: no mark. */
+            picks[at].is_first[use] |= index < FIRST && (use != REPORT_USE_CPU || next->numbers[CPU] > 0);
         }
     return count;
 }
 
 /* "CM": among the first three by CPU and by memory. */
-static const char *marks(struct report_page *page, const struct pick *pick)
+static const char *marks(struct report_page *page, const struct candidate *pick)
 {
     static const char letters[] = "CMI";
     char text[REPORT_USE_COUNT + 1] = "";
@@ -72,89 +73,96 @@ static const char *marks(struct report_page *page, const struct pick *pick)
     return report_text_of(page, "%s", text);
 }
 
-static const char *title_of(struct report_page *page, const char *what, size_t count)
-{
-    return count > FIRST ? report_text_of(page, "%s (C, M, I: first 3 by CPU, memory, I/O):", what)
-                         : report_text_of(page, "%s:", what);
-}
-
-/* What is not known, or was not enough to be seen, leaves the order as it is. */
-static double cpu_of(const struct orders *orders, const struct pick *pick)
-{
-    double seconds = orders->sampled ? orders->sampled[pick->use][pick->index].cpu_seconds
-                                     : orders->ends[pick->use][pick->index].cpu_seconds;
-    return seconds > 0 ? seconds : 0;
-}
-
-static void sort_by_cpu(const struct orders *orders, struct pick *picks, size_t count)
+/* What is not known leaves the order as it is. */
+static void sort_by_cpu(struct candidate *picks, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        for (size_t j = i; j > 0 && cpu_of(orders, &picks[j]) > cpu_of(orders, &picks[j - 1]); j--) {
-            struct pick moved = picks[j];
+        for (size_t j = i; j > 0 && fmax(picks[j].numbers[CPU], 0) > fmax(picks[j - 1].numbers[CPU], 0);
+             j--) {
+            struct candidate moved = picks[j];
             picks[j] = picks[j - 1];
             picks[j - 1] = moved;
         }
 }
 
-/* -- Those whose end was told -- */
+/* Returns whether one of them moved bytes. */
+static bool add_table(struct report_section *section, const struct orders *orders, const char *what,
+                      const char *const titles[COLUMNS])
+{
+    static const enum unit units[COLUMNS] = {
+        [CPU] = UNIT_SECONDS, [RATE] = UNIT_PERCENT,  [MEMORY] = UNIT_BYTES,
+        [READ] = UNIT_BYTES,  [WRITTEN] = UNIT_BYTES, [SECONDS] = UNIT_SECONDS,
+    };
+    struct report_page *page = section->page;
+    struct candidate picks[ROWS];
+    size_t count = pick_largest(orders, picks);
+    struct report_column *columns = count ? arena_alloc(&page->arena, COLUMNS * sizeof(*columns)) : NULL;
+    bool moved = false;
+
+    page->failed |= count && !columns;
+    if (!columns)
+        return false;
+    for (size_t i = 0; i < COLUMNS; i++)
+        columns[i] = (struct report_column){"", titles[i] ? titles[i] : "", units[i], NULL,
+                                            i == RATE || i == SECONDS ? REPORT_LUXURY
+                                            : i == COMMAND            ? REPORT_COMMAND
+                                                                      : REPORT_CUT};
+    sort_by_cpu(picks, count);
+    struct report_item *table = report_add_table(
+        section, "",
+        report_text_of(page, "%s%s:", what, count > FIRST ? " (C, M, I: first 3 by CPU, memory, I/O)" : ""),
+        columns, COLUMNS, count);
+    for (size_t i = 0; i < count; i++) {
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return false;
+        table->for_people = true;
+        if (count > FIRST)
+            row[TOP] = report_text(marks(page, &picks[i]));
+        for (int column = CPU; column < NUMBERS; column++)
+            row[column] = report_number(picks[i].numbers[column]);
+        row[PID] = picks[i].pid;
+        row[COMMAND] = report_text(picks[i].command);
+        moved |= row[READ].number > 0 || row[WRITTEN].number > 0;
+    }
+    return moved;
+}
 
 void report_largest_ends(struct report_section *section, const struct report_events *events)
 {
-    struct report_page *page = section->page;
-    struct orders orders = {.ends = events->tops};
-    struct pick picks[ROWS];
+    static const char *const titles[COLUMNS] = {
+        [CPU] = "CPU",       [MEMORY] = "PEAK RSS", [READ] = "READ",      [WRITTEN] = "WRITTEN",
+        [SECONDS] = "LIVED", [PID] = "PID",         [COMMAND] = "COMMAND"};
+    struct orders orders = {0};
 
     memcpy(orders.counts, events->top_counts, sizeof(orders.counts));
-    size_t count = pick_largest(&orders, picks);
-    sort_by_cpu(&orders, picks, count);
-    struct report_item *table =
-        report_ends_table(section, "", title_of(page, "By the kernel's word at their end", count), count);
-    if (!table)
-        return;
-    table->for_people = true;
-    for (size_t i = 0; i < count; i++)
-        report_add_end(table, &events->tops[picks[i].use][picks[i].index],
-                       count > FIRST ? marks(page, &picks[i]) : NULL);
+    for (int use = 0; use < REPORT_USE_COUNT; use++)
+        for (size_t i = 0; i < orders.counts[use]; i++) {
+            const struct report_end *end = &events->tops[use][i];
+            orders.items[use][i] =
+                (struct candidate){.numbers = {[CPU] = end->cpu_seconds,
+                                               [RATE] = NAN,
+                                               [MEMORY] = end->max_rss > 0 ? end->max_rss : NAN,
+                                               [READ] = end->read_bytes,
+                                               [WRITTEN] = end->write_bytes,
+                                               [SECONDS] = known(end->lifetime_seconds)},
+                                   .pid = report_number((double)end->pid),
+                                   .command = report_told(end->command).text};
+        }
+    (void)add_table(section, &orders, "By the kernel's word at their end", titles);
 }
 
-/* -- Those that were only sampled -- */
-
-static struct report_value value_of(const struct report_process *process, ptrdiff_t slot)
+void report_largest_sampled(struct report_section *section, const struct report_processes *processes,
+                            const char *title)
 {
-    return slot >= 0 && process->has[slot] ? report_number(process->values[slot]) : (struct report_value){0};
-}
-
-enum sampled_column { TOP, CPU, RATE, MEMORY, READ, WRITTEN, AGE, PID, COMMAND, COLUMNS };
-
-/* The columns, and in which slot of a process each of them is; NULL for want of memory. */
-static const struct report_column *sampled_columns(struct report_page *page,
-                                                   const struct report_processes *processes,
-                                                   ptrdiff_t slots[COLUMNS])
-{
-    static const struct report_column titles[COLUMNS] = {
-        [TOP] = {"", "", UNIT_NONE, NULL, REPORT_CUT},
-        [CPU] = {"", "CPU, ABOUT", UNIT_SECONDS, NULL, REPORT_CUT},
-        [RATE] = {"", "AT MOST", UNIT_PERCENT, NULL, REPORT_LUXURY},
-        [MEMORY] = {"", "", UNIT_BYTES, NULL, REPORT_CUT},
-        [READ] = {"", "READ", UNIT_BYTES, NULL, REPORT_CUT},
-        [WRITTEN] = {"", "WRITTEN", UNIT_BYTES, NULL, REPORT_CUT},
-        [AGE] = {"", "AGE", UNIT_SECONDS, NULL, REPORT_LUXURY},
-        [PID] = {"", "PID", UNIT_NONE, NULL, REPORT_CUT},
-        [COMMAND] = {"", "COMMAND", UNIT_NONE, NULL, REPORT_COMMAND},
-    };
     const struct report_process_key *keys;
     const struct recorded_key *rate = report_processes_rate_key(processes);
-    size_t key_count = report_processes_keys(processes, &keys);
-    struct report_column *columns = arena_alloc(&page->arena, sizeof(titles));
+    const size_t key_count = report_processes_keys(processes, &keys);
+    struct orders orders = {0};
+    ptrdiff_t slots[NUMBERS];
 
-    if (!columns) {
-        page->failed = true;
-        return NULL;
-    }
-    memcpy(columns, titles, sizeof(titles));
-    if (report_processes_counted(processes))
-        columns[CPU].title = "CPU";
-    slots[RATE] = -1;
+    for (int column = 0; column < NUMBERS; column++)
+        slots[column] = -1;
     for (size_t i = 0; rate && i < key_count; i++)
         if (keys[i].key == rate)
             slots[RATE] = (ptrdiff_t)i;
@@ -163,56 +171,34 @@ static const struct report_column *sampled_columns(struct report_page *page,
         slots[MEMORY] = report_processes_slot(processes, TOPIC_MEMORY, NULL);
     slots[READ] = report_processes_slot(processes, TOPIC_IO_READ, NULL);
     slots[WRITTEN] = report_processes_slot(processes, TOPIC_IO_WRITE, NULL);
-    /* Under its own name: a high-water mark is not what one sample saw. */
-    if (slots[MEMORY] >= 0)
-        columns[MEMORY].title = report_column_title(page, keys[slots[MEMORY]].key);
-    return columns;
-}
-
-void report_largest_sampled(struct report_section *section, const struct report_processes *processes,
-                            const char *title)
-{
-    struct report_page *page = section->page;
-    struct report_process tops[REPORT_USE_COUNT][REPORT_ENDS_MAX];
-    struct orders orders = {.sampled = tops};
-    struct pick picks[ROWS];
-    ptrdiff_t slots[COLUMNS];
-    bool moved = false;
-
-    for (int use = 0; use < REPORT_USE_COUNT; use++)
-        orders.counts[use] =
-            report_processes_top(processes, (enum report_use)use, tops[use], REPORT_ENDS_MAX);
-    size_t count = pick_largest(&orders, picks);
-    const struct report_column *columns = count ? sampled_columns(page, processes, slots) : NULL;
-    if (!columns)
-        return;
-    sort_by_cpu(&orders, picks, count);
-    struct report_item *table =
-        report_add_table(section, "", title_of(page, title, count), columns, COLUMNS, count);
-    if (!table)
-        return;
-    table->for_people = true;
-    for (size_t i = 0; i < count; i++) {
-        const struct report_process *process = &tops[picks[i].use][picks[i].index];
-        struct report_value *row = report_add_row(table);
-        if (!row)
-            return;
-        if (count > FIRST)
-            row[TOP] = report_text(marks(page, &picks[i]));
-        if (process->cpu_seconds >= 0)
-            row[CPU] = report_number(process->cpu_seconds);
-        for (int column = RATE; column <= WRITTEN; column++)
-            row[column] = value_of(process, slots[column]);
-        if (process->age >= 0)
-            row[AGE] = report_number(process->age);
-        row[PID] = report_text(process->subject);
-        row[COMMAND] = report_text(process->command);
-        moved |= row[READ].number > 0 || row[WRITTEN].number > 0;
+    for (int use = 0; use < REPORT_USE_COUNT; use++) {
+        struct report_process tops[DEPTH];
+        orders.counts[use] = report_processes_top(processes, (enum report_use)use, tops, DEPTH);
+        for (size_t i = 0; i < orders.counts[use]; i++) {
+            struct candidate *item = &orders.items[use][i];
+            *item = (struct candidate){.pid = report_text(tops[i].subject), .command = tops[i].command};
+            for (int column = 0; column < NUMBERS; column++)
+                item->numbers[column] =
+                    slots[column] >= 0 && tops[i].has[slots[column]] ? tops[i].values[slots[column]] : NAN;
+            item->numbers[CPU] = known(tops[i].cpu_seconds);
+            item->numbers[SECONDS] = known(tops[i].age);
+        }
     }
+    /* Memory under its own name: a high-water mark is not what one sample saw. */
+    const char *const titles[COLUMNS] = {
+        [CPU] = report_processes_counted(processes) ? "CPU" : "CPU, ABOUT",
+        [RATE] = "AT MOST",
+        [MEMORY] = slots[MEMORY] < 0 ? "" : report_column_title(section->page, keys[slots[MEMORY]].key),
+        [READ] = "READ",
+        [WRITTEN] = "WRITTEN",
+        [SECONDS] = "AGE",
+        [PID] = "PID",
+        [COMMAND] = "COMMAND"};
     struct report_item *remark =
-        moved ? report_add_remark(section,
-                                  "READ and WRITTEN of a parent include those of the children it waited for.")
-              : NULL;
+        add_table(section, &orders, title, titles)
+            ? report_add_remark(section,
+                                "READ and WRITTEN of a parent include those of the children it waited for.")
+            : NULL;
     if (remark)
         remark->for_people = true;
 }

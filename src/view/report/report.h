@@ -53,10 +53,6 @@ void report_stalls(struct report_page *page, const struct report_evidence *evide
 void report_io(struct report_page *page, const struct report_evidence *evidence);
 void report_devices(struct report_page *page, const struct report_evidence *evidence);
 void report_top_processes(struct report_page *page, const struct report_evidence *evidence);
-/* A table of processes as they were told at their end, and a row of it; `mark` may be NULL. */
-struct report_item *report_ends_table(struct report_section *section, const char *name, const char *title,
-                                      size_t rows);
-void report_add_end(struct report_item *table, const struct report_end *end, const char *mark);
 /* Its tables for the screen, in a file of their own; `title` says whose. */
 void report_largest_ends(struct report_section *section, const struct report_events *events);
 void report_largest_sampled(struct report_section *section, const struct report_processes *processes,

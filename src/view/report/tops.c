@@ -7,47 +7,36 @@ enum { ROWS = 5, PROGRAM_ROWS = 8, PROGRAMS_FROM = 12 };
 
 /* What the kernel told at the end of each process: exact, of the process itself, all its threads, no
  * children. */
-struct report_item *report_ends_table(struct report_section *section, const char *name, const char *title,
-                                      size_t rows)
-{
-    static const struct report_column columns[] = {
-        {"mark", "", UNIT_NONE, NULL, REPORT_CUT},
-        {"cpu_seconds", "CPU", UNIT_SECONDS, "exit event", REPORT_CUT},
-        {"max_rss", "PEAK RSS", UNIT_BYTES, "exit event", REPORT_CUT},
-        {"read_bytes", "READ", UNIT_BYTES, "exit event", REPORT_CUT},
-        {"write_bytes", "WRITTEN", UNIT_BYTES, "exit event", REPORT_CUT},
-        {"lifetime_seconds", "LIVED", UNIT_SECONDS, "exit event", REPORT_LUXURY},
-        {"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "COMMAND", UNIT_NONE, NULL, REPORT_COMMAND},
-    };
-    return report_add_table(section, name, title, columns, sizeof(columns) / sizeof(columns[0]), rows);
-}
-
-void report_add_end(struct report_item *table, const struct report_end *end, const char *mark)
-{
-    struct report_value *row = report_add_row(table);
-
-    if (!row)
-        return;
-    row[0] = report_text(mark);
-    row[1] = report_number(end->cpu_seconds);
-    if (end->max_rss > 0)
-        row[2] = report_number(end->max_rss);
-    row[3] = report_number(end->read_bytes);
-    row[4] = report_number(end->write_bytes);
-    if (end->lifetime_seconds >= 0)
-        row[5] = report_number(end->lifetime_seconds);
-    row[6] = report_number((double)end->pid);
-    row[7] = report_told(end->command);
-}
-
 static void add_ends(struct report_section *section, const struct report_events *events, enum report_use use,
                      const char *name)
 {
-    struct report_item *table = report_for_programs(report_ends_table(section, name, NULL, ROWS));
+    static const struct report_column columns[] = {
+        {"cpu_seconds", "", UNIT_SECONDS, "exit event", REPORT_CUT},
+        {"max_rss", "", UNIT_BYTES, "exit event", REPORT_CUT},
+        {"read_bytes", "", UNIT_BYTES, "exit event", REPORT_CUT},
+        {"write_bytes", "", UNIT_BYTES, "exit event", REPORT_CUT},
+        {"lifetime_seconds", "", UNIT_SECONDS, "exit event", REPORT_CUT},
+        {"pid", "", UNIT_NONE, NULL, REPORT_CUT},
+        {"command", "", UNIT_NONE, NULL, REPORT_CUT},
+    };
+    struct report_item *table = report_for_programs(
+        report_add_table(section, name, NULL, columns, sizeof(columns) / sizeof(columns[0]), ROWS));
 
-    for (size_t i = 0; i < events->top_counts[use]; i++)
-        report_add_end(table, &events->tops[use][i], NULL);
+    for (size_t i = 0; i < events->top_counts[use]; i++) {
+        const struct report_end *end = &events->tops[use][i];
+        struct report_value *row = report_add_row(table);
+        if (!row)
+            return;
+        row[0] = report_number(end->cpu_seconds);
+        if (end->max_rss > 0)
+            row[1] = report_number(end->max_rss);
+        row[2] = report_number(end->read_bytes);
+        row[3] = report_number(end->write_bytes);
+        if (end->lifetime_seconds >= 0)
+            row[4] = report_number(end->lifetime_seconds);
+        row[5] = report_number((double)end->pid);
+        row[6] = report_told(end->command);
+    }
 }
 
 /* "io_read_bytes" -> "READ_BYTES"; what was told at the end keeps its name: it stands beside what was

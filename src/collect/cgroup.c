@@ -169,12 +169,8 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 extern const struct collector collector_cgroup;
 const struct collector collector_cgroup = {
-    .source = {.name = "cgroup",
-               .title = "the target's control group, v1 or v2: an own leaf, or the one metron was started in",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("cgroup",
+                     "the target's control group, v1 or v2: an own leaf, or the one metron was started in"),
     .survey = survey,
     .open = open_state,
     .collect = collect,

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "probe/allowance.h"
 #include "schema/measurement.h"
 #include "schema/pass.h"
@@ -65,6 +66,13 @@ struct collect_context {
 
 /* Not an error: a source that is dear has longer pauses than a sample. */
 #define COLLECT_NOT_DUE 1
+
+/* The source of a collector: the tables `fields` and `measurements` of its file. */
+#define SOURCE(NAME, TITLE)                                                                                  \
+    {                                                                                                        \
+        .name = (NAME), .title = (TITLE), .fields = fields, .field_count = FIELD_COUNT,                      \
+        .measurements = measurements, .measurement_count = ARRAY_LENGTH(measurements)                        \
+    }
 
 struct collector {
     struct source source;

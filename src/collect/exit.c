@@ -86,12 +86,7 @@ static void survey(const struct collect_context *context, const char *reasons[])
 
 extern const struct collector collector_exit;
 const struct collector collector_exit = {
-    .source = {.name = "exit",
-               .title = "every process as it ends, told by our programs in the kernel (BPF)",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("exit", "every process as it ends, told by our programs in the kernel (BPF)"),
     .survey = survey,
     .read = read_ended,
 };

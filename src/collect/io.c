@@ -102,12 +102,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 extern const struct collector collector_io;
 const struct collector collector_io = {
-    .source = {.name = "io",
-               .title = "/proc/PID/io, and the waits for storage in /proc/PID/stat",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("io", "/proc/PID/io, and the waits for storage in /proc/PID/stat"),
     .survey = survey,
     .collect = collect,
 };

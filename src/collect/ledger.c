@@ -89,12 +89,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 extern const struct collector collector_ledger;
 const struct collector collector_ledger = {
-    .source = {.name = "ledger",
-               .title = "CPU time conserved over the tree: living + reaped",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("ledger", "CPU time conserved over the tree: living + reaped"),
     .survey = survey,
     .open = open_state,
     .collect = collect,

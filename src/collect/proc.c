@@ -400,12 +400,7 @@ static int proc_collect(void *state, const struct collect_context *context, stru
 
 extern const struct collector collector_proc;
 const struct collector collector_proc = {
-    .source = {.name = "proc",
-               .title = "/proc/PID/{stat,statm,status,cmdline,fd,limits} and the process CPU clock",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("proc", "/proc/PID/{stat,statm,status,cmdline,fd,limits} and the process CPU clock"),
     .survey = survey,
     .open = proc_open,
     .collect = proc_collect,

@@ -267,12 +267,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 }
 
 const struct collector collector_ps = {
-    .source = {.name = "ps",
-               .title = "the program ps (procps), run at every sample",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("ps", "the program ps (procps), run at every sample"),
     .opt_in = true,
     .survey = survey,
     .open = open_state,

@@ -147,12 +147,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 extern const struct collector collector_psi;
 const struct collector collector_psi = {
-    .source = {.name = "psi",
-               .title = "/proc/pressure/{cpu,memory,io}: the stalls of the whole machine",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("psi", "/proc/pressure/{cpu,memory,io}: the stalls of the whole machine"),
     .survey = survey,
     .open = open_state,
     .collect = collect,

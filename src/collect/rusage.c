@@ -58,12 +58,7 @@ static int read_reaped(void *state, const struct collect_context *context, struc
 
 extern const struct collector collector_rusage;
 const struct collector collector_rusage = {
-    .source = {.name = "rusage",
-               .title = "wait4 of every process that metron reaps",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("rusage", "wait4 of every process that metron reaps"),
     .survey = survey,
     .read = read_reaped,
 };

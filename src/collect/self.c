@@ -122,12 +122,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 extern const struct collector collector_self;
 const struct collector collector_self = {
-    .source = {.name = "self",
-               .title = "metron itself",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("self", "metron itself"),
     .survey = survey,
     .open = open_state,
     .collect = collect,

@@ -355,12 +355,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 }
 
 const struct collector collector_smaps = {
-    .source = {.name = "smaps",
-               .title = "/proc/PID/smaps_rollup",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("smaps", "/proc/PID/smaps_rollup"),
     .survey = survey,
     .open = open_state,
     .collect = collect,

@@ -179,12 +179,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 extern const struct collector collector_sys;
 const struct collector collector_sys = {
-    .source = {.name = "sys",
-               .title = "/proc/meminfo, /proc/loadavg, /proc/stat",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("sys", "/proc/meminfo, /proc/loadavg, /proc/stat"),
     .survey = survey,
     .open = open_state,
     .collect = collect,

@@ -168,12 +168,7 @@ static int read_calls(void *state, const struct collect_context *context, struct
 }
 
 const struct collector collector_syscall = {
-    .source = {.name = "syscall",
-               .title = "every system call as it happens: BPF, else strace -c",
-               .fields = fields,
-               .field_count = FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source = SOURCE("syscall", "every system call as it happens: BPF, else strace -c"),
     .survey = survey,
     .open = open_state,
     .read = read_calls,

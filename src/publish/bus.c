@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #define FIRST_SLOTS 8
 
 /* What bus_take hands out, and how many hold it. The texts follow it in memory. */
@@ -26,7 +28,7 @@ struct shared_message {
 
 struct bus_subscriber {
     struct bus *bus;
-    struct bus_subscriber *before, *next;
+    struct bus_subscriber *prev, *next;
     char **events;
     size_t event_count;
     char *job_id;
@@ -42,10 +44,10 @@ struct bus_subscriber {
 };
 
 struct bus {
-    struct bus_subscriber *first, *last;
-    size_t count;    /* without those that are gone */
-    unsigned waking; /* how many bus_publish are calling back */
-    bool sweep_due;  /* some are gone, and still in the list */
+    struct bus_subscriber *subscribers; /* the eldest first */
+    size_t count;                       /* without those that are gone */
+    unsigned waking;                    /* how many bus_publish are calling back */
+    bool sweep_due;                     /* some are gone, and still in the list */
 };
 
 struct bus *bus_new(void)
@@ -155,34 +157,15 @@ static void subscriber_free(struct bus_subscriber *subscriber)
     free(subscriber);
 }
 
-static void list_remove(struct bus *bus, struct bus_subscriber *subscriber)
-{
-    if (subscriber->before)
-        subscriber->before->next = subscriber->next;
-    else
-        bus->first = subscriber->next;
-    if (subscriber->next)
-        subscriber->next->before = subscriber->before;
-    else
-        bus->last = subscriber->before;
-}
-
-static void list_append(struct bus *bus, struct bus_subscriber *subscriber)
-{
-    subscriber->before = bus->last;
-    if (bus->last)
-        bus->last->next = subscriber;
-    else
-        bus->first = subscriber;
-    bus->last = subscriber;
-}
-
 static void sweep(struct bus *bus)
 {
-    for (struct bus_subscriber *subscriber = bus->first, *next; subscriber; subscriber = next) {
-        next = subscriber->next;
+    struct bus_subscriber *subscriber, *next;
+
+    DL_FOREACH_SAFE(bus->subscribers, subscriber, next)
+    {
         if (subscriber->gone) {
-            list_remove(bus, subscriber);
+            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the last one is the first one's prev */
+            DL_DELETE(bus->subscribers, subscriber);
             subscriber_free(subscriber);
         }
     }
@@ -191,13 +174,13 @@ static void sweep(struct bus *bus)
 
 void bus_free(struct bus *bus)
 {
+    struct bus_subscriber *subscriber, *next;
+
     if (!bus)
         return;
     assert(bus->waking == 0);
-    for (struct bus_subscriber *subscriber = bus->first, *next; subscriber; subscriber = next) {
-        next = subscriber->next;
-        subscriber_free(subscriber);
-    }
+    DL_FOREACH_SAFE(bus->subscribers, subscriber, next)
+    subscriber_free(subscriber);
     free(bus);
 }
 
@@ -264,7 +247,7 @@ int bus_subscribe(struct bus *bus, const struct bus_subscription *subscription, 
     subscriber->queue_bytes = subscription->queue_bytes ? subscription->queue_bytes : BUS_QUEUE_BYTES;
     subscriber->wake = subscription->wake;
     subscriber->context = subscription->context;
-    list_append(bus, subscriber);
+    DL_APPEND(bus->subscribers, subscriber);
     bus->count++;
     *out = subscriber;
     return 0;
@@ -293,7 +276,8 @@ size_t bus_subscriber_count(const struct bus *bus)
 
 bool bus_is_wanted(const struct bus *bus, const char *event, const char *job_id)
 {
-    for (const struct bus_subscriber *subscriber = bus->first; subscriber; subscriber = subscriber->next) {
+    for (const struct bus_subscriber *subscriber = bus->subscribers; subscriber;
+         subscriber = subscriber->next) {
         if (is_for(subscriber, event, job_id))
             return true;
     }
@@ -357,7 +341,7 @@ static bool queue_add(struct bus_subscriber *subscriber, struct shared_message *
 static void wake_all(struct bus *bus)
 {
     bus->waking++;
-    for (struct bus_subscriber *subscriber = bus->first; subscriber; subscriber = subscriber->next) {
+    for (struct bus_subscriber *subscriber = bus->subscribers; subscriber; subscriber = subscriber->next) {
         if (!subscriber->wake_due || subscriber->gone)
             continue;
         subscriber->wake_due = false;
@@ -376,7 +360,7 @@ int bus_publish(struct bus *bus, const char *event, const char *job_id, const ch
     struct shared_message *message = message_new(event, job_id, text, length);
     int got = 0;
 
-    for (struct bus_subscriber *subscriber = bus->first; subscriber; subscriber = subscriber->next) {
+    for (struct bus_subscriber *subscriber = bus->subscribers; subscriber; subscriber = subscriber->next) {
         if (!is_for(subscriber, event, job_id))
             continue;
 

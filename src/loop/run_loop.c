@@ -39,7 +39,7 @@ static void write_report(struct run *run)
     run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
 }
 
-void run_arm_ticker(struct run *run)
+static void arm_ticker(struct run *run)
 {
     struct itimerspec when = {.it_value = {.tv_sec = (time_t)(run->ticker.next_ns / NS_PER_SECOND),
                                            .tv_nsec = (long)(run->ticker.next_ns % NS_PER_SECOND)}};
@@ -105,7 +105,7 @@ static void on_tick(uv_poll_t *poll, int status, int events)
     oom_watch_look(run->oom);
     uint64_t now_ns = clock_monotonic_ns();
     sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
-    run_arm_ticker(run);
+    arm_ticker(run);
     run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
     feed_flush(run->options.feed);
     if (now_ns >= run->next_report_ns) {
@@ -298,7 +298,7 @@ void run_begin(struct run *run, uint64_t begin_ns, uint64_t inherited_rss_bytes)
     sampler_begin(run->sampler, begin_ns, inherited_rss_bytes);
     ticker_init(&run->ticker, begin_ns, (uint64_t)(run->options.sample_interval * (double)NS_PER_SECOND));
     run->next_report_ns = begin_ns + (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
-    run_arm_ticker(run);
+    arm_ticker(run);
 }
 
 void run_end_at(struct run *run, uint64_t end_ns)
@@ -310,7 +310,7 @@ void run_end_at(struct run *run, uint64_t end_ns)
 void run_resume(struct run *run)
 {
     ticker_resume(&run->ticker, clock_monotonic_ns());
-    run_arm_ticker(run);
+    arm_ticker(run);
 }
 
 void run_stop_loop(struct run *run)

@@ -90,7 +90,6 @@ void run_set_outcome(struct run *run);
 int run_start_loop(struct run *run);
 /* The target runs: samples and reports from here on. `inherited_rss_bytes`: what its ru_maxrss began with. */
 void run_begin(struct run *run, uint64_t begin_ns, uint64_t inherited_rss_bytes);
-void run_arm_ticker(struct run *run);
 /* We were stopped, and go on. */
 void run_resume(struct run *run);
 /* The target, or our looking at it, ended at this moment (monotonic). */

@@ -88,15 +88,3 @@ const struct syscall_totals *syscall_table_find(const struct syscall_table *tabl
     size_t place = place_of(table, name, &found);
     return found ? &table->entries[place].totals : NULL;
 }
-
-struct syscall_totals syscall_table_sum(const struct syscall_table *table)
-{
-    struct syscall_totals sum = {0};
-
-    for (size_t i = 0; i < table->count; i++) {
-        sum.count += table->entries[i].totals.count;
-        sum.errors += table->entries[i].totals.errors;
-        sum.ns += table->entries[i].totals.ns;
-    }
-    return sum;
-}

@@ -33,7 +33,6 @@ int syscall_table_add_named(struct syscall_table *table, const char *name, const
 int syscall_table_merge(struct syscall_table *table, const struct syscall_table *more);
 /* NULL: no such call was counted. */
 const struct syscall_totals *syscall_table_find(const struct syscall_table *table, const char *name);
-struct syscall_totals syscall_table_sum(const struct syscall_table *table);
 
 /* What a source of counts tells a collector. All counts are cumulative since the process, or the target, was
  * first followed. */

@@ -25,7 +25,8 @@
 
 #define LABEL_MAX 200 /* bytes of a label; the whole text is in info.json */
 
-void prometheus_escape(struct strbuf *out, const char *text, size_t length, bool quotes)
+/* As HELP has it; with `quotes` as a label has it. What is no text becomes \\xNN. */
+static void escape(struct strbuf *out, const char *text, size_t length, bool quotes)
 {
     for (size_t i = 0; i < length; i++) {
         size_t step = text[i] & 0x80 ? text_utf8_length(text + i, length - i) : 1;
@@ -47,14 +48,14 @@ void prometheus_label(struct strbuf *out, const char *name, const char *text)
     size_t length = text_cut(text, LABEL_MAX);
 
     strbuf_addf(out, "%s%s=\"", out->length ? "," : "", name);
-    prometheus_escape(out, text, length, true);
+    escape(out, text, length, true);
     strbuf_adds(out, text[length] ? "...\"" : "\"");
 }
 
 void prometheus_family(struct strbuf *out, const char *name, const char *type, const char *help)
 {
     strbuf_addf(out, "# HELP %s ", name);
-    prometheus_escape(out, help, strlen(help), false);
+    escape(out, help, strlen(help), false);
     strbuf_addf(out, "\n# TYPE %s %s\n", name, type);
 }
 

@@ -14,8 +14,6 @@ struct prometheus_state {
     bool has_states;
 };
 
-/* As HELP has it; with `quotes` as a label has it. What is no text becomes \\xNN. */
-void prometheus_escape(struct strbuf *out, const char *text, size_t length, bool quotes);
 /* Adds NAME="text" to a list of labels; a very long text is cut, with dots after it. */
 void prometheus_label(struct strbuf *out, const char *name, const char *text);
 void prometheus_family(struct strbuf *out, const char *name, const char *type, const char *help);

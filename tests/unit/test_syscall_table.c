@@ -43,10 +43,6 @@ static void what_is_added_to_one_call_adds_up(void **state)
     totals_are(&table, "read", 12, 3, 1500);
     totals_are(&table, "write", 2, 0, 70);
     assert_null(syscall_table_find(&table, "close"));
-    struct syscall_totals sum = syscall_table_sum(&table);
-    assert_int_equal(sum.count, 14);
-    assert_int_equal(sum.errors, 3);
-    assert_int_equal(sum.ns, 1570);
     syscall_table_fini(&table);
 }
 
@@ -108,7 +104,7 @@ static void a_cleared_table_is_empty_and_keeps_its_memory(void **state)
     const void *memory = table.entries;
     syscall_table_clear(&table);
     assert_null(syscall_table_find(&table, "read"));
-    assert_int_equal(syscall_table_sum(&table).count, 0);
+    assert_int_equal(table.count, 0);
     add(&table, SYS_read, 2, 0, 10);
     totals_are(&table, "read", 2, 0, 10);
     assert_ptr_equal(table.entries, memory);

@@ -30,7 +30,6 @@ struct client {
     struct line_pipe pipe;
     struct strbuf kept; /* lines of notifications */
     size_t kept_taken;
-    uint64_t dropped;
     struct strbuf output;
     char path[SOCKET_PATH_SIZE];
 };
@@ -196,18 +195,14 @@ static void read_message(const struct json_text *line, struct json_reader *reade
     }
 }
 
+/* Without room or memory for it, it is lost. */
 static void keep_notification(struct client *client, const struct json_text *line)
 {
-    if (client->kept.length - client->kept_taken + line->length > KEPT_MAX) {
-        client->dropped++;
+    if (client->kept.length - client->kept_taken + line->length > KEPT_MAX)
         return;
-    }
     strbuf_add(&client->kept, line->bytes, line->length);
     strbuf_addc(&client->kept, '\n');
-    if (client->kept.failed) {
-        client->dropped++;
-        client->kept.failed = false;
-    }
+    client->kept.failed = false;
 }
 
 /* The daemon's error in one line. */
@@ -403,11 +398,6 @@ int client_next_notification(struct client *client, int timeout_ms, struct strbu
     return code;
 }
 
-uint64_t client_dropped(const struct client *client)
-{
-    return client->dropped;
-}
-
 pid_t client_daemon_pid(const struct client *client)
 {
     return client->daemon_pid;
@@ -416,9 +406,4 @@ pid_t client_daemon_pid(const struct client *client)
 int client_fd(const struct client *client)
 {
     return client->pipe.fd;
-}
-
-const char *client_path(const struct client *client)
-{
-    return client->path;
 }

@@ -57,14 +57,11 @@ int client_rpc_code(const struct client *client);
 
 /* Waits for the next notification of a stream, `timeout_ms` at most (negative: for ever), and puts its method
  * and its params' JSON into both (either may be NULL). 1; 0: none came; negative: as client_call, and -EINTR
- * if a signal came. Those that came during a call are kept, 8 MiB of them; client_dropped counts the others.
- */
+ * if a signal came. Those that came during a call are kept, 8 MiB of them. */
 int client_next_notification(struct client *client, int timeout_ms, struct strbuf *method,
                              struct strbuf *params, struct metron_error *error);
-uint64_t client_dropped(const struct client *client);
 
 pid_t client_daemon_pid(const struct client *client); /* 0: not to be seen from here */
 int client_fd(const struct client *client);           /* to wait on with others; readable: try next with 0 */
-const char *client_path(const struct client *client);
 
 #endif

@@ -6,7 +6,7 @@
 #include "store/history/ranges.h"
 #include "store/history/reader_state.h"
 
-void process_set_age(struct snapshot_process *process, bool has_started, double started, double timestamp)
+static void set_age(struct snapshot_process *process, bool has_started, double started, double timestamp)
 {
     if (!has_started)
         return;
@@ -35,7 +35,7 @@ int process_read(sqlite3_stmt *row, const struct columns *columns, struct arena 
     };
     column_row(row, PROCESS_VALUES, columns, &out->values);
     bool has_started = column_real(row, PROCESS_STARTED, &started);
-    process_set_age(out, has_started, started, timestamp);
+    set_age(out, has_started, started, timestamp);
     out->command = column_copy(row, PROCESS_TEXT, arena, &code);
     out->job_id = column_copy(row, PROCESS_JOB, arena, &code);
     out->has_sheet = column_integer(row, PROCESS_SHEET, &out->sheet_num);
@@ -113,7 +113,7 @@ static int visit_tick(struct history_reader *reader, sqlite3_stmt *tick, sqlite3
     code = ranges_read(text, (size_t)sqlite3_column_bytes(tick, 3), find_in_range, &search);
     if (code < 0 || !search.found)
         return code;
-    process_set_age(&point->process, point->has_started, point->started, timestamp);
+    set_age(&point->process, point->has_started, point->started, timestamp);
     *visited = true;
     return visit(context, timestamp, &point->process);
 }

@@ -65,6 +65,5 @@ enum {
 /* `out` has a row for the values of these columns. */
 int process_read(sqlite3_stmt *row, const struct columns *columns, struct arena *arena, double timestamp,
                  struct snapshot_process *out);
-void process_set_age(struct snapshot_process *process, bool has_started, double started, double timestamp);
 
 #endif

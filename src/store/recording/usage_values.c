@@ -90,7 +90,9 @@ void usage_read_scalar(struct usage_reader *reader, uint32_t key, const char *su
     (void)json_skip(&reader->json);
 }
 
-void usage_read_value(struct usage_reader *reader, uint32_t key)
+/* Takes the value that stands next as the value of a key, whatever its scope; passes over it where it is not
+ * what the key's type says. */
+static void read_value(struct usage_reader *reader, uint32_t key)
 {
     struct json_text text;
 
@@ -175,7 +177,7 @@ static void read_measurements(struct usage_reader *reader)
         if (key == UINT32_MAX || !reader->wanted[key])
             (void)json_skip(&reader->json);
         else
-            usage_read_value(reader, key);
+            read_value(reader, key);
     }
 }
 

@@ -36,10 +36,6 @@ struct usage_reader {
     uint32_t *lengths; /* owned: of the names of the keys */
     struct duct_rates *rates;
 };
-
-/* Takes the value that stands next as the value of a key, whatever its scope; passes over it where it is not
- * what the key's type says. */
-void usage_read_value(struct usage_reader *reader, uint32_t key);
 /* The same of one subject, which lives in the reader's arena (NULL: a single). */
 void usage_read_scalar(struct usage_reader *reader, uint32_t key, const char *subject);
 void usage_add_number(struct usage_reader *reader, uint32_t key, const char *subject, double number);

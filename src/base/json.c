@@ -343,6 +343,18 @@ void json_boolean(struct json *json, bool value)
     strbuf_adds(json->out, value ? "true" : "false");
 }
 
+void json_key_object(struct json *json, const char *key)
+{
+    json_key(json, key);
+    json_object_begin(json);
+}
+
+void json_key_array(struct json *json, const char *key)
+{
+    json_key(json, key);
+    json_array_begin(json);
+}
+
 void json_key_string(struct json *json, const char *key, const char *text)
 {
     if (!text)

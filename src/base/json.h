@@ -38,7 +38,10 @@ void json_decimal(struct json *json, double value, unsigned digits);
 void json_integer(struct json *json, int64_t value);
 void json_boolean(struct json *json, bool value);
 
-/* Shorthands: key and value. A NULL text writes nothing at all: absent is absent. */
+/* Shorthands: a key, and the begin of its object or array. */
+void json_key_object(struct json *json, const char *key);
+void json_key_array(struct json *json, const char *key);
+/* Key and value. A NULL text writes nothing at all: absent is absent. */
 void json_key_string(struct json *json, const char *key, const char *text);
 void json_key_number(struct json *json, const char *key, double value);
 void json_key_decimal(struct json *json, const char *key, double value, unsigned digits);

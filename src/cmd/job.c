@@ -151,8 +151,7 @@ static int tell_sheet(const struct settings *settings, struct words words)
     json_key_string(&json, "event", strbuf_text(&event));
     json_key_string(&json, "job_id", words.argv[0]);
     json_key_integer(&json, "sheet_num", number);
-    json_key(&json, "data");
-    json_object_begin(&json);
+    json_key_object(&json, "data");
     if (pid)
         json_key_integer(&json, "pid", pid);
     json_object_end(&json);

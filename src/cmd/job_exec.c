@@ -85,8 +85,7 @@ static bool tell(struct sheet_run *run, const char *event, const char *name, lon
     json_key_string(&json, "event", event);
     json_key_string(&json, "job_id", run->job);
     json_key_integer(&json, "sheet_num", run->sheet);
-    json_key(&json, "data");
-    json_object_begin(&json);
+    json_key_object(&json, "data");
     json_key_integer(&json, name, number);
     if (strcmp(name, "pid") == 0)
         json_key_integer(&json, "runner", getpid());

@@ -90,8 +90,7 @@ static void write_sheet(struct strbuf *params, const struct registration *regist
     json_key_string(&json, "event", event);
     json_key_string(&json, "job_id", registration->job);
     json_key_integer(&json, "sheet_num", registration->sheet);
-    json_key(&json, "data");
-    json_object_begin(&json);
+    json_key_object(&json, "data");
     if (pid) {
         key_process(&json, registration, pid);
         key_runner(&json);

@@ -67,8 +67,7 @@ static double add_states(struct json *json, const char *tally)
     struct json_text name;
     double count, sum = 0;
 
-    json_key(json, "stat");
-    json_object_begin(json);
+    json_key_object(json, "stat");
     json_reader_init(&reader, tally, strlen(tally));
     if (json_enter_object(&reader))
         while (json_next_key(&reader, &name)) {
@@ -94,8 +93,7 @@ static double add_process(struct json *json, const struct duct_state *state,
     struct strbuf age = STRBUF_INIT;
     double seen = 0;
 
-    json_key(json, process->subject);
-    json_object_begin(json);
+    json_key_object(json, process->subject);
     if (process->has_pcpu)
         export_json_number(json, "pcpu", true, process->pcpu);
     if (process->has[DUCT_RSS] && state->memory_total > 0)
@@ -167,15 +165,13 @@ static void add_totals(struct export *export, struct json *json, unsigned num_sa
     double pcpu = 0;
     bool has_pcpu = total_pcpu(export, &pcpu);
 
-    json_key(json, "totals");
-    json_object_begin(json);
+    json_key_object(json, "totals");
     add_share(json, state, true, state->singles[DUCT_RSS_TOTAL]);
     export_json_number(json, "pcpu", has_pcpu, pcpu);
     export_json_number(json, "rss", true, state->singles[DUCT_RSS_TOTAL]);
     export_json_number(json, "vsz", state->has_single[DUCT_VSZ_TOTAL], state->singles[DUCT_VSZ_TOTAL]);
     json_object_end(json);
-    json_key(json, "averages");
-    json_object_begin(json);
+    json_key_object(json, "averages");
     export_json_number(json, "rss", state->has_single[DUCT_RSS_AVERAGE], state->singles[DUCT_RSS_AVERAGE]);
     export_json_number(json, "vsz", state->has_single[DUCT_VSZ_AVERAGE], state->singles[DUCT_VSZ_AVERAGE]);
     add_share(json, state, state->has_single[DUCT_RSS_AVERAGE], state->singles[DUCT_RSS_AVERAGE]);
@@ -204,8 +200,7 @@ int duct_write_record(struct export *export, const struct usage_record *record)
     json_object_begin(&json);
     json_key_string(&json, "timestamp", strbuf_text(&timestamp));
     json_key_integer(&json, "num_samples", record->num_samples);
-    json_key(&json, "processes");
-    json_object_begin(&json);
+    json_key_object(&json, "processes");
     for (const struct duct_process *process = state->current; process; process = process->hh.next) {
         /* One that was only told of at its end was in no sample. */
         if (!process->has[DUCT_RSS])
@@ -271,8 +266,7 @@ static void add_summary(struct json *json, const struct export *export)
     double wall = 0, start = export->recording->start_wall;
     bool has_wall = export_wall(export, &wall), weighed = state->average_pcpu_weight > 0;
 
-    json_key(json, "execution_summary");
-    json_object_begin(json);
+    json_key_object(json, "execution_summary");
     copy_number(json, export, "exit_code", "exit_code");
     copy_text(json, export, "command", "command");
     json_key_string(json, "logs_prefix", export->prefix);
@@ -297,8 +291,7 @@ static void add_summary(struct json *json, const struct export *export)
 
 static void add_environment(struct json *json, const struct recording *recording)
 {
-    json_key(json, "env");
-    json_object_begin(json);
+    json_key_object(json, "env");
     for (size_t i = 0; i < recording->field_count; i++)
         if (recording->fields[i].kind == FIELD_TEXT && strncmp(recording->fields[i].name, "env.", 4) == 0)
             json_key_string(json, recording->fields[i].name + 4, recording->fields[i].text);
@@ -317,8 +310,7 @@ static void add_path(struct json *json, const struct export *export, const char 
 
 static void add_paths(struct json *json, const struct export *export)
 {
-    json_key(json, "output_paths");
-    json_object_begin(json);
+    json_key_object(json, "output_paths");
     copy_text(json, export, "stdout", "output_paths.stdout");
     copy_text(json, export, "stderr", "output_paths.stderr");
     add_path(json, export, "usage", export->exporter->suffix);
@@ -335,8 +327,7 @@ int duct_write_info(struct export *export)
     json_init(&json, &export->second, 0);
     json_object_begin(&json);
     copy_text(&json, export, "command", "command");
-    json_key(&json, "system");
-    json_object_begin(&json);
+    json_key_object(&json, "system");
     copy_number(&json, export, "cpu_total", "system.cpu_total");
     copy_number(&json, export, "memory_total", "system.memory_total");
     copy_text(&json, export, "hostname", "system.hostname");

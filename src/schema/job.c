@@ -146,11 +146,9 @@ void job_calls_json(struct json *json, const struct snapshot_call *calls, size_t
 {
     if (!calls)
         return;
-    json_key(json, "syscall_hotspots");
-    json_object_begin(json);
+    json_key_object(json, "syscall_hotspots");
     for (size_t i = 0; i < count; i++) {
-        json_key(json, calls[i].name);
-        json_object_begin(json);
+        json_key_object(json, calls[i].name);
         json_key_integer(json, "count", (int64_t)calls[i].count);
         json_key_decimal(json, "seconds", calls[i].seconds, 6);
         json_object_end(json);

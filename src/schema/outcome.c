@@ -10,8 +10,7 @@ static void sender_json(struct json *json, const struct event_sender *sender)
 {
     if (!sender)
         return;
-    json_key(json, "sender");
-    json_object_begin(json);
+    json_key_object(json, "sender");
     if (sender->pid)
         json_key_integer(json, "pid", sender->pid);
     json_key_string(json, "command", sender->pid ? sender->name : "kernel");
@@ -32,8 +31,7 @@ void outcome_json(struct json *json, const struct outcome *outcome)
 
     if (outcome->kind == OUTCOME_UNKNOWN)
         return;
-    json_key(json, "outcome");
-    json_object_begin(json);
+    json_key_object(json, "outcome");
     json_key_string(json, "kind", kinds[outcome->kind]);
     json_key_integer(json, "exit_code", outcome->exit_code);
     if (outcome->signal)

@@ -81,8 +81,7 @@ void record_json(struct json *json, const struct record *record)
     json_key_string(json, "timestamp", clock_iso8601(record->wall, 6, stamp));
     json_key_number(json, "elapsed", record->elapsed_seconds);
     json_key_integer(json, "num_samples", record->num_samples);
-    json_key(json, "measurements");
-    json_object_begin(json);
+    json_key_object(json, "measurements");
     for (size_t i = 0; i < record->count; i++) {
         json_key(json, record->entries[i].key);
         record_entry_json(json, &record->entries[i]);

@@ -32,8 +32,7 @@ static void answer_json(struct json *json, const char *key, const struct headlin
 {
     if (!answer->has)
         return;
-    json_key(json, key);
-    json_object_begin(json);
+    json_key_object(json, key);
     json_key_number(json, "value", answer->value);
     answer_parts_json(json, answer);
     json_object_end(json);
@@ -41,8 +40,7 @@ static void answer_json(struct json *json, const char *key, const struct headlin
 
 static void system_json(struct json *json, const struct run_info *info)
 {
-    json_key(json, "system");
-    json_object_begin(json);
+    json_key_object(json, "system");
     json_key_string(json, "hostname", info->hostname);
     json_key_integer(json, "uid", info->uid);
     json_key_string(json, "user", info->user);
@@ -51,8 +49,7 @@ static void system_json(struct json *json, const struct run_info *info)
     json_key_integer(json, "cpu_usable", info->cpu_usable);
     if (info->memory_total_bytes)
         json_key_integer(json, "memory_total", (int64_t)info->memory_total_bytes);
-    json_key(json, "may_use");
-    json_object_begin(json);
+    json_key_object(json, "may_use");
     json_key_number(json, "cpus", info->may_use.cpus);
     json_key_string(json, "cpus_by", info->may_use.cpus_by);
     if (info->may_use.memory_bytes)
@@ -62,14 +59,12 @@ static void system_json(struct json *json, const struct run_info *info)
     json_object_end(json);
     json_object_end(json);
 
-    json_key(json, "env");
-    json_object_begin(json);
+    json_key_object(json, "env");
     for (size_t i = 0; i < info->environment_count; i++)
         json_key_string(json, info->environment[i].name, info->environment[i].value);
     json_object_end(json);
 
-    json_key(json, "output_paths");
-    json_object_begin(json);
+    json_key_object(json, "output_paths");
     json_key_string(json, "prefix", info->prefix);
     json_key_string(json, "stdout", info->stdout_path);
     json_key_string(json, "stderr", info->stderr_path);
@@ -81,14 +76,12 @@ static void system_json(struct json *json, const struct run_info *info)
 
 static void measurements_json(struct json *json, const struct registry *registry)
 {
-    json_key(json, "measurements");
-    json_object_begin(json);
+    json_key_object(json, "measurements");
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
         if (!entry->selected)
             continue;
-        json_key(json, entry->measurement->key);
-        json_object_begin(json);
+        json_key_object(json, entry->measurement->key);
         json_key_string(json, "source", entry->source->name);
         json_key_string(json, "field", entry->source->fields[entry->measurement->field]);
         json_key_string(json, "topic", topic_name(entry->measurement->topic));
@@ -112,8 +105,7 @@ static void absent_json(struct json *json, const struct registry *registry, size
         if (entry->source_index != source_index || !entry->reason)
             continue;
         if (!any) {
-            json_key(json, "absent");
-            json_object_begin(json);
+            json_key_object(json, "absent");
         }
         any = true;
         json_key_string(json, entry->measurement->key, entry->reason);
@@ -125,8 +117,7 @@ static void absent_json(struct json *json, const struct registry *registry, size
 /* How the numbers were got: what was selected, what could not be read and why, what was in force. */
 static void provenance_json(struct json *json, const struct run_info *info)
 {
-    json_key(json, "provenance");
-    json_object_begin(json);
+    json_key_object(json, "provenance");
     json_key_number(json, "sample_interval", info->sample_interval);
     json_key_number(json, "report_interval", info->report_interval);
     json_key_string(json, "mode", info->mode);
@@ -146,11 +137,9 @@ static void provenance_json(struct json *json, const struct run_info *info)
     }
     if (info->events_lost)
         json_key_integer(json, "events_lost", (int64_t)info->events_lost);
-    json_key(json, "collectors");
-    json_object_begin(json);
+    json_key_object(json, "collectors");
     for (size_t i = 0; i < info->collector_count; i++) {
-        json_key(json, info->collectors[i].name);
-        json_object_begin(json);
+        json_key_object(json, info->collectors[i].name);
         json_key_boolean(json, "available", info->collectors[i].reason == NULL);
         json_key_string(json, "reason", info->collectors[i].reason);
         if (info->collectors[i].failures) {
@@ -170,11 +159,9 @@ static void survivors_json(struct json *json, const struct run_info *info)
 {
     if (!info->survivors_in_all)
         return;
-    json_key(json, "survivors");
-    json_object_begin(json);
+    json_key_object(json, "survivors");
     json_key_integer(json, "count", (int64_t)info->survivors_in_all);
-    json_key(json, "processes");
-    json_array_begin(json);
+    json_key_array(json, "processes");
     for (size_t i = 0; i < info->survivor_count; i++) {
         json_object_begin(json);
         json_key_integer(json, "pid", info->survivors[i].pid);
@@ -191,8 +178,7 @@ static void peak_json(struct json *json, const struct headline *headline)
 
     if (!peak->has)
         return;
-    json_key(json, "peak_memory_bytes");
-    json_object_begin(json);
+    json_key_object(json, "peak_memory_bytes");
     json_key_number(json, "value", peak->value);
     answer_parts_json(json, peak);
     answer_json(json, "upper_bound", &headline->memory_upper_bound);
@@ -201,8 +187,7 @@ static void peak_json(struct json *json, const struct headline *headline)
 
 static void headline_json(struct json *json, const struct headline *headline)
 {
-    json_key(json, "headline");
-    json_object_begin(json);
+    json_key_object(json, "headline");
     answer_json(json, "cpu_seconds", &headline->cpu_seconds);
     peak_json(json, headline);
     answer_json(json, "processes", &headline->processes);
@@ -212,8 +197,7 @@ static void headline_json(struct json *json, const struct headline *headline)
 /* The peak of memory by every method that was in force, side by side. */
 static void memory_json(struct json *json, const struct headline *headline)
 {
-    json_key(json, "peak_memory");
-    json_array_begin(json);
+    json_key_array(json, "peak_memory");
     for (size_t i = 0; i < headline->memory_method_count; i++) {
         const struct headline_method *method = &headline->memory_methods[i];
         json_object_begin(json);
@@ -230,14 +214,12 @@ static void memory_json(struct json *json, const struct headline *headline)
 /* The share of the wall time that was lost waiting. */
 static void stalls_json(struct json *json, const struct headline *headline)
 {
-    json_key(json, "stall");
-    json_object_begin(json);
+    json_key_object(json, "stall");
     for (int i = 0; i < STALL_COUNT; i++) {
         const struct headline_answer *stall = &headline->stalls[i];
         if (!stall->has)
             continue;
-        json_key(json, stall_name((enum stall)i));
-        json_object_begin(json);
+        json_key_object(json, stall_name((enum stall)i));
         json_key_number(json, "share", stall->value);
         json_key_string(json, "source", stall->source);
         json_key_string(json, "of", stall->of);
@@ -253,8 +235,7 @@ static void syscalls_json(struct json *json, const struct run_info *info)
 
     if (!syscalls->method && !syscalls->reason)
         return;
-    json_key(json, "syscalls");
-    json_object_begin(json);
+    json_key_object(json, "syscalls");
     json_key_string(json, "method", syscalls->method);
     json_key_string(json, "reason", syscalls->reason);
     if (syscalls->lost)
@@ -266,8 +247,7 @@ static void syscalls_json(struct json *json, const struct run_info *info)
 
 static void ending_json(struct json *json, const struct run_info *info)
 {
-    json_key(json, "execution_summary");
-    json_object_begin(json);
+    json_key_object(json, "execution_summary");
     if (run_info_has_exit(info))
         json_key_integer(json, "exit_code", info->outcome.exit_code);
     if (info->outcome.signal)
@@ -301,10 +281,8 @@ static void attached_json(struct json *json, const struct run_info *info)
 
     if (!attached->roots)
         return;
-    json_key(json, "attached");
-    json_object_begin(json);
-    json_key(json, "roots");
-    json_array_begin(json);
+    json_key_object(json, "attached");
+    json_key_array(json, "roots");
     for (size_t i = 0; i < attached->root_count; i++) {
         json_object_begin(json);
         json_key_integer(json, "pid", attached->roots[i].pid);
@@ -332,8 +310,7 @@ void run_info_json(struct json *json, const struct run_info *info)
     json_key_string(json, "schema_version", METRON_SCHEMA_VERSION);
     json_key_string(json, "metron_version", info->metron_version);
     json_key_string(json, "status", info->ended ? "ended" : "running");
-    json_key(json, "recorder");
-    json_object_begin(json);
+    json_key_object(json, "recorder");
     json_key_integer(json, "pid", info->metron_pid);
     if (info->metron_start_ticks)
         json_key_integer(json, "start_ticks", (int64_t)info->metron_start_ticks);
@@ -342,8 +319,7 @@ void run_info_json(struct json *json, const struct run_info *info)
 
     json_key_string(json, "command", info->command);
     if (info->arguments || !info->attached.roots) {
-        json_key(json, "arguments");
-        json_array_begin(json);
+        json_key_array(json, "arguments");
         for (const char *const *argument = info->arguments; argument && *argument; argument++)
             json_string(json, *argument);
         json_array_end(json);

@@ -254,16 +254,14 @@ static void calls_json(struct json *json, const struct snapshot_process *process
 {
     double total = call_seconds(process);
 
-    json_key(json, "syscall_counts");
-    json_object_begin(json);
+    json_key_object(json, "syscall_counts");
     for (size_t i = 0; i < process->call_count; i++)
         json_key_integer(json, process->calls[i].name, (int64_t)process->calls[i].count);
     json_object_end(json);
     /* Without any time there are no shares of it. */
     if (total <= 0)
         return;
-    json_key(json, "syscall_time_pct");
-    json_object_begin(json);
+    json_key_object(json, "syscall_time_pct");
     for (size_t i = 0; i < process->call_count; i++)
         json_key_decimal(json, process->calls[i].name, 100 * process->calls[i].seconds / total, 2);
     json_object_end(json);
@@ -312,15 +310,13 @@ static void processes_json(struct json *json, const struct snapshot *snapshot, c
 {
     size_t zombies = 0;
 
-    json_key(json, "processes");
-    json_array_begin(json);
+    json_key_array(json, "processes");
     for (size_t i = 0; i < snapshot->process_count; i++) {
         if (is_of(snapshot->processes[i].job_id, job_id))
             process_json(json, &snapshot->columns->process, &snapshot->processes[i]);
     }
     json_array_end(json);
-    json_key(json, "zombie_pids");
-    json_array_begin(json);
+    json_key_array(json, "zombie_pids");
     for (size_t i = 0; i < snapshot->process_count; i++) {
         if (snapshot->processes[i].state == 'Z' && is_of(snapshot->processes[i].job_id, job_id)) {
             json_integer(json, snapshot->processes[i].pid);
@@ -345,8 +341,7 @@ void snapshot_gpus_json(struct json *json, const struct snapshot *snapshot)
 
 static void jobs_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
 {
-    json_key(json, "job_progress");
-    json_array_begin(json);
+    json_key_array(json, "job_progress");
     for (size_t i = 0; i < snapshot->job_count; i++) {
         const struct snapshot_job *job = &snapshot->jobs[i];
 

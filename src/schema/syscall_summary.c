@@ -76,8 +76,7 @@ static void call_json(struct json *json, const struct quantities *of, const char
     static const double per_second = 1e9, per_percent = 100;
     double count = amount_of(of->counts, call), seconds = amount_of(of->seconds, call);
 
-    json_key(json, call);
-    json_object_begin(json);
+    json_key_object(json, call);
     if (of->counts)
         json_key_number(json, "count", count);
     if (of->errors)
@@ -97,8 +96,7 @@ static void by_call_json(struct json *json, const struct quantities *of)
 {
     double all_seconds = sum_of(of->seconds);
 
-    json_key(json, "by_call");
-    json_object_begin(json);
+    json_key_object(json, "by_call");
     for (size_t i = 0; of->seconds && i < of->seconds->tally.count; i++)
         call_json(json, of, of->seconds->tally.items[i].state, all_seconds);
     for (size_t i = 0; of->counts && i < of->counts->tally.count; i++) {
@@ -125,8 +123,7 @@ void syscall_summary_json(struct json *json, const struct record *summary)
     if (of.seconds)
         json_key_number(json, "seconds", rounded(sums.seconds, 1e9));
     if (syscall_hotspot(summary, &name, &share)) {
-        json_key(json, "hotspot");
-        json_object_begin(json);
+        json_key_object(json, "hotspot");
         json_key_string(json, "name", name);
         json_key_number(json, "share", rounded(share, 1e4));
         json_object_end(json);

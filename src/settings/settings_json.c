@@ -27,8 +27,7 @@ void settings_json(struct json *json, const struct settings *settings)
         if (!(setting->commands & settings->commands) || (setting->traits & SETTING_OPTION_ONLY) ||
             !settings_has(settings, (enum setting_id)id))
             continue;
-        json_key(json, setting_key(setting, key));
-        json_object_begin(json);
+        json_key_object(json, setting_key(setting, key));
         value_json(json, settings, (enum setting_id)id);
         json_key_string(json, "origin", settings_origin_text(settings, (enum setting_id)id));
         json_object_end(json);

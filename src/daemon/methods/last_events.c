@@ -39,8 +39,7 @@ static void read_events(void *context, struct call *call)
     int code = history_reader_open(question->database, &reader, &error);
 
     json_object_begin(json);
-    json_key(json, "events");
-    json_array_begin(json);
+    json_key_array(json, "events");
     if (code == 0)
         code = history_read_events(reader, question->since, question->job_id, question->limit, add_event,
                                    json, &error);

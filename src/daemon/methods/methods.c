@@ -51,8 +51,7 @@ static void store_json(struct daemon *daemon, struct json *json)
     if (!daemon->writer)
         return;
     writer_figures(daemon->writer, &figures);
-    json_key(json, "store");
-    json_object_begin(json);
+    json_key_object(json, "store");
     json_key_integer(json, "snapshots_written", (int64_t)figures.written);
     json_key_integer(json, "snapshots_dropped", (int64_t)figures.dropped);
     json_key_integer(json, "events_dropped",

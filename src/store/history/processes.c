@@ -132,8 +132,7 @@ int calls_text(struct history *history, const struct snapshot_call *calls, size_
     for (size_t i = 0; i < count; i++) {
         double seconds = calls[i].seconds;
 
-        json_key(&json, calls[i].name);
-        json_array_begin(&json);
+        json_key_array(&json, calls[i].name);
         json_integer(&json, (int64_t)calls[i].count);
         json_number(&json, isfinite(seconds) ? seconds : 0);
         json_array_end(&json);

@@ -100,15 +100,13 @@ void diff_json(struct strbuf *out, const struct diff_page *page)
     json_key_string(&json, page->history ? "against" : "before", page->before);
     json_key_integer(&json, "runs_before", (int64_t)comparison->earlier);
     json_key_integer(&json, "runs_left_out", (int64_t)page->left_out);
-    json_key(&json, "numbers");
-    json_array_begin(&json);
+    json_key_array(&json, "numbers");
     for (size_t i = 0; i < comparison->count; i++)
         if (comparison->fields[i].kind != COMPARISON_FACT &&
             diff_wants(page->fields, comparison->fields[i].name))
             number_json(&json, &comparison->fields[i]);
     json_array_end(&json);
-    json_key(&json, "facts");
-    json_array_begin(&json);
+    json_key_array(&json, "facts");
     for (size_t i = 0; i < comparison->count; i++) {
         const struct comparison_field *field = &comparison->fields[i];
         if (field->kind == COMPARISON_FACT && diff_wants(page->fields, field->name) &&
@@ -117,8 +115,7 @@ void diff_json(struct strbuf *out, const struct diff_page *page)
     }
     json_array_end(&json);
     if (page->limit_count) {
-        json_key(&json, "limits");
-        json_array_begin(&json);
+        json_key_array(&json, "limits");
         for (size_t i = 0; i < page->limit_count; i++)
             limit_json(&json, &page->limits[i]);
         json_array_end(&json);

@@ -32,24 +32,20 @@ static void fact_json(struct json *json, const struct report_item *fact)
 
 static void table_json(struct json *json, const struct report_item *table)
 {
-    json_key(json, table->name);
-    json_object_begin(json);
-    json_key(json, "columns");
-    json_object_begin(json);
+    json_key_object(json, table->name);
+    json_key_object(json, "columns");
     for (size_t i = 0; i < table->column_count; i++) {
         const struct report_column *column = &table->columns[i];
         if (report_column_is_empty(table, i))
             continue;
-        json_key(json, column->name);
-        json_object_begin(json);
+        json_key_object(json, column->name);
         if (column->unit != UNIT_NONE)
             json_key_string(json, "unit", unit_name(column->unit));
         json_key_string(json, "source", column->source);
         json_object_end(json);
     }
     json_object_end(json);
-    json_key(json, "rows");
-    json_array_begin(json);
+    json_key_array(json, "rows");
     for (size_t row = 0; row < table->row_count; row++) {
         json_object_begin(json);
         for (size_t i = 0; i < table->column_count; i++) {
@@ -73,8 +69,7 @@ static void remarks_json(struct json *json, const struct report_section *section
         if (item->kind != REPORT_REMARK || item->for_people)
             continue;
         if (!any) {
-            json_key(json, "remarks");
-            json_array_begin(json);
+            json_key_array(json, "remarks");
         }
         any = true;
         json_string(json, item->label);
@@ -92,8 +87,7 @@ void report_page_json(struct strbuf *out, const struct report_page *page)
     for (const struct report_section *section = page->first; section; section = section->next) {
         if (report_section_is_empty(section))
             continue;
-        json_key(&json, section->name);
-        json_object_begin(&json);
+        json_key_object(&json, section->name);
         for (const struct report_item *item = section->first; item; item = item->next) {
             if (item->for_people)
                 continue;

@@ -20,13 +20,11 @@ static void requested_json(struct json *json, const struct suggestion_requested 
 {
     if (!requested->runs)
         return;
-    json_key(json, "requested");
-    json_object_begin(json);
+    json_key_object(json, "requested");
     json_key_integer(json, "runs", (int64_t)requested->runs);
     json_key_number(json, "lowest", requested->lowest);
     json_key_number(json, "highest", requested->highest);
-    json_key(json, "used_percent");
-    json_object_begin(json);
+    json_key_object(json, "used_percent");
     json_key_number(json, "lowest", 100 * requested->used_lowest);
     json_key_number(json, "median", 100 * requested->used_median);
     json_key_number(json, "highest", 100 * requested->used_highest);
@@ -39,8 +37,7 @@ static void suggested_json(struct json *json, const char *key, const struct sugg
 {
     if (!suggested->has)
         return;
-    json_key(json, key);
-    json_object_begin(json);
+    json_key_object(json, key);
     json_key_number(json, "value", suggested->value);
     json_key_integer(json, "runs", (int64_t)suggested->runs);
     if (suggested->runs) {
@@ -52,8 +49,7 @@ static void suggested_json(struct json *json, const char *key, const struct sugg
     }
     json_key_number(json, "margin_percent", 100 * margin);
     if (suggested->floor_by != FLOOR_NONE) {
-        json_key(json, "floor");
-        json_object_begin(json);
+        json_key_object(json, "floor");
         json_key_number(json, "value", suggested->floor);
         json_key_number(json, suggested->floor_by == FLOOR_LIMIT ? "limit" : "peak", suggested->floor_of);
         json_key_string(json, "source", suggested->floor_source);
@@ -66,8 +62,7 @@ static void suggested_json(struct json *json, const char *key, const struct sugg
 
 static void runs_json(struct json *json, const struct suggestion *suggestion, size_t unreadable)
 {
-    json_key(json, "runs");
-    json_object_begin(json);
+    json_key_object(json, "runs");
     json_key_integer(json, "found", (int64_t)(suggestion->found + unreadable));
     json_key_integer(json, "counted", (int64_t)suggestion->counted);
     json_key_boolean(json, "none_succeeded", suggestion->none_succeeded);
@@ -79,8 +74,7 @@ static void runs_json(struct json *json, const struct suggestion *suggestion, si
 
 static void sources_json(struct json *json, const struct suggestion *suggestion)
 {
-    json_key(json, "memory_sources");
-    json_array_begin(json);
+    json_key_array(json, "memory_sources");
     for (size_t i = 0; i < suggestion->source_count; i++) {
         json_object_begin(json);
         json_key_string(json, "source", suggestion->sources[i].source);
@@ -100,8 +94,7 @@ static void doubts_json(struct json *json, const struct suggestion *suggestion)
     json_key_integer(json, "peaks_sampled", (int64_t)suggestion->memory_sampled);
     json_key_integer(json, "peaks_of_largest_process", (int64_t)suggestion->memory_of_one);
     if (suggestion->waiting) {
-        json_key(json, "waited_for_cpu");
-        json_object_begin(json);
+        json_key_object(json, "waited_for_cpu");
         json_key_integer(json, "runs", (int64_t)suggestion->waiting);
         json_key_number(json, "lowest_percent", 100 * suggestion->wait_lowest);
         json_key_number(json, "highest_percent", 100 * suggestion->wait_highest);
@@ -109,8 +102,7 @@ static void doubts_json(struct json *json, const struct suggestion *suggestion)
     }
     if (together->runs < 2)
         return;
-    json_key(json, "together");
-    json_object_begin(json);
+    json_key_object(json, "together");
     json_key_string(json, "job", together->job);
     json_key_integer(json, "runs", (int64_t)together->runs);
     if (suggestion->memory.has)
@@ -124,8 +116,7 @@ static void doubts_json(struct json *json, const struct suggestion *suggestion)
 
 static void lines_json(struct json *json, const char *key, const char *text)
 {
-    json_key(json, key);
-    json_array_begin(json);
+    json_key_array(json, key);
     while (*text) {
         size_t length = strcspn(text, "\n");
         json_bytes(json, text, length);

@@ -70,7 +70,7 @@ struct collect_context {
 /* The source of a collector: the tables `fields` and `measurements` of its file. */
 #define SOURCE(NAME, TITLE)                                                                                  \
     {                                                                                                        \
-        .name = (NAME), .title = (TITLE), .fields = fields, .field_count = FIELD_COUNT,                      \
+        .name = (NAME), .title = (TITLE), .fields = fields, .field_count = ARRAY_LENGTH(fields),             \
         .measurements = measurements, .measurement_count = ARRAY_LENGTH(measurements)                        \
     }
 

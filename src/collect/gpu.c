@@ -159,12 +159,8 @@ static int collect(void *state, const struct collect_context *context, struct pa
 }
 
 const struct collector collector_gpu = {
-    .source = {.name = "gpu",
-               .title = "NVIDIA's library NVML: the GPUs of the machine and what all processes do on them",
-               .fields = fields,
-               .field_count = GPU_FIELD_COUNT,
-               .measurements = measurements,
-               .measurement_count = sizeof(measurements) / sizeof(measurements[0])},
+    .source =
+        SOURCE("gpu", "NVIDIA's library NVML: the GPUs of the machine and what all processes do on them"),
     .logs_failures = true,
     .survey = survey,
     .open = open_state,

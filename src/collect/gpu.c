@@ -147,8 +147,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
     if (gpu->readings) {
         if (pass->kind == PASS_FINAL)
             gpu_readings_wait(gpu->readings, FINAL_SECONDS);
-        double limit = gpu_readings_age_limit(gpu->readings, context->tuning->sample_interval);
-        list = gpu_readings_take(gpu->readings, limit, &begin_ns, &error);
+        list = gpu_readings_take(gpu->readings, context->tuning->sample_interval, &begin_ns, &error);
         if (!list && error.code == -EAGAIN)
             return COLLECT_NOT_DUE;
     } else if (!error.code) {

@@ -177,15 +177,16 @@ void gpu_readings_wait(struct gpu_readings *readings, double seconds)
         (void)nanosleep(&pause, NULL);
 }
 
-double gpu_readings_age_limit(const struct gpu_readings *readings, double interval)
+/* How old a reading may be, in seconds. */
+static double age_limit(const struct gpu_readings *readings, double interval)
 {
     const double period = gpu_source_period(readings->source);
-    double limit = 2 * (interval > period ? interval : period);
+    const double limit = 2 * (interval > period ? interval : period);
 
     return limit > NEW_SECONDS ? limit : NEW_SECONDS;
 }
 
-const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double seconds, uint64_t *begin_ns,
+const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double interval, uint64_t *begin_ns,
                                          struct metron_error *error)
 {
     const struct reading *taken = newest(readings);
@@ -193,10 +194,10 @@ const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double s
     *begin_ns = taken->begin_ns;
     uint64_t since_ns = taken->begin_ns ? taken->begin_ns : readings->asked_ns;
     double age = (double)(clock_monotonic_ns() - since_ns) / (double)NS_PER_SECOND;
-    if (since_ns && age > seconds)
+    if (since_ns && age > age_limit(readings, interval))
         (void)error_set(error, -ETIME, "the driver of the GPUs does not answer");
     else if (taken->begin_ns == 0)
-        (void)error_set(error, -EAGAIN, "the GPUs were not read yet");
+        (void)error_set(error, -EAGAIN, "the driver of the GPUs does not answer yet");
     else if (taken->error.code < 0)
         *error = taken->error;
     else

@@ -26,13 +26,10 @@ const char *gpu_readings_source(const struct gpu_readings *readings); /* the lib
 void gpu_readings_ask(struct gpu_readings *readings);
 /* Asks, and waits for the answer, at most so long: for those who have time. */
 void gpu_readings_wait(struct gpu_readings *readings, double seconds);
-/* How old a reading may be, in seconds, where one is asked for at every `interval`: two of them, or a second.
- */
-double gpu_readings_age_limit(const struct gpu_readings *readings, double interval);
-/* The newest reading, at most `seconds` old, borrowed until the next call, and when it was begun (monotonic).
- * NULL, with the reason: -EAGAIN: there was none yet; -ETIME: it is older; another negative errno: it failed.
- */
-const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double seconds, uint64_t *begin_ns,
+/* The newest reading, borrowed until the next call, and when it was begun (monotonic). Asked for at every
+ * `interval` (seconds), it is at most two of them old, or a second. NULL, with the reason: -EAGAIN: there was
+ * none yet; -ETIME: it is older; another negative errno: it failed. */
+const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double interval, uint64_t *begin_ns,
                                          struct metron_error *error);
 /* Ends the thread; one that the driver blocks is left behind. NULL is nothing. */
 void gpu_readings_free(struct gpu_readings *readings);

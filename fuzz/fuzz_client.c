@@ -48,7 +48,7 @@ static void check_client(struct client *client, size_t size)
     }
     check_error(code, &error);
     error = (struct metron_error){0};
-    code = client_late_answer(client, "job.list", &text, &error);
+    code = client_late_answer(client, &text, &error);
     check_error(code, &error);
     check_json(&text);
     strbuf_fini(&text);

@@ -40,27 +40,41 @@ static struct headline_answer memory_bound(const struct record *summary, bool al
     return !alone && sum.has && group.has && group.value < sum.value ? group : sum;
 }
 
+/* With one process in all there is nothing to be careful about. */
+static bool is_alone(const struct record *summary, const struct headline_method_facts *facts)
+{
+    double spawned;
+
+    return facts->spawned_is_exact && record_number(summary, "proc_spawned", &spawned) &&
+           spawned + (double)facts->found <= 1;
+}
+
+/* The most that the kernel reports of a single process. Where it is more than any sample saw of the whole,
+ * the samples missed that moment, and what the others held in it. */
+static struct headline_answer largest_mark(const struct record *summary,
+                                           const struct headline_method_facts *facts)
+{
+    struct headline_answer best = {0};
+    const struct note *note = !is_alone(summary, facts) ? &note_largest_process
+                              : facts->attached         ? &note_since_attached
+                                                        : NULL;
+
+    larger(&best, answer(summary, "proc_hwm_max", note));
+    larger(&best, answer(summary, "exit_max_rss_max", note));
+    larger(&best, answer(summary, "rusage_max_rss", note));
+    return best;
+}
+
 static struct headline_answer peak_memory(const struct record *summary,
                                           const struct headline_method_facts *facts)
 {
-    struct headline_answer best = {0};
-    double value, spawned;
-    /* With one process in all there is nothing to be careful about. */
-    bool alone = facts->spawned_is_exact && record_number(summary, "proc_spawned", &spawned) &&
-                 spawned + (double)facts->found <= 1;
+    struct headline_answer best = largest_mark(summary, facts);
+    double value;
+    bool alone = is_alone(summary, facts);
     bool own = facts->own_cgroup && record_number(summary, "cgroup_peak_mem_anon_shmem", &value);
     bool shares = shares_are_of_the_peak(summary);
-    /* Where it is more than any sample saw of the whole, the samples missed that moment, and what the others
-     * held in it. */
-    const struct note *one = alone ? NULL : &note_largest_process;
     const struct note *sampled = alone ? NULL : &note_sampled;
 
-    if (alone && facts->attached)
-        one = &note_since_attached;
-
-    larger(&best, answer(summary, "proc_hwm_max", one));
-    larger(&best, answer(summary, "exit_max_rss_max", one));
-    larger(&best, answer(summary, "rusage_max_rss", one));
     if (own)
         larger(&best, answer(summary, "cgroup_peak_mem_anon_shmem", sampled));
     if (shares)
@@ -96,9 +110,19 @@ static const struct {
      "one process only: too low where several hold memory at once", NULL, NULL},
 };
 
+/* What is less than a single process held is at least that, whatever the method. */
+static enum bound bound_beside(enum bound bound, double value, const struct headline_answer *mark)
+{
+    if (mark->has && value < mark->value)
+        return BOUND_LOWER;
+    return bound == BOUND_LOWER ? mark->note.bound : bound;
+}
+
 static void compare_methods(const struct record *summary, const struct headline_method_facts *facts,
                             struct headline *headline)
 {
+    const struct headline_answer mark = largest_mark(summary, facts);
+
     _Static_assert(sizeof(methods) / sizeof(methods[0]) <= HEADLINE_METHODS_MAX, "room for every method");
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
         struct headline_method *method = &headline->memory_methods[headline->memory_method_count];
@@ -112,6 +136,7 @@ static void compare_methods(const struct record *summary, const struct headline_
             method->bias = methods[i].inherited_bias;
             method->bound = BOUND_UPPER; /* of whoever else is in the group too */
         }
+        method->bound = bound_beside(method->bound, method->value, &mark);
         if (facts->attached && methods[i].attached_bias)
             method->bias = methods[i].attached_bias;
         headline->memory_method_count++;

@@ -362,6 +362,29 @@ static void a_method_that_was_not_in_force_is_left_out(void **state)
     assert_string_equal(headline.memory_methods[1].source, "proc_hwm_max");
 }
 
+static void no_method_contradicts_a_mark_of_the_kernel(void **state)
+{
+    (void)state;
+    static const struct known several[] = {{"cgroup_mem_peak", 400},    {"smaps_peak_pss_total", 77},
+                                           {"proc_peak_rss_total", 82}, {"proc_hwm_max", 313},
+                                           {"exit_max_rss_max", 300},   {"proc_spawned", 5}};
+    static const struct known one[] = {{"cgroup_mem_peak", 400},     {"smaps_peak_pss_total", 77},
+                                       {"proc_peak_rss_total", 313}, {"proc_hwm_max", 313},
+                                       {"exit_max_rss_max", 300},    {"proc_spawned", 1}};
+    static const enum bound wanted[][5] = {
+        {BOUND_UPPER, BOUND_LOWER, BOUND_LOWER, BOUND_LOWER, BOUND_LOWER},
+        {BOUND_UPPER, BOUND_LOWER, BOUND_UPPER, BOUND_NONE, BOUND_LOWER},
+    };
+    const struct headline headlines[] = {HEADLINE(several, &own_group), HEADLINE(one, &own_group)};
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(headlines[i].memory_method_count, 5);
+        assert_int_equal(headlines[i].peak_memory_bytes.note.bound, wanted[i][3]);
+        for (size_t k = 0; k < 5; k++)
+            assert_int_equal(headlines[i].memory_methods[k].bound, wanted[i][k]);
+    }
+}
+
 static void an_inherited_group_is_said_to_hold_others(void **state)
 {
     (void)state;
@@ -444,6 +467,7 @@ int main(void)
         cmocka_unit_test(one_process_in_all_needs_no_warning),
         cmocka_unit_test(every_method_stands_beside_the_others_with_its_bias),
         cmocka_unit_test(a_method_that_was_not_in_force_is_left_out),
+        cmocka_unit_test(no_method_contradicts_a_mark_of_the_kernel),
         cmocka_unit_test(an_inherited_group_is_said_to_hold_others),
         cmocka_unit_test(processes_are_a_lower_bound_unless_every_spawn_was_told),
         cmocka_unit_test(stalls_are_those_of_the_own_group),

@@ -90,8 +90,7 @@ static void add_count(struct run_cell *out, const struct listing_row *row, unsig
 
 /* The exit code; of one that has none, how it stands; of a group the worst, and of how many. A run may end
  * well although the OOM killer took one of its processes: that deserves to be seen. */
-static void make_outcome(struct run_cell *out, const struct listing_row *row,
-                         const struct listing_cell *cell)
+static void make_outcome(struct run_cell *out, const struct listing_row *row, const struct listing_cell *cell)
 {
     const char *word = row->lost ? "lost" : row->running ? "running" : NULL;
     char exact[JSON_NUMBER_SIZE];

@@ -101,12 +101,6 @@ static void release(struct happening *event)
     strbuf_fini(&event->command);
 }
 
-static void add_blanks(struct strbuf *out, size_t count)
-{
-    while (count-- > 0)
-        strbuf_addc(out, ' ');
-}
-
 /* Left-aligned, and a gap. On a screen it is cut to its column; in a file it may push the others. */
 static void add_cell(const struct event_lines *lines, struct strbuf *out, const char *text, size_t width)
 {
@@ -118,7 +112,7 @@ static void add_cell(const struct event_lines *lines, struct strbuf *out, const 
         strbuf_adds(out, text);
         taken = text_width(text, length);
     }
-    add_blanks(out, (taken < width ? width - taken : 0) + GAP);
+    strbuf_addf(out, "%*s", (int)(taken < width ? width - taken : 0) + GAP, "");
 }
 
 /* The time, and before it the day where that is another one than of the line before. */

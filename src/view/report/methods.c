@@ -123,7 +123,8 @@ void report_add_conserved(struct report_section *section, const struct recording
 
 /* -- CPU -- */
 
-const struct report_measure *report_cpu_of(const struct report_measures *measures, const char *source,
+/* The CPU seconds of one topic by one source; NULL: it has none. */
+static const struct report_measure *cpu_of(const struct report_measures *measures, const char *source,
                                            enum topic topic)
 {
     for (size_t i = 0; i < measures->count; i++) {
@@ -139,9 +140,9 @@ const struct report_measure *report_cpu_of(const struct report_measures *measure
 static bool total_of(struct report_page *page, const struct report_measures *measures, const char *source,
                      struct report_cpu_total *out)
 {
-    const struct report_measure *user = report_cpu_of(measures, source, TOPIC_CPU_USER);
-    const struct report_measure *system = report_cpu_of(measures, source, TOPIC_CPU_SYSTEM);
-    const struct report_measure *all = report_cpu_of(measures, source, TOPIC_CPU);
+    const struct report_measure *user = cpu_of(measures, source, TOPIC_CPU_USER);
+    const struct report_measure *system = cpu_of(measures, source, TOPIC_CPU_SYSTEM);
+    const struct report_measure *all = cpu_of(measures, source, TOPIC_CPU);
 
     *out = (struct report_cpu_total){.source = source, .user = -1, .system = -1, .all = all};
     if (user && system) {

@@ -11,10 +11,6 @@
 /* Two numbers that differ by less, as a share of the larger, are the same. */
 #define REPORT_AGREE 0.01
 
-/* The CPU seconds of one topic by one source; NULL: it has none. */
-const struct report_measure *report_cpu_of(const struct report_measures *measures, const char *source,
-                                           enum topic topic);
-
 /* All CPU by one source. */
 struct report_cpu_total {
     const char *source;               /* "cgroup" */

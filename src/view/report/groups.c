@@ -93,9 +93,8 @@ size_t report_groups_size(const struct report_groups *groups)
     return groups ? groups->size : 0;
 }
 
-/* `whom` NULL: of all. */
-static size_t most_frequent(const struct report_groups *groups, const char *whom, struct report_group *out,
-                            size_t limit)
+size_t report_groups_top(const struct report_groups *groups, const char *whom, struct report_group *out,
+                         size_t limit)
 {
     size_t count = 0;
 
@@ -113,15 +112,4 @@ static size_t most_frequent(const struct report_groups *groups, const char *whom
         out[at] = entry->group;
     }
     return count;
-}
-
-size_t report_groups_top(const struct report_groups *groups, struct report_group *out, size_t limit)
-{
-    return most_frequent(groups, NULL, out, limit);
-}
-
-size_t report_groups_about(const struct report_groups *groups, const char *whom, struct report_group *out,
-                           size_t limit)
-{
-    return most_frequent(groups, whom, out, limit);
 }

@@ -28,10 +28,9 @@ void report_groups_count(struct report_groups *groups, int number, const char *w
                          const char *command);
 uint64_t report_groups_total(const struct report_groups *groups);
 size_t report_groups_size(const struct report_groups *groups); /* how many different ones */
-/* The `limit` most frequent, the first come first among equals; returns how many. */
-size_t report_groups_top(const struct report_groups *groups, struct report_group *out, size_t limit);
-/* The same of those about one `whom`. */
-size_t report_groups_about(const struct report_groups *groups, const char *whom, struct report_group *out,
-                           size_t limit);
+/* The `limit` most frequent about one `whom` (NULL: about anybody), the first come first among equals;
+ * returns how many. */
+size_t report_groups_top(const struct report_groups *groups, const char *whom, struct report_group *out,
+                         size_t limit);
 
 #endif

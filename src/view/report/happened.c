@@ -122,14 +122,14 @@ static const char *codes_text(struct report_page *page, const struct report_grou
 static void add_failures(struct report_section *section, const struct report_events *events)
 {
     struct report_group tops[ROWS], codes[CODES];
-    size_t count = report_groups_top(events->failing, tops, ROWS);
+    size_t count = report_groups_top(events->failing, NULL, tops, ROWS);
     struct report_item *table = add_group_table(section, "failures", count * CODES);
     uint64_t others = report_groups_total(events->failing);
     /* That the command itself failed is its outcome. */
     bool is_outcome = events->root_failed && others == 1;
 
     for (size_t i = 0; i < count; i++) {
-        size_t code_count = report_groups_about(events->failures, tops[i].whom, codes, CODES);
+        size_t code_count = report_groups_top(events->failures, tops[i].whom, codes, CODES);
         for (size_t j = 0; j < code_count; j++)
             add_group_row(table, &codes[j], NULL);
         if (i >= ROWS_SHOWN || is_outcome || !code_count)
@@ -148,7 +148,7 @@ static void add_signals(struct report_section *section, const struct report_grou
 {
     struct report_page *page = section->page;
     struct report_group tops[ROWS];
-    size_t count = report_groups_top(groups, tops, ROWS);
+    size_t count = report_groups_top(groups, NULL, tops, ROWS);
     struct report_item *table = add_group_table(section, name, count);
     uint64_t others = report_groups_total(groups);
 

@@ -155,16 +155,14 @@ void report_largest_ends(struct report_section *section, const struct report_eve
 void report_largest_sampled(struct report_section *section, const struct report_processes *processes,
                             const char *title)
 {
-    const struct report_process_key *keys;
-    const struct recorded_key *rate = report_processes_rate_key(processes);
-    const size_t key_count = report_processes_keys(processes, &keys);
+    const struct report_process_keys *keys = report_processes_keys(processes);
     struct orders orders = {0};
     ptrdiff_t slots[NUMBERS];
 
     for (int column = 0; column < NUMBERS; column++)
         slots[column] = -1;
-    for (size_t i = 0; rate && i < key_count; i++)
-        if (keys[i].key == rate)
+    for (size_t i = 0; i < keys->count; i++)
+        if (keys->items[i].key == keys->rate)
             slots[RATE] = (ptrdiff_t)i;
     slots[MEMORY] = report_processes_slot(processes, TOPIC_MEMORY_MARK, NULL);
     if (slots[MEMORY] < 0)
@@ -186,9 +184,10 @@ void report_largest_sampled(struct report_section *section, const struct report_
     }
     /* Memory under its own name: a high-water mark is not what one sample saw. */
     const char *const titles[COLUMNS] = {
-        [CPU] = report_processes_counted(processes) ? "CPU" : "CPU, ABOUT",
+        [CPU] = keys->counted ? "CPU" : "CPU, ABOUT",
         [RATE] = "AT MOST",
-        [MEMORY] = slots[MEMORY] < 0 ? "" : report_column_title(section->page, keys[slots[MEMORY]].key),
+        [MEMORY] =
+            slots[MEMORY] < 0 ? "" : report_column_title(section->page, keys->items[slots[MEMORY]].key),
         [READ] = "READ",
         [WRITTEN] = "WRITTEN",
         [SECONDS] = "AGE",

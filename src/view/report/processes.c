@@ -18,11 +18,9 @@ struct entry {
 
 struct report_processes {
     const struct recording *recording;
-    struct report_process_key keys[REPORT_PROCESS_KEYS_MAX];
-    size_t key_count;
-    ptrdiff_t command_key, start_key, age_key, rate_key,
-        counted_key; /* indexes into the recording's; -1: none */
-    int *slots;      /* of each key of the recording: its place in `keys`, or -1; owned */
+    struct report_process_keys keys;
+    const struct recorded_key *command, *start, *age; /* NULL: none */
+    int *slots; /* of each key of the recording: its place in `keys`, or -1; owned */
     struct entry *map;
     size_t count;
     bool more;
@@ -42,36 +40,37 @@ static enum report_use use_of(const struct recorded_key *key)
 }
 
 /* The first of a topic. */
-static void choose(ptrdiff_t *chosen, const struct recorded_key *key, enum topic topic, size_t index)
+static void choose(const struct recorded_key **chosen, const struct recorded_key *key, enum topic topic)
 {
-    if (key->topic == topic && *chosen < 0)
-        *chosen = (ptrdiff_t)index;
+    if (key->topic == topic && !*chosen)
+        *chosen = key;
 }
 
 static void choose_keys(struct report_processes *processes)
 {
     const struct recording *recording = processes->recording;
+    struct report_process_keys *keys = &processes->keys;
 
     for (size_t i = 0; i < recording->key_count; i++) {
         const struct recorded_key *key = &recording->keys[i];
         processes->slots[i] = -1;
         if (key->scope != SCOPE_PER_PID)
             continue;
-        choose(&processes->command_key, key, TOPIC_PROCESS_COMMAND, i);
-        choose(&processes->start_key, key, TOPIC_PROCESS_START, i);
-        choose(&processes->age_key, key, TOPIC_PROCESS_AGE, i);
+        choose(&processes->command, key, TOPIC_PROCESS_COMMAND);
+        choose(&processes->start, key, TOPIC_PROCESS_START);
+        choose(&processes->age, key, TOPIC_PROCESS_AGE);
         enum report_use use = use_of(key);
         /* What the kernel told at the end of a process is in the events, with its command. */
         if (recording->events_path && strcmp(key->source, "exit") == 0)
             continue;
-        if (use == REPORT_USE_COUNT || processes->key_count == REPORT_PROCESS_KEYS_MAX)
+        if (use == REPORT_USE_COUNT || keys->count == REPORT_PROCESS_KEYS_MAX)
             continue;
         /* con-duct's pcpu is no rate: it is an average over the life of the process. */
         if (key->type == TYPE_COUNTER)
-            choose(key->reduce == REDUCE_DELTA ? &processes->counted_key : &processes->rate_key, key,
-                   TOPIC_CPU, i);
-        processes->slots[i] = (int)processes->key_count;
-        processes->keys[processes->key_count++] = (struct report_process_key){key, use};
+            choose(key->reduce == REDUCE_DELTA ? &keys->counted : &keys->rate, key, TOPIC_CPU);
+        processes->slots[i] = (int)keys->count;
+        keys->items[keys->count].key = key;
+        keys->items[keys->count++].use = use;
     }
 }
 
@@ -82,8 +81,6 @@ struct report_processes *report_processes_new(const struct recording *recording)
     if (!processes)
         return NULL;
     processes->recording = recording;
-    processes->command_key = processes->start_key = processes->age_key = processes->rate_key = -1;
-    processes->counted_key = -1;
     processes->slots = calloc(recording->key_count + 1, sizeof(*processes->slots));
     if (!processes->slots) {
         free(processes);
@@ -117,13 +114,11 @@ void report_processes_free(struct report_processes *processes)
 
 void report_processes_want(const struct report_processes *processes, bool *wanted)
 {
-    const ptrdiff_t others[] = {processes->command_key, processes->start_key, processes->age_key};
-
-    for (size_t i = 0; i < processes->recording->key_count; i++)
-        wanted[i] |= processes->slots[i] >= 0;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (others[i] >= 0)
-            wanted[others[i]] = true;
+    for (size_t i = 0; i < processes->recording->key_count; i++) {
+        const struct recorded_key *key = &processes->recording->keys[i];
+        wanted[i] |= processes->slots[i] >= 0 || key == processes->command || key == processes->start ||
+                     key == processes->age;
+    }
 }
 
 static struct entry *find(const struct report_processes *processes, const char *subject)
@@ -192,27 +187,29 @@ static void estimate(struct entry *entry, uint64_t window, double seconds, bool 
 static void take_number(struct report_processes *processes, struct entry *entry, size_t index, double number,
                         double seconds)
 {
+    const struct recorded_key *key = &processes->recording->keys[index];
+    const bool is_counted = processes->keys.counted != NULL;
     struct report_process *process = &entry->process;
     int slot = processes->slots[index];
 
-    if ((ptrdiff_t)index == processes->age_key) {
+    if (key == processes->age) {
         process->age = number;
         entry->window_age = number;
         entry->age_window = processes->window;
-        if (processes->counted_key < 0)
+        if (!is_counted)
             estimate(entry, processes->window, seconds, false);
         return;
     }
     if (slot < 0)
         return;
-    if (processes->keys[slot].key->reduce == REDUCE_DELTA)
+    if (key->reduce == REDUCE_DELTA)
         process->values[slot] += number;
     else if (!process->has[slot] || number > process->values[slot])
         process->values[slot] = number;
     process->has[slot] = true;
-    if ((ptrdiff_t)index == processes->counted_key)
+    if (key == processes->keys.counted)
         process->cpu_seconds = process->values[slot];
-    if ((ptrdiff_t)index == processes->rate_key && processes->counted_key < 0) {
+    if (key == processes->keys.rate && !is_counted) {
         entry->window_rate = number;
         entry->rate_window = processes->window;
         estimate(entry, processes->window, seconds, true);
@@ -225,18 +222,17 @@ void report_processes_add(struct report_processes *processes, const struct usage
     processes->window++;
     for (size_t i = 0; i < record->count; i++) {
         const struct usage_value *value = &record->values[i];
-        if (!value->subject || value->key >= processes->recording->key_count ||
-            processes->recording->keys[value->key].scope != SCOPE_PER_PID)
+        if (!value->subject || value->key >= processes->recording->key_count)
             continue;
-        struct entry *entry = find_or_add(processes, value->subject);
+        const struct recorded_key *key = &processes->recording->keys[value->key];
+        struct entry *entry = key->scope == SCOPE_PER_PID ? find_or_add(processes, value->subject) : NULL;
         if (!entry)
             continue;
         if (value->kind == FIELD_NUMBER)
             take_number(processes, entry, value->key, value->number, seconds);
-        else if (value->kind == FIELD_TEXT && (ptrdiff_t)value->key == processes->command_key)
+        else if (value->kind == FIELD_TEXT && key == processes->command)
             take_command(entry, value->text);
-        else if (value->kind == FIELD_TEXT && (ptrdiff_t)value->key == processes->start_key &&
-                 !entry->process.start_time)
+        else if (value->kind == FIELD_TEXT && key == processes->start && !entry->process.start_time)
             entry->process.start_time = strdup(value->text);
     }
 }
@@ -262,26 +258,14 @@ void report_processes_told(struct report_processes *processes, int64_t pid, cons
     }
 }
 
-size_t report_processes_keys(const struct report_processes *processes, const struct report_process_key **out)
+const struct report_process_keys *report_processes_keys(const struct report_processes *processes)
 {
-    *out = processes->keys;
-    return processes->key_count;
+    return &processes->keys;
 }
 
-const struct recorded_key *report_processes_counted(const struct report_processes *processes)
+bool report_processes_are_too_many(const struct report_processes *processes)
 {
-    return processes->counted_key < 0 ? NULL : &processes->recording->keys[processes->counted_key];
-}
-
-const struct recorded_key *report_processes_rate_key(const struct report_processes *processes)
-{
-    return processes->rate_key < 0 ? NULL : &processes->recording->keys[processes->rate_key];
-}
-
-size_t report_processes_count(const struct report_processes *processes, bool *more)
-{
-    *more = processes->more;
-    return processes->count;
+    return processes->more;
 }
 
 /* What decides the order, and what decides among equals. */
@@ -293,10 +277,9 @@ static struct rank rank_cpu(const struct report_processes *processes, const stru
 {
     struct rank rank = {process->cpu_seconds > 0 ? process->cpu_seconds : 0, 0};
 
-    for (size_t i = 0; i < processes->key_count; i++) {
-        const struct report_process_key *key = &processes->keys[i];
-        if (key->use == REPORT_USE_CPU && process->has[i] && key->key->unit != UNIT_SECONDS &&
-            process->values[i] > rank.second)
+    for (size_t i = 0; i < processes->keys.count; i++) {
+        if (processes->keys.items[i].use == REPORT_USE_CPU && process->has[i] &&
+            processes->keys.items[i].key->unit != UNIT_SECONDS && process->values[i] > rank.second)
             rank.second = process->values[i];
     }
     return rank;
@@ -305,8 +288,8 @@ static struct rank rank_cpu(const struct report_processes *processes, const stru
 ptrdiff_t report_processes_slot(const struct report_processes *processes, enum topic topic,
                                 const struct report_process *process)
 {
-    for (size_t i = 0; i < processes->key_count; i++)
-        if (processes->keys[i].key->topic == topic && (!process || process->has[i]))
+    for (size_t i = 0; i < processes->keys.count; i++)
+        if (processes->keys.items[i].key->topic == topic && (!process || process->has[i]))
             return (ptrdiff_t)i;
     return -1;
 }
@@ -326,10 +309,10 @@ static struct rank rank_io(const struct report_processes *processes, const struc
 {
     struct rank rank = {0, 0};
 
-    for (size_t i = 0; i < processes->key_count; i++) {
-        if (processes->keys[i].use != REPORT_USE_IO || !process->has[i])
+    for (size_t i = 0; i < processes->keys.count; i++) {
+        if (processes->keys.items[i].use != REPORT_USE_IO || !process->has[i])
             continue;
-        const enum topic topic = processes->keys[i].key->topic;
+        const enum topic topic = processes->keys.items[i].key->topic;
         if (topic == TOPIC_IO_READ || topic == TOPIC_IO_WRITE)
             rank.first += process->values[i];
         else

@@ -23,10 +23,15 @@
 
 enum report_use { REPORT_USE_CPU, REPORT_USE_MEMORY, REPORT_USE_IO, REPORT_USE_COUNT };
 
-/* A key of single processes that is looked at. */
-struct report_process_key {
-    const struct recorded_key *key;
-    enum report_use use;
+/* The keys of single processes that are looked at. */
+struct report_process_keys {
+    struct {
+        const struct recorded_key *key;
+        enum report_use use;
+    } items[REPORT_PROCESS_KEYS_MAX];
+    size_t count;
+    const struct recorded_key *rate;    /* that CPU seconds are estimated from; NULL: there is none */
+    const struct recorded_key *counted; /* the CPU seconds of a process; NULL: they are estimated */
 };
 
 /* One process; everything borrowed. */
@@ -36,7 +41,7 @@ struct report_process {
     double values[REPORT_PROCESS_KEYS_MAX];
     bool has[REPORT_PROCESS_KEYS_MAX];
     double age;         /* seconds, when last seen; -1: not told */
-    double cpu_seconds; /* counted, or an estimate: see report_processes_counted; -1: neither */
+    double cpu_seconds; /* counted, or an estimate: see report_process_keys; -1: neither */
 };
 
 struct report_processes;
@@ -57,13 +62,9 @@ void report_processes_told(struct report_processes *processes, int64_t pid, cons
 /* The first of the keys that has this topic, and that `process` (NULL: any) has a value of; -1: none. */
 ptrdiff_t report_processes_slot(const struct report_processes *processes, enum topic topic,
                                 const struct report_process *process);
-size_t report_processes_keys(const struct report_processes *processes, const struct report_process_key **out);
-/* The key that counts the CPU seconds of a process; NULL: they are estimated. */
-const struct recorded_key *report_processes_counted(const struct report_processes *processes);
-/* The key that the estimate is made of; NULL: there is none. */
-const struct recorded_key *report_processes_rate_key(const struct report_processes *processes);
-/* How many there are; `more`: there were others, past the limit. */
-size_t report_processes_count(const struct report_processes *processes, bool *more);
+const struct report_process_keys *report_processes_keys(const struct report_processes *processes);
+/* Whether there were more than are ranked. */
+bool report_processes_are_too_many(const struct report_processes *processes);
 /* The `limit` largest by one use, of those that used any and were not told exactly; returns how many. */
 size_t report_processes_top(const struct report_processes *processes, enum report_use use,
                             struct report_process *out, size_t limit);

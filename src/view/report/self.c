@@ -1,4 +1,5 @@
 /* Sections of a report: what watching cost, and what was not measured. */
+#include <stdio.h>
 #include <string.h>
 
 #include "view/report/report.h"
@@ -68,27 +69,6 @@ void report_self(struct report_page *page, const struct report_evidence *evidenc
     add_damage(section, &evidence->events_damage, "damaged_event_lines", "the events file");
 }
 
-/* The field "provenance.collectors.SOURCE.reason": its source, or NULL. */
-static const char *source_of(struct report_page *page, const char *field)
-{
-    static const char before[] = "provenance.collectors.", behind[] = ".reason";
-    size_t length = strlen(field), head = sizeof(before) - 1, tail = sizeof(behind) - 1;
-
-    if (length <= head + tail || strncmp(field, before, head) != 0 ||
-        strcmp(field + length - tail, behind) != 0)
-        return NULL;
-    return report_text_of(page, "%.*s", (int)(length - head - tail), field + head);
-}
-
-/* "provenance.collectors.SOURCE.absent.KEY" -> KEY */
-static const char *absent_key_of(const char *field)
-{
-    static const char before[] = "provenance.collectors.", between[] = ".absent.";
-    const char *at = strncmp(field, before, sizeof(before) - 1) == 0 ? strstr(field, between) : NULL;
-
-    return at ? at + sizeof(between) - 1 : NULL;
-}
-
 /* Why people will look in vain for something they may expect. */
 static void add_expected(struct report_section *section, const struct report_evidence *evidence)
 {
@@ -156,18 +136,17 @@ void report_missing(struct report_page *page, const struct report_evidence *evid
                           recording_text(recording, "provenance.processes_seen_reason"));
     for (size_t i = 0; i < recording->field_count; i++) {
         const struct recorded_field *field = &recording->fields[i];
-        const char *name = field->kind == FIELD_TEXT ? absent_key_of(field->name) : NULL;
-        bool is_key = name != NULL;
-        if (!name && field->kind == FIELD_TEXT)
-            name = source_of(page, field->name);
-        /* The reason for system calls was given, if anybody asked for them. */
-        if (!name || (!is_key && strcmp(name, "syscall") == 0))
+        char source[64];
+        int end = 0;
+        if (field->kind != FIELD_TEXT)
             continue;
-        struct report_item *item =
-            report_add_text(section, is_key ? name : report_text_of(page, "source_%s", name),
-                            is_key ? name : report_text_of(page, "%s_* keys", name), field->text);
-        if (item)
-            item->for_programs = is_key;
+        if (sscanf(field->name, "provenance.collectors.%63[^.].absent.%n", source, &end) == 1 && end)
+            (void)report_add_text(section, field->name + end, NULL, field->text);
+        /* The reason for system calls was given, if anybody asked for them. */
+        else if (sscanf(field->name, "provenance.collectors.%63[^.].reason%n", source, &end) == 1 && end &&
+                 !field->name[end] && strcmp(source, "syscall") != 0)
+            (void)report_add_text(section, report_text_of(page, "source_%s", source),
+                                  report_text_of(page, "%s_* keys", source), field->text);
     }
     say_missing(section);
 }

@@ -57,13 +57,13 @@ const char *report_column_title(struct report_page *page, const struct recorded_
 static size_t key_columns(struct report_page *page, const struct report_processes *processes,
                           enum report_use use, struct report_column *columns, size_t *slots)
 {
-    const struct report_process_key *keys;
-    size_t key_count = report_processes_keys(processes, &keys), count = 0;
+    const struct report_process_keys *keys = report_processes_keys(processes);
+    size_t count = 0;
 
-    for (size_t i = 0; i < key_count; i++) {
-        if (keys[i].use != use)
+    for (size_t i = 0; i < keys->count; i++) {
+        if (keys->items[i].use != use)
             continue;
-        const struct recorded_key *key = keys[i].key;
+        const struct recorded_key *key = keys->items[i].key;
         const char *source = key->note ? report_text_of(page, "%s: %s", key->key, key->note) : key->key;
         columns[count] =
             (struct report_column){key->key, report_column_title(page, key), key->unit, source, REPORT_CUT};
@@ -80,7 +80,7 @@ static void add_sampled(struct report_section *section, const struct report_proc
     struct report_process tops[ROWS];
     size_t slots[REPORT_PROCESS_KEYS_MAX];
     size_t rows = report_processes_top(processes, use, tops, ROWS);
-    const struct recorded_key *rate = report_processes_rate_key(processes);
+    const struct report_process_keys *keys = report_processes_keys(processes);
     struct report_column *columns =
         arena_alloc(&page->arena, (REPORT_PROCESS_KEYS_MAX + OTHERS) * sizeof(*columns));
     size_t count = 0;
@@ -89,12 +89,12 @@ static void add_sampled(struct report_section *section, const struct report_proc
         page->failed = true;
         return;
     }
-    if (rate && use == REPORT_USE_CPU && !report_processes_counted(processes))
+    if (keys->rate && use == REPORT_USE_CPU && !keys->counted)
         columns[count++] = (struct report_column){
             "cpu_seconds_estimate", "CPU, ABOUT", UNIT_SECONDS,
             report_text_of(page,
                            "an estimate: the largest %s of each record x the time it was seen to be there",
-                           rate->key),
+                           keys->rate->key),
             REPORT_CUT};
     size_t before = count;
     count += key_columns(page, processes, use, columns + count, slots);
@@ -216,7 +216,6 @@ void report_top_processes(struct report_page *page, const struct report_evidence
         {REPORT_USE_IO, "by_io", "by_io_sampled"},
     };
     struct report_section *section = report_section_add(page, "processes", "Processes");
-    bool more;
 
     if (!section)
         return;
@@ -230,7 +229,7 @@ void report_top_processes(struct report_page *page, const struct report_evidence
         add_ends(section, &evidence->events, tables[i].use, tables[i].name);
         add_sampled(section, evidence->processes, tables[i].use, tables[i].sampled_name);
     }
-    if (report_processes_count(evidence->processes, &more) && more)
+    if (report_processes_are_too_many(evidence->processes))
         (void)report_add_remark(section,
                                 report_text_of(page, "Only the first %d processes of the records are ranked.",
                                                REPORT_PROCESSES_MAX));

@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/array.h"
+#include "base/hash_table.h"
 #include "store/history/sql.h"
 #include "store/history/state.h"
 
@@ -41,10 +43,11 @@ struct quantity_sum {
     double max;
 };
 
-/* A process in the minute under way: its column number i is quantities[at + i]. */
+/* A process in the minute under way. */
 struct process_sum {
     int64_t process;
-    size_t at;
+    UT_hash_handle hh;
+    struct quantity_sum quantities[]; /* by column */
 };
 
 struct mean {
@@ -70,12 +73,9 @@ struct rollup {
     int64_t at;         /* the next sample to be read */
     struct held *held;  /* owned; by sample, from base */
     size_t held_capacity;
-    unsigned width;                  /* columns of a process that have a mean */
-    struct process_sum *sums;        /* owned */
-    struct quantity_sum *quantities; /* owned */
-    size_t sum_count, sum_capacity;
-    uint32_t *table; /* owned; index into sums plus one, by a hash of the process */
-    size_t table_size;
+    unsigned width;           /* columns of a process that have a mean */
+    struct process_sum *sums; /* a hash by the process; in the arena */
+    struct arena arena;
     /* Of the minutes before: */
     bool loaded;
     int64_t done_tick; /* the last snapshot of the last minute made */
@@ -95,14 +95,10 @@ static void list_fini(struct minute_list *list)
 static void give_back(struct rollup *rollup)
 {
     free(rollup->held);
-    free(rollup->sums);
-    free(rollup->quantities);
-    free(rollup->table);
     rollup->held = NULL;
-    rollup->sums = NULL;
-    rollup->quantities = NULL;
-    rollup->table = NULL;
-    rollup->held_capacity = rollup->sum_capacity = rollup->sum_count = rollup->table_size = 0;
+    rollup->held_capacity = 0;
+    HASH_CLEAR(hh, rollup->sums);
+    arena_fini(&rollup->arena);
     list_fini(&rollup->next);
 }
 
@@ -272,9 +268,8 @@ static int read_ticks(struct history *history)
         rollup->held[i].ticks += rollup->held[i - 1].ticks;
     }
     rollup->at = rollup->base;
-    rollup->sum_count = 0;
-    if (rollup->table)
-        memset(rollup->table, 0, rollup->table_size * sizeof(*rollup->table));
+    HASH_CLEAR(hh, rollup->sums);
+    arena_reset(&rollup->arena);
     rollup->active = code == 0;
     if (code == -E2BIG) { /* left out, for the sake of those that follow */
         rollup->done_tick = rollup->last_tick;
@@ -283,61 +278,22 @@ static int read_ticks(struct history *history)
     return code;
 }
 
-static size_t table_place(const struct rollup *rollup, int64_t process)
-{
-    size_t mask = rollup->table_size - 1;
-    size_t at = (size_t)((uint64_t)process * UINT64_C(11400714819323198485) >> 20) & mask;
-
-    while (rollup->table[at] && rollup->sums[rollup->table[at] - 1].process != process)
-        at = (at + 1) & mask;
-    return at;
-}
-
-/* Room for one more: the table is never more than half full. */
-static int reserve_sum(struct rollup *rollup)
-{
-    if (rollup->sum_count < rollup->sum_capacity)
-        return 0;
-    size_t capacity = rollup->sum_capacity ? rollup->sum_capacity * 2 : 512;
-    if (capacity > UINT32_MAX / 2)
-        return -ENOMEM;
-    struct process_sum *sums = reallocarray(rollup->sums, capacity, sizeof(*sums));
-    if (!sums)
-        return -ENOMEM;
-    rollup->sums = sums;
-    struct quantity_sum *quantities =
-        reallocarray(rollup->quantities, capacity * rollup->width + 1, sizeof(*quantities));
-    if (!quantities)
-        return -ENOMEM;
-    rollup->quantities = quantities;
-    uint32_t *table = calloc(capacity * 2, sizeof(*table));
-    if (!table)
-        return -ENOMEM;
-    free(rollup->table);
-    rollup->table = table;
-    rollup->table_size = capacity * 2;
-    rollup->sum_capacity = capacity;
-    for (size_t i = 0; i < rollup->sum_count; i++)
-        rollup->table[table_place(rollup, sums[i].process)] = (uint32_t)i + 1;
-    return 0;
-}
-
 static int add_sample(struct rollup *rollup, sqlite3_stmt *row, const struct held *held)
 {
     int64_t process = sqlite3_column_int64(row, 1);
-    int code = reserve_sum(rollup);
+    struct process_sum *sum;
 
-    if (code < 0)
-        return code;
-    size_t place = table_place(rollup, process);
-    if (!rollup->table[place]) {
-        size_t at = rollup->sum_count * rollup->width;
-
-        memset(&rollup->quantities[at], 0, rollup->width * sizeof(*rollup->quantities));
-        rollup->sums[rollup->sum_count] = (struct process_sum){.process = process, .at = at};
-        rollup->table[place] = (uint32_t)++rollup->sum_count;
+    HASH_FIND(hh, rollup->sums, &process, sizeof(process), sum);
+    if (!sum) {
+        sum = arena_alloc(&rollup->arena, sizeof(*sum) + rollup->width * sizeof(sum->quantities[0]));
+        if (!sum)
+            return -ENOMEM;
+        sum->process = process;
+        HASH_ADD(hh, rollup->sums, process, sizeof(process), sum);
+        if (!sum->hh.tbl)
+            return -ENOMEM;
     }
-    struct quantity_sum *of = &rollup->quantities[rollup->sums[rollup->table[place] - 1].at];
+    struct quantity_sum *of = sum->quantities;
     for (unsigned i = 0; i < rollup->width; i++, of++) {
         double value = 0;
 
@@ -382,17 +338,15 @@ static int read_samples(struct history *history)
     return code;
 }
 
-static int compare_sums(const void *a, const void *b)
+static int compare_sums(const struct process_sum *a, const struct process_sum *b)
 {
-    int64_t x = ((const struct process_sum *)a)->process, y = ((const struct process_sum *)b)->process;
-
-    return (x > y) - (x < y);
+    return (a->process > b->process) - (a->process < b->process);
 }
 
 static void means_of(const struct rollup *rollup, const struct process_sum *sum, struct mean *out)
 {
     for (unsigned i = 0; i < rollup->width; i++) {
-        const struct quantity_sum *of = &rollup->quantities[sum->at + i];
+        const struct quantity_sum *of = &sum->quantities[i];
 
         out[i] = (struct mean){.has = of->ticks > 0};
         if (of->ticks > 0) {
@@ -437,20 +391,19 @@ static int write_processes(struct history *history, bool keyframe)
 {
     struct rollup *rollup = history->rollup;
     const unsigned width = rollup->width;
-    int code = reserve_list(&rollup->next, rollup->sum_count, width);
-    size_t at = 0;
-
-    if (rollup->sum_count > 0)
-        qsort(rollup->sums, rollup->sum_count, sizeof(*rollup->sums), compare_sums);
+    int code = reserve_list(&rollup->next, HASH_COUNT(rollup->sums), width);
+    size_t at = 0, i = 0;
     int64_t first = INT64_MAX;
-    for (size_t i = 0; i < rollup->sum_count && code == 0; i++) {
+
+    HASH_SORT(rollup->sums, compare_sums);
+    for (const struct process_sum *sum = rollup->sums; sum && code == 0; sum = sum->hh.next, i++) {
         struct minute_values *values = &rollup->next.entries[i];
         const struct minute_values *known = rollup->known.entries;
 
         struct mean *means = &rollup->next.means[i * width];
 
-        *values = (struct minute_values){.process = rollup->sums[i].process};
-        means_of(rollup, &rollup->sums[i], means);
+        *values = (struct minute_values){.process = sum->process};
+        means_of(rollup, sum, means);
         while (at < rollup->known.count && known[at].process < values->process)
             at++;
         bool held = !keyframe && at < rollup->known.count && known[at].process == values->process &&
@@ -461,11 +414,11 @@ static int write_processes(struct history *history, bool keyframe)
             code = values_write(history, values, means);
         first = values->sample < first ? values->sample : first;
     }
-    rollup->next.count = rollup->sum_count;
+    rollup->next.count = HASH_COUNT(rollup->sums);
     if (code == 0)
         code = id_set_begin(&history->ids, first == INT64_MAX ? rollup->last_sample + 1 : first,
                             rollup->last_sample);
-    for (size_t i = 0; i < rollup->next.count && code == 0; i++)
+    for (i = 0; i < rollup->next.count && code == 0; i++)
         id_set_add(&history->ids, rollup->next.entries[i].sample);
     if (code == 0)
         (void)id_set_ranges(&history->ids, &history->ranges);
@@ -476,7 +429,7 @@ static int write_minute(struct history *history)
 {
     struct rollup *rollup = history->rollup;
     bool keyframe = rollup->known.count == 0 || rollup->last_id - rollup->keyframe_id >= KEYFRAME_MINUTES ||
-                    rollup->range_bytes > rollup->sum_count * KEYFRAME_ROW;
+                    rollup->range_bytes > HASH_COUNT(rollup->sums) * KEYFRAME_ROW;
     int64_t last_sample = rollup->last_sample;
     int code = history_begin(history);
 

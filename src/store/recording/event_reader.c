@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_reader.h"
 #include "store/recording/fields.h"
 #include "store/recording/line_reader.h"
@@ -57,88 +58,48 @@ int event_reader_open_bytes(const char *bytes, size_t length, struct event_reade
 
 /* -- One value -- */
 
-enum word {
-    WORD_TIMESTAMP,
-    WORD_TYPE,
-    WORD_SEEN,
-    WORD_START_TIME,
-    WORD_COMMAND,
-    WORD_ANOMALY,
-    WORD_SEVERITY,
-    WORD_DESCRIPTION,
-    WORD_SENDER, /* the last of the texts */
-    WORD_PID,
-    WORD_PPID,
-    WORD_SENDER_PID,
-    WORD_EXIT_CODE,
-    WORD_SIGNAL,
-    WORD_CPU,
-    WORD_LIFETIME,
-    WORD_MAX_RSS,
-    WORD_READ,
-    WORD_WRITTEN,
-    WORD_COUNT,
+enum kind { KIND_TEXT, KIND_TIME, KIND_NUMBER, KIND_PID, KIND_EXIT_CODE, KIND_SIGNAL };
+
+#define MEMBER(NAME, KIND, FIELD)                                                                            \
+    {                                                                                                        \
+        (NAME), (KIND), offsetof(struct recorded_event, FIELD)                                               \
+    }
+static const struct member {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+} members[] = {
+    MEMBER("timestamp", KIND_TIME, wall),
+    MEMBER("event_type", KIND_TEXT, type),
+    MEMBER("seen", KIND_TEXT, seen),
+    MEMBER("start_time", KIND_TEXT, start_time),
+    MEMBER("command", KIND_TEXT, command),
+    MEMBER("anomaly_type", KIND_TEXT, anomaly_type),
+    MEMBER("severity", KIND_TEXT, severity),
+    MEMBER("description", KIND_TEXT, description),
+    MEMBER("sender", KIND_TEXT, sender_name),
+    MEMBER("pid", KIND_PID, pid),
+    MEMBER("ppid", KIND_PID, ppid),
+    MEMBER("sender_pid", KIND_PID, sender_pid),
+    MEMBER("exit_code", KIND_EXIT_CODE, exit_code),
+    MEMBER("signal_num", KIND_SIGNAL, signal_num),
+    MEMBER("cpu_seconds", KIND_NUMBER, cpu_seconds),
+    MEMBER("lifetime_seconds", KIND_NUMBER, lifetime_seconds),
+    MEMBER("max_rss", KIND_NUMBER, max_rss),
+    MEMBER("read_bytes", KIND_NUMBER, read_bytes),
+    MEMBER("write_bytes", KIND_NUMBER, write_bytes),
 };
 
-static enum word word_of(const struct json_text *key)
+static void set_text(struct event_reader *reader, enum kind kind, void *field, const struct json_text *value)
 {
-    static const char *const names[WORD_COUNT] = {
-        [WORD_TIMESTAMP] = "timestamp", [WORD_TYPE] = "event_type",
-        [WORD_SEEN] = "seen",           [WORD_START_TIME] = "start_time",
-        [WORD_COMMAND] = "command",     [WORD_ANOMALY] = "anomaly_type",
-        [WORD_SEVERITY] = "severity",   [WORD_DESCRIPTION] = "description",
-        [WORD_SENDER] = "sender",       [WORD_PID] = "pid",
-        [WORD_PPID] = "ppid",           [WORD_SENDER_PID] = "sender_pid",
-        [WORD_EXIT_CODE] = "exit_code", [WORD_SIGNAL] = "signal_num",
-        [WORD_CPU] = "cpu_seconds",     [WORD_LIFETIME] = "lifetime_seconds",
-        [WORD_MAX_RSS] = "max_rss",     [WORD_READ] = "read_bytes",
-        [WORD_WRITTEN] = "write_bytes",
-    };
-
-    for (int word = 0; word < WORD_COUNT; word++)
-        if (json_text_is(key, names[word]))
-            return (enum word)word;
-    return WORD_COUNT;
-}
-
-static void set_text(struct event_reader *reader, enum word word, const struct json_text *value)
-{
-    struct recorded_event *event = &reader->event;
     const char *text = field_text_copy(&reader->arena, value->bytes, value->length);
 
-    if (!text) {
+    if (!text)
         reader->no_memory = true;
-        return;
-    }
-    switch (word) {
-    case WORD_TIMESTAMP:
-        reader->has_wall = recording_parse_time(text, &event->wall);
-        break;
-    case WORD_TYPE:
-        event->type = text;
-        break;
-    case WORD_SEEN:
-        event->seen = text;
-        break;
-    case WORD_START_TIME:
-        event->start_time = text;
-        break;
-    case WORD_COMMAND:
-        event->command = text;
-        break;
-    case WORD_ANOMALY:
-        event->anomaly_type = text;
-        break;
-    case WORD_SEVERITY:
-        event->severity = text;
-        break;
-    case WORD_DESCRIPTION:
-        event->description = text;
-        break;
-    default:
-        event->sender_name = text;
-        break;
-    }
+    else if (kind == KIND_TIME)
+        reader->has_wall = recording_parse_time(text, field);
+    else
+        *(const char **)field = text;
 }
 
 /* Whole numbers only, and no others than fit. */
@@ -150,44 +111,45 @@ static bool whole(double number, double least, double most, int64_t *out)
     return (double)*out == number;
 }
 
-static void set_number(struct recorded_event *event, enum word word, double number)
+static void set_number(struct recorded_event *event, enum kind kind, void *field, double number)
 {
     int64_t integer;
 
-    switch (word) {
-    case WORD_PID:
-    case WORD_PPID:
-    case WORD_SENDER_PID:
+    switch (kind) {
+    case KIND_PID:
         if (whole(number, 0, 0x7fffffff, &integer))
-            *(word == WORD_PID    ? &event->pid
-              : word == WORD_PPID ? &event->ppid
-                                  : &event->sender_pid) = integer;
+            *(int64_t *)field = integer;
         break;
-    case WORD_EXIT_CODE:
+    case KIND_EXIT_CODE:
         event->has_exit_code = whole(number, -0x7fffffff, 0x7fffffff, &integer);
         event->exit_code = event->has_exit_code ? (int)integer : 0;
         break;
-    case WORD_SIGNAL:
+    case KIND_SIGNAL:
         event->has_signal = whole(number, 0, 1024, &integer);
         event->signal_num = event->has_signal ? (int)integer : 0;
         break;
-    case WORD_CPU:
-        event->has_use = true;
-        event->cpu_seconds = number;
-        break;
-    case WORD_LIFETIME:
-        event->lifetime_seconds = number;
-        break;
-    case WORD_MAX_RSS:
-        event->max_rss = number;
-        break;
-    case WORD_READ:
-        event->read_bytes = number;
-        break;
     default:
-        event->write_bytes = number;
+        *(double *)field = number;
+        event->has_use = event->has_use || field == &event->cpu_seconds;
         break;
     }
+}
+
+static void read_member(struct event_reader *reader, const struct json_text *key)
+{
+    const struct member *member = members, *end = members + ARRAY_LENGTH(members);
+    struct json_text text;
+    double number;
+
+    while (member < end && !json_text_is(key, member->name))
+        member++;
+    void *field = member < end ? (char *)&reader->event + member->offset : NULL;
+    if (field && member->kind <= KIND_TIME && json_read_text(&reader->json, &text))
+        set_text(reader, member->kind, field, &text);
+    else if (field && member->kind > KIND_TIME && json_read_number(&reader->json, &number))
+        set_number(&reader->event, member->kind, field, number);
+    else
+        (void)json_skip(&reader->json);
 }
 
 /* -- Lines -- */
@@ -195,8 +157,7 @@ static void set_number(struct recorded_event *event, enum word word, double numb
 static bool parse_line(struct event_reader *reader, const struct json_text *line)
 {
     struct recorded_event *event = &reader->event;
-    struct json_text key, text;
-    double number;
+    struct json_text key;
 
     arena_reset(&reader->arena);
     *event = (struct recorded_event){.sender_pid = -1};
@@ -204,16 +165,8 @@ static bool parse_line(struct event_reader *reader, const struct json_text *line
     json_reader_reset(&reader->json, line->bytes, line->length);
     if (!json_enter_object(&reader->json))
         return false;
-    while (json_next_key(&reader->json, &key)) {
-        enum word word = word_of(&key);
-
-        if (word <= WORD_SENDER && json_read_text(&reader->json, &text))
-            set_text(reader, word, &text);
-        else if (word > WORD_SENDER && word < WORD_COUNT && json_read_number(&reader->json, &number))
-            set_number(event, word, number);
-        else
-            (void)json_skip(&reader->json);
-    }
+    while (json_next_key(&reader->json, &key))
+        read_member(reader, &key);
     /* The kernel has no pid, and is the only sender without one. */
     if (event->sender_name && event->sender_pid < 0 && strcmp(event->sender_name, "kernel") == 0)
         event->sender_pid = 0;

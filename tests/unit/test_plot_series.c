@@ -107,7 +107,7 @@ static void a_long_line_keeps_every_low_and_high(void **state)
         srand(seed);
         const size_t count = make_windows(windows, (size_t)(seed % 4 == 3 ? 700 : COUNT), seed % 2 ? 0.4 : 0);
         add_all(&series, windows, count);
-        assert_true(series.count <= ROOM && series.allocated <= 2 * ROOM);
+        assert_true(series.count <= ROOM && series.capacity <= 2 * ROOM);
         check_against_all(&series, windows, count);
         plot_series_fini(&series);
     }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define LEAST_ROOM 16
 #define VALUE_MAX  1e100
 
@@ -71,20 +73,6 @@ static void make_room(struct plot_series *series)
     }
 }
 
-static int grow(struct plot_series *series)
-{
-    if (series->count < series->allocated)
-        return 0;
-    const size_t wanted = series->allocated ? 2 * series->allocated : 8;
-    struct plot_segment *more = realloc(series->segments, wanted * sizeof(*more));
-
-    if (!more)
-        return -ENOMEM;
-    series->segments = more;
-    series->allocated = wanted;
-    return 0;
-}
-
 int plot_series_add(struct plot_series *series, double begin, double end, double value)
 {
     /* Also what a damaged file may hold and no machine can reach: squares and grids of it must stay numbers.
@@ -108,7 +96,7 @@ int plot_series_add(struct plot_series *series, double begin, double end, double
         merge(&series->segments[series->count - 1], &next);
         return 0;
     }
-    if (grow(series) < 0)
+    if (ARRAY_RESERVE(series->segments, series->capacity, series->count + 1) < 0)
         return -ENOMEM;
     series->segments[series->count++] = next;
     if (series->count >= series->most)

@@ -23,7 +23,7 @@ struct plot_segment {
 
 struct plot_series {
     struct plot_segment *segments; /* owned; in the order of time */
-    size_t count, allocated;
+    size_t count, capacity;
     size_t most;         /* segments are kept; at least 16 */
     double cell;         /* seconds; 0: nothing was merged yet */
     double low, high;    /* of all values; nothing when count is 0 */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash_table.h"
 #include "base/text.h"
 
@@ -36,7 +37,7 @@ struct report_events_inner {
     struct program *programs;
     size_t program_count;
     uint32_t *seconds; /* births in each second of the run */
-    size_t seconds_count;
+    size_t seconds_count, seconds_capacity;
 };
 
 /* As much of a text as there is room for, and no character in two; NULL is "". */
@@ -152,15 +153,10 @@ static void count_birth(struct report_events_inner *inner, double wall)
     if (!(since > -1) || since >= SECONDS_MAX) /* not a number is none */
         return;
     size_t second = since > 0 ? (size_t)since : 0;
-    if (second >= inner->seconds_count) {
-        size_t count = (second + 1) * 2;
-        uint32_t *seconds = reallocarray(inner->seconds, count, sizeof(*seconds));
-        if (!seconds)
-            return;
-        memset(seconds + inner->seconds_count, 0, (count - inner->seconds_count) * sizeof(*seconds));
-        inner->seconds = seconds;
-        inner->seconds_count = count;
-    }
+    if (ARRAY_RESERVE(inner->seconds, inner->seconds_capacity, second + 1) < 0)
+        return;
+    while (inner->seconds_count <= second)
+        inner->seconds[inner->seconds_count++] = 0;
     inner->seconds[second]++;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_reader.h"
 
 /* There are some 450 system calls; a file may claim anything. */
@@ -31,14 +32,8 @@ static struct report_amount *tally_item(struct report_tally *tally, const struct
     }
     if (tally->count == TALLY_STATES_MAX)
         return NULL;
-    if (tally->count == tally->capacity) {
-        size_t capacity = tally->capacity ? tally->capacity * 2 : 64;
-        struct report_amount *items = reallocarray(tally->items, capacity, sizeof(*items));
-        if (!items)
-            return NULL;
-        tally->items = items;
-        tally->capacity = capacity;
-    }
+    if (ARRAY_RESERVE(tally->items, tally->capacity, tally->count + 1) < 0)
+        return NULL;
     struct report_amount *item = &tally->items[tally->count];
     *item = (struct report_amount){.name = strndup(name->bytes, name->length)};
     if (!item->name)
@@ -92,15 +87,9 @@ void report_tally_sort(struct report_tally *tally)
 static struct report_measure *measure_add(struct report_measures *measures, const char *name,
                                           const struct recorded_key *key, const char *statistic)
 {
-    if (measures->count == measures->capacity) {
-        size_t capacity = measures->capacity ? measures->capacity * 2 : 128;
-        struct report_measure *items = reallocarray(measures->items, capacity, sizeof(*items));
-        if (!items) {
-            measures->failed = true;
-            return NULL;
-        }
-        measures->items = items;
-        measures->capacity = capacity;
+    if (ARRAY_RESERVE(measures->items, measures->capacity, measures->count + 1) < 0) {
+        measures->failed = true;
+        return NULL;
     }
     struct report_measure *measure = &measures->items[measures->count++];
     *measure = (struct report_measure){.name = name, .key = key, .statistic = statistic};

@@ -18,52 +18,13 @@ struct metron_result {
 
 static const char *const questions[] = {"cpu_seconds", "peak_memory_bytes", "processes"};
 
-/* The value under `key` of an object, as it stands there. */
-static bool find(const struct json_text *object, const char *key, struct json_text *out)
-{
-    struct json_reader reader;
-    struct json_text found;
-    bool is_there = false;
-
-    json_reader_init(&reader, object->bytes, object->length);
-    if (json_enter_object(&reader))
-        while (!is_there && json_next_key(&reader, &found)) {
-            if (json_text_is(&found, key))
-                is_there = json_read_raw(&reader, out);
-            else
-                (void)json_skip(&reader);
-        }
-    json_reader_fini(&reader);
-    return is_there;
-}
-
-static bool find_number(const struct json_text *object, const char *key, double *out)
-{
-    struct json_reader reader;
-    struct json_text value;
-
-    if (!find(object, key, &value))
-        return false;
-    json_reader_init(&reader, value.bytes, value.length);
-    bool is_number = json_read_number(&reader, out);
-    json_reader_fini(&reader);
-    return is_number;
-}
-
 /* A string of the object; owned by the caller. NULL: it is not there. */
 static char *find_text(const struct json_text *object, const char *key)
 {
-    struct json_reader reader;
-    struct json_text value, text;
-    char *copy = NULL;
+    struct strbuf text = STRBUF_INIT;
 
-    if (!find(object, key, &value))
-        return NULL;
-    json_reader_init(&reader, value.bytes, value.length);
-    if (json_read_text(&reader, &text))
-        copy = strndup(text.bytes, text.length);
-    json_reader_fini(&reader);
-    return copy;
+    (void)json_find_text(object, key, &text);
+    return text.data;
 }
 
 static bool find_integer(const char *json, const char *key, int *out)
@@ -72,7 +33,7 @@ static bool find_integer(const char *json, const char *key, int *out)
     double number;
 
     /* Out of the bounds of the type C does not say what becomes of it. */
-    if (!find_number(&object, key, &number) || number < INT_MIN || number > INT_MAX ||
+    if (!json_find_number(&object, key, &number) || number < INT_MIN || number > INT_MAX ||
         number != (double)(int)number)
         return false;
     *out = (int)number;
@@ -85,20 +46,20 @@ struct metron_result *result_new(const struct json_text *end)
     struct json_text info, part, headline, discarded;
     double dropped;
 
-    if (!result || !find(end, "info", &info))
+    if (!result || !json_find(end, "info", &info))
         goto fail;
     result->info = strndup(info.bytes, info.length);
-    if (find(&info, "execution_summary", &part))
+    if (json_find(&info, "execution_summary", &part))
         result->summary = strndup(part.bytes, part.length);
     if (!result->info || !result->summary)
         goto fail;
-    if (find_number(end, "dropped", &dropped) && dropped >= 0 && dropped < 0x1p63)
+    if (json_find_number(end, "dropped", &dropped) && dropped >= 0 && dropped < 0x1p63)
         result->dropped = (unsigned long long)dropped;
-    if (find(&info, "output_paths", &part) && find(end, "discarded", &discarded) &&
+    if (json_find(&info, "output_paths", &part) && json_find(end, "discarded", &discarded) &&
         !json_text_is(&discarded, "true"))
         result->path = find_text(&part, "info");
-    for (size_t i = 0; i < 3 && find(&info, "headline", &headline); i++)
-        if (find(&headline, questions[i], &part))
+    for (size_t i = 0; i < 3 && json_find(&info, "headline", &headline); i++)
+        if (json_find(&headline, questions[i], &part))
             result->sources[i] = find_text(&part, "source");
     return result;
 fail:
@@ -143,8 +104,8 @@ bool metron_result_headline(const struct metron_result *result, const char *ques
     struct json_text headline, answer;
     double number;
 
-    if (!find(&info, "headline", &headline) || !find(&headline, question, &answer) ||
-        !find_number(&answer, "value", &number))
+    if (!json_find(&info, "headline", &headline) || !json_find(&headline, question, &answer) ||
+        !json_find_number(&answer, "value", &number))
         return false;
     for (size_t i = 0; source && i < 3; i++)
         if (strcmp(question, questions[i]) == 0)
@@ -158,7 +119,7 @@ bool metron_result_number(const struct metron_result *result, const char *key, d
 {
     const struct json_text summary = {result->summary, strlen(result->summary)};
 
-    return find_number(&summary, key, out);
+    return json_find_number(&summary, key, out);
 }
 
 const char *metron_result_summary_json(const struct metron_result *result)
@@ -190,6 +151,7 @@ bool metron_record_number(const struct metron_record *record, const char *key, d
 {
     struct json_text measurements;
 
-    return (find(&record->text, "measurements", &measurements) && find_number(&measurements, key, out)) ||
-           find_number(&record->text, key, out);
+    return (json_find(&record->text, "measurements", &measurements) &&
+            json_find_number(&measurements, key, out)) ||
+           json_find_number(&record->text, key, out);
 }

@@ -516,3 +516,62 @@ bool json_text_is(const struct json_text *text, const char *word)
 
     return text->length == length && memcmp(text->bytes, word, length) == 0;
 }
+
+bool json_find(const struct json_text *object, const char *key, struct json_text *out)
+{
+    struct json_reader reader;
+    struct json_text name, value;
+    bool found = false;
+
+    json_reader_init(&reader, object->bytes, object->length);
+    if (json_enter_object(&reader))
+        while (json_next_key(&reader, &name)) {
+            bool is_it = json_text_is(&name, key);
+
+            if (json_read_raw(&reader, &value) && is_it) {
+                *out = value;
+                found = true;
+            }
+        }
+    json_reader_fini(&reader);
+    return found;
+}
+
+/* A reader at the value of a member. */
+static bool find_value(const struct json_text *object, const char *key, struct json_reader *reader)
+{
+    struct json_text value;
+
+    if (!json_find(object, key, &value))
+        return false;
+    json_reader_init(reader, value.bytes, value.length);
+    return true;
+}
+
+bool json_find_number(const struct json_text *object, const char *key, double *out)
+{
+    struct json_reader reader;
+
+    return find_value(object, key, &reader) && json_read_number(&reader, out);
+}
+
+bool json_find_boolean(const struct json_text *object, const char *key, bool *out)
+{
+    struct json_reader reader;
+
+    return find_value(object, key, &reader) && json_read_boolean(&reader, out);
+}
+
+bool json_find_text(const struct json_text *object, const char *key, struct strbuf *out)
+{
+    struct json_reader reader;
+    struct json_text text;
+
+    if (!find_value(object, key, &reader))
+        return false;
+    bool is_text = json_read_text(&reader, &text);
+    if (is_text)
+        strbuf_add(out, text.bytes, text.length);
+    json_reader_fini(&reader);
+    return is_text;
+}

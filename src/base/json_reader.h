@@ -93,4 +93,12 @@ void json_reader_place(const struct json_reader *reader, size_t *line, size_t *c
 
 bool json_text_is(const struct json_text *text, const char *word);
 
+/* One member of an object that is not worth a walk: as it stands there, or what it says. The last of several
+ * with the same key. False: there is none, or it is of another kind. */
+bool json_find(const struct json_text *object, const char *key, struct json_text *out);
+bool json_find_number(const struct json_text *object, const char *key, double *out);
+bool json_find_boolean(const struct json_text *object, const char *key, bool *out);
+/* Appends it. */
+bool json_find_text(const struct json_text *object, const char *key, struct strbuf *out);
+
 #endif

@@ -20,27 +20,10 @@ int ask(const struct settings *settings, const char *method, const char *params,
     return EXIT_TROUBLE;
 }
 
-static bool is_running(const struct strbuf *status)
-{
-    struct json_reader reader;
-    struct json_text key, value;
-    bool running = false;
-
-    json_reader_init(&reader, status->data, status->length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key)) {
-            if (json_text_is(&key, "status") && json_read_text(&reader, &value))
-                running = json_text_is(&value, "running");
-            else
-                (void)json_skip(&reader);
-        }
-    json_reader_fini(&reader);
-    return running;
-}
-
 int ask_job_runs(struct client *client, const char *job, bool *runs, struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT, status = STRBUF_INIT;
+    struct json_text word;
     struct json json;
 
     json_init(&json, &params, 0);
@@ -48,7 +31,8 @@ int ask_job_runs(struct client *client, const char *job, bool *runs, struct metr
     json_key_string(&json, "job_id", job);
     json_object_end(&json);
     int code = client_call(client, "job.status", strbuf_text(&params), &status, error);
-    *runs = code == 0 && is_running(&status);
+    *runs = code == 0 && json_find(&(struct json_text){status.data, status.length}, "status", &word) &&
+            json_text_is(&word, "\"running\"");
     strbuf_fini(&params);
     strbuf_fini(&status);
     return code;

@@ -67,19 +67,16 @@ static void add_event(struct show *show, const char *json, size_t length)
 
 /* ---- those of before ---- */
 
-static size_t add_events(struct show *show, struct json_reader *reader)
+static size_t add_events(struct show *show, const struct json_text *events)
 {
+    struct json_reader reader;
     struct json_text event;
     size_t count = 0;
 
-    if (!json_enter_array(reader)) {
-        (void)json_skip(reader);
-        return 0;
-    }
-    while (json_next_item(reader) && json_read_raw(reader, &event)) {
-        add_event(show, event.bytes, event.length);
-        count++;
-    }
+    json_reader_init(&reader, events->bytes, events->length);
+    if (json_enter_array(&reader))
+        for (; json_next_item(&reader) && json_read_raw(&reader, &event); count++)
+            add_event(show, event.bytes, event.length);
     return count;
 }
 
@@ -97,23 +94,13 @@ static void last_params(const struct show *show, struct strbuf *params)
 static int show_last(struct show *show, const struct settings *settings)
 {
     struct strbuf answer = STRBUF_INIT, params = STRBUF_INIT;
-    struct json_reader reader;
-    struct json_text key;
-    size_t count = 0;
+    struct json_text events = {0};
 
     last_params(show, &params);
     int exit_code = ask(settings, "daemon.events", strbuf_text(&params), &answer);
     if (exit_code == EXIT_OK) {
-        json_reader_init(&reader, strbuf_text(&answer), answer.length);
-        if (json_enter_object(&reader))
-            while (json_next_key(&reader, &key)) {
-                if (json_text_is(&key, "events"))
-                    count += add_events(show, &reader);
-                else
-                    (void)json_skip(&reader);
-            }
-        json_reader_fini(&reader);
-        if (count > 0)
+        (void)json_find(&(struct json_text){strbuf_text(&answer), answer.length}, "events", &events);
+        if (add_events(show, &events) > 0)
             exit_code = flush(show);
         else if (show->job)
             log_info("the daemon remembers no event of job '%s'", show->job);
@@ -162,16 +149,9 @@ static int subscribe(const struct show *show, struct client *client, struct metr
 /* {"count": N}: this client was too slow for so many. */
 static void add_lost(struct show *show, const char *json, size_t length)
 {
-    struct json_reader reader;
-    struct json_text key;
     double count = 0;
 
-    json_reader_init(&reader, json, length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key))
-            if (!json_text_is(&key, "count") || !json_read_number(&reader, &count))
-                (void)json_skip(&reader);
-    json_reader_fini(&reader);
+    (void)json_find_number(&(struct json_text){json, length}, "count", &count);
     if (show->as_json)
         strbuf_addf(&show->text, "{\"event\":\"monitor.dropped\",\"count\":%.0f}\n", count);
     else

@@ -10,21 +10,13 @@
 /* {"report": "…"}: the text for people. */
 static int read_report(const struct strbuf *answer, struct strbuf *out)
 {
-    struct json_reader reader;
-    struct json_text key, text;
-    int code = -EPROTO;
+    const struct json_text object = {strbuf_text(answer), answer->length};
+    struct strbuf text = STRBUF_INIT;
+    bool found = json_find_text(&object, "report", &text);
 
-    json_reader_init(&reader, strbuf_text(answer), answer->length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key)) {
-            if (json_text_is(&key, "report") && json_read_text(&reader, &text)) {
-                text_printable_lines(out, text.bytes, text.length);
-                code = 0;
-            } else
-                (void)json_skip(&reader);
-        }
-    json_reader_fini(&reader);
-    return code;
+    text_printable_lines(out, strbuf_text(&text), text.length);
+    strbuf_fini(&text);
+    return found ? 0 : -EPROTO;
 }
 
 int report_job(const struct settings *settings, const char *name, struct strbuf *out,

@@ -219,18 +219,10 @@ bool event_lines_add(struct event_lines *lines, const char *json, size_t length,
 
 bool event_is_of_job(const char *json, size_t length, const char *job)
 {
-    struct json_reader reader;
-    struct json_text key, text;
-    bool found = false;
+    struct strbuf text = STRBUF_INIT;
+    bool found = json_find_text(&(struct json_text){json, length}, "job_id", &text) &&
+                 strcmp(strbuf_text(&text), job) == 0;
 
-    json_reader_init(&reader, json, length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key)) {
-            if (json_text_is(&key, "job_id") && json_read_text(&reader, &text))
-                found = json_text_is(&text, job);
-            else
-                (void)json_skip(&reader);
-        }
-    json_reader_fini(&reader);
+    strbuf_fini(&text);
     return found;
 }

@@ -561,6 +561,35 @@ static void every_cut_of_a_text_is_refused(void **state)
     }
 }
 
+static void one_member_is_found_without_a_walk(void **state)
+{
+    static const char json[] =
+        "{\"a\": 1, \"t\": \"x\\ny\", \"b\": true, \"o\": {\"a\": 3}, \"a\": 2, \"n\": null}";
+    const struct json_text object = {json, sizeof(json) - 1}, array = {"[1]", 3};
+    struct strbuf text = STRBUF_INIT;
+    struct json_text raw;
+    double number = 0;
+    bool boolean = false;
+
+    (void)state;
+    assert_true(json_find_number(&object, "a", &number));
+    assert_true(number == 2); /* the last one */
+    assert_true(json_find(&object, "o", &raw));
+    assert_true(json_text_is(&raw, "{\"a\": 3}"));
+    assert_true(json_find_number(&raw, "a", &number));
+    assert_true(number == 3);
+    assert_true(json_find_boolean(&object, "b", &boolean));
+    assert_true(boolean);
+    assert_true(json_find_text(&object, "t", &text));
+    assert_string_equal(strbuf_text(&text), "x\ny");
+    assert_false(json_find(&object, "x", &raw));
+    assert_false(json_find(&array, "a", &raw));
+    assert_false(json_find_number(&object, "t", &number));
+    assert_false(json_find_text(&object, "n", &text));
+    assert_false(json_find_boolean(&object, "a", &boolean));
+    strbuf_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,6 +613,7 @@ int main(void)
         cmocka_unit_test_teardown(after_a_failure_everything_is_refused, teardown),
         cmocka_unit_test_teardown(a_reader_is_used_again, teardown),
         cmocka_unit_test_teardown(every_cut_of_a_text_is_refused, teardown),
+        cmocka_unit_test(one_member_is_found_without_a_walk),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

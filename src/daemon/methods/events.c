@@ -26,22 +26,11 @@ static pid_t pid_of(double number)
 /* data.pid and data.runner, where they are numbers that a process can have, and data.own_cgroup. */
 static void take_data(struct publication *out)
 {
-    struct json_reader reader;
-    struct json_text key;
     double pid = 0, runner = 0;
 
-    json_reader_init(&reader, out->data.bytes, out->data.length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key)) {
-            bool taken =
-                json_text_is(&key, "pid") ? json_read_number(&reader, &pid)
-                : json_text_is(&key, "runner")
-                    ? json_read_number(&reader, &runner)
-                    : json_text_is(&key, "own_cgroup") && json_read_boolean(&reader, &out->start.own_cgroup);
-            if (!taken)
-                (void)json_skip(&reader);
-        }
-    json_reader_fini(&reader);
+    (void)json_find_number(&out->data, "pid", &pid);
+    (void)json_find_number(&out->data, "runner", &runner);
+    (void)json_find_boolean(&out->data, "own_cgroup", &out->start.own_cgroup);
     out->start.pid = pid_of(pid);
     out->start.runner = pid_of(runner);
 }

@@ -30,23 +30,7 @@ struct call_peer call_peer(const struct call *call)
 
 static bool find_param(const struct call *call, const char *name, struct json_text *out)
 {
-    struct json_reader reader;
-    struct json_text key, value;
-    bool found = false;
-
-    json_reader_init(&reader, call->params.bytes, call->params.length);
-    if (json_enter_object(&reader)) {
-        while (json_next_key(&reader, &key)) {
-            bool is_it = json_text_is(&key, name);
-
-            if (json_read_raw(&reader, &value) && is_it) {
-                *out = value;
-                found = value.bytes[0] != 'n'; /* null: as if it was not there */
-            }
-        }
-    }
-    json_reader_fini(&reader);
-    return found;
+    return json_find(&call->params, name, out) && out->bytes[0] != 'n'; /* null: as if it was not there */
 }
 
 enum param call_raw(struct call *call, const char *name, struct json_text *out)
@@ -86,17 +70,11 @@ enum param call_text(struct call *call, const char *name, const char **out)
 
 enum param call_number(struct call *call, const char *name, double *out)
 {
-    struct json_reader reader;
     struct json_text value;
 
     if (!find_param(call, name, &value))
         return PARAM_ABSENT;
-    json_reader_init(&reader, value.bytes, value.length);
-
-    bool is_number = json_read_number(&reader, out);
-
-    json_reader_fini(&reader);
-    return is_number ? PARAM_FOUND : PARAM_WRONG;
+    return json_find_number(&call->params, name, out) ? PARAM_FOUND : PARAM_WRONG;
 }
 
 enum param call_integer(struct call *call, const char *name, int64_t *out)
@@ -132,17 +110,11 @@ enum param call_integer(struct call *call, const char *name, int64_t *out)
 
 enum param call_boolean(struct call *call, const char *name, bool *out)
 {
-    struct json_reader reader;
     struct json_text value;
 
     if (!find_param(call, name, &value))
         return PARAM_ABSENT;
-    json_reader_init(&reader, value.bytes, value.length);
-
-    bool is_boolean = json_read_boolean(&reader, out);
-
-    json_reader_fini(&reader);
-    return is_boolean ? PARAM_FOUND : PARAM_WRONG;
+    return json_find_boolean(&call->params, name, out) ? PARAM_FOUND : PARAM_WRONG;
 }
 
 static size_t count_items(struct json_reader *reader)

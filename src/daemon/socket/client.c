@@ -209,25 +209,11 @@ static void keep_notification(struct client *client, const struct json_text *lin
 static int explain_error(struct client *client, const struct json_text *object, struct metron_error *error)
 {
     struct strbuf message = STRBUF_INIT, advice = STRBUF_INIT;
-    struct json_reader reader;
-    struct json_text key, text;
     double code = 0;
 
-    json_reader_init(&reader, object->bytes, object->length);
-    if (json_enter_object(&reader)) {
-        while (json_next_key(&reader, &key)) {
-            struct strbuf *out = json_text_is(&key, "message") ? &message
-                                 : json_text_is(&key, "data")  ? &advice
-                                                               : NULL;
-            bool is_code = json_text_is(&key, "code");
-
-            if (out && json_read_text(&reader, &text))
-                strbuf_add(out, text.bytes, text.length);
-            else if (!is_code || !json_read_number(&reader, &code))
-                (void)json_skip(&reader);
-        }
-    }
-    json_reader_fini(&reader);
+    (void)json_find_text(object, "message", &message);
+    (void)json_find_text(object, "data", &advice);
+    (void)json_find_number(object, "code", &code);
     client->rpc_code = code >= -99999 && code <= 99999 ? (int)code : RPC_INTERNAL_ERROR;
 
     int result = error_set(error, rpc_errno(client->rpc_code), "the daemon refused: %s%s%s",

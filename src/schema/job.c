@@ -52,10 +52,24 @@ const char *sheet_status_name(enum sheet_status status)
     return names[status];
 }
 
-static void key_mib(struct json *json, const char *key, uint64_t bytes)
-{
-    json_key_decimal(json, key, (double)bytes / MIB, 3);
-}
+const struct job_usage_column job_usage_columns[USAGE_COUNT] = {
+    [USAGE_CPU] = {"proc_cpu_seconds", "cpu_seconds", USAGE_SECONDS, USAGE_ADDS_UP},
+    [USAGE_CGROUP_CPU] = {"cgroup_cpu_seconds", "cgroup_cpu_seconds", USAGE_SECONDS, 0},
+    [USAGE_PEAK_RSS] = {"peak_rss_mb", "peak_rss_bytes", USAGE_MEMORY, 0},
+    [USAGE_PEAK_PSS] = {"peak_pss_mb", "peak_pss_bytes", USAGE_MEMORY, 0},
+    [USAGE_LARGEST_HWM] = {"largest_hwm_mb", "largest_hwm_bytes", USAGE_MEMORY, 0},
+    [USAGE_PEAK_CGROUP] = {"peak_cgroup_mb", "peak_cgroup_bytes", USAGE_MEMORY, 0},
+    [USAGE_OOM_KILLS] = {"oom_kills", "oom_kills", USAGE_COUNTED, 0},
+    [USAGE_READ] = {"read_bytes", "read_bytes", USAGE_COUNTED, USAGE_ADDS_UP},
+    [USAGE_WRITTEN] = {"write_bytes", "write_bytes", USAGE_COUNTED, USAGE_ADDS_UP},
+    [USAGE_SPAWNED] = {"spawned", "spawned", USAGE_COUNTED, USAGE_ADDS_UP | USAGE_FROM_ZERO},
+    [USAGE_EXITED] = {"exited", "exited", USAGE_COUNTED, USAGE_ADDS_UP | USAGE_FROM_ZERO},
+    [USAGE_SPAWNED_IS_EXACT] = {"spawned_is_exact", "spawned_is_exact", USAGE_FLAG, USAGE_FROM_ZERO},
+    [USAGE_UNIQUE_PROCESSES] = {"unique_processes", "unique_processes", USAGE_COUNTED,
+                                USAGE_ADDS_UP | USAGE_FROM_ZERO},
+    [USAGE_PEAK_PROCESSES] = {"peak_processes", "peak_processes", USAGE_COUNTED, USAGE_FROM_ZERO},
+    [USAGE_CPU_IS_LOW] = {NULL, "cpu_is_low", USAGE_FLAG, USAGE_FROM_ZERO},
+};
 
 static void key_seconds(struct json *json, const char *key, double seconds)
 {
@@ -74,23 +88,43 @@ static void key_time(struct json *json, const char *key, struct timespec time)
  * kernel's ticks both say the same. */
 static bool group_count_is_old(const struct job_usage *usage)
 {
-    return (usage->has & USAGE_HAS_CGROUP_CPU) && (usage->has & USAGE_HAS_CPU) &&
-           usage->cpu_seconds > 1.01 * usage->cgroup_cpu_seconds + 0.05;
+    return usage_has(usage, USAGE_CGROUP_CPU) && usage_has(usage, USAGE_CPU) &&
+           usage->numbers[USAGE_CPU] > 1.01 * usage->numbers[USAGE_CGROUP_CPU] + 0.05;
 }
 
 static bool cpu_is_low(const struct job_usage *usage)
 {
-    return group_count_is_old(usage) || (usage->cpu_is_low && !(usage->has & USAGE_HAS_CGROUP_CPU));
+    return group_count_is_old(usage) ||
+           (usage->numbers[USAGE_CPU_IS_LOW] != 0 && !usage_has(usage, USAGE_CGROUP_CPU));
 }
 
 const char *job_usage_cpu(const struct job_usage *usage, double *seconds)
 {
-    bool of_group = (usage->has & USAGE_HAS_CGROUP_CPU) && !group_count_is_old(usage);
+    bool of_group = usage_has(usage, USAGE_CGROUP_CPU) && !group_count_is_old(usage);
+    enum job_usage_value value = of_group ? USAGE_CGROUP_CPU : USAGE_CPU;
 
-    if (!of_group && !(usage->has & USAGE_HAS_CPU))
+    if (!usage_has(usage, value))
         return NULL;
-    *seconds = of_group ? usage->cgroup_cpu_seconds : usage->cpu_seconds;
-    return of_group ? "cgroup_cpu_seconds" : "proc_cpu_seconds";
+    *seconds = usage->numbers[value];
+    return job_usage_columns[value].name;
+}
+
+static void key_usage(struct json *json, const struct job_usage_column *column, double number)
+{
+    switch (column->kind) {
+    case USAGE_COUNTED:
+        json_key_integer(json, column->name, (int64_t)number);
+        break;
+    case USAGE_SECONDS:
+        key_seconds(json, column->name, number);
+        break;
+    case USAGE_MEMORY:
+        json_key_decimal(json, column->name, number / MIB, 3);
+        break;
+    case USAGE_FLAG:
+        json_key_boolean(json, column->name, number != 0);
+        break;
+    }
 }
 
 void job_usage_members_json(struct json *json, const struct job_usage *usage)
@@ -104,29 +138,29 @@ void job_usage_members_json(struct json *json, const struct job_usage *usage)
         if (cpu_is_low(usage))
             json_key_boolean(json, "cpu_is_exact", false);
     }
-    if (usage->has & USAGE_HAS_CPU)
-        key_seconds(json, "proc_cpu_seconds", usage->cpu_seconds);
-    if (usage->has & USAGE_HAS_CGROUP_CPU)
-        key_seconds(json, "cgroup_cpu_seconds", usage->cgroup_cpu_seconds);
-    if (usage->has & USAGE_HAS_RSS)
-        key_mib(json, "peak_rss_mb", usage->peak_rss_bytes);
-    if (usage->has & USAGE_HAS_PSS)
-        key_mib(json, "peak_pss_mb", usage->peak_pss_bytes);
-    if (usage->has & USAGE_HAS_HWM)
-        key_mib(json, "largest_hwm_mb", usage->largest_hwm_bytes);
-    if (usage->has & USAGE_HAS_CGROUP_MEMORY)
-        key_mib(json, "peak_cgroup_mb", usage->peak_cgroup_bytes);
-    if (usage->has & USAGE_HAS_OOM_KILLS)
-        json_key_integer(json, "oom_kills", (int64_t)usage->oom_kills);
-    if (usage->has & USAGE_HAS_IO) {
-        json_key_integer(json, "read_bytes", (int64_t)usage->read_bytes);
-        json_key_integer(json, "write_bytes", (int64_t)usage->write_bytes);
+    for (unsigned i = 0; i < USAGE_COUNT; i++)
+        if (job_usage_columns[i].name && usage_is_known(usage, i))
+            key_usage(json, &job_usage_columns[i], usage->numbers[i]);
+}
+
+bool job_usage_read(struct json_reader *reader, const struct json_text *key, struct job_usage *usage)
+{
+    for (unsigned i = 0; i < USAGE_COUNT; i++) {
+        const struct job_usage_column *column = &job_usage_columns[i];
+        double number;
+        bool flag;
+
+        if (!column->name || !json_text_is(key, column->name))
+            continue;
+        if (column->kind == USAGE_FLAG && json_read_boolean(reader, &flag))
+            usage_set(usage, i, flag);
+        else if (column->kind != USAGE_FLAG && json_read_number(reader, &number))
+            usage_set(usage, i, column->kind == USAGE_MEMORY ? number * MIB : number);
+        else
+            (void)json_skip(reader);
+        return true;
     }
-    json_key_integer(json, "spawned", (int64_t)usage->spawned);
-    json_key_integer(json, "exited", (int64_t)usage->exited);
-    json_key_boolean(json, "spawned_is_exact", usage->spawned_is_exact);
-    json_key_integer(json, "unique_processes", (int64_t)usage->unique_processes);
-    json_key_integer(json, "peak_processes", (int64_t)usage->peak_processes);
+    return false;
 }
 
 void job_usage_json(struct json *json, const struct job_usage *usage)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "base/json_reader.h"
 
 #define JOB_ID_MAX 255 /* bytes of a job's name: any text but control characters, not empty */
 
@@ -24,34 +25,73 @@ const char *job_status_name(enum job_status status);
 int job_status_of_outcome(const char *outcome, size_t length, enum job_status *out);
 const char *sheet_status_name(enum sheet_status status);
 
-/* What a job or one of its sheets has used so far, each number by its own method; 0 with no bit: absent. */
-enum usage_has {
-    USAGE_HAS_CPU = 1 << 0,
-    USAGE_HAS_RSS = 1 << 1,
-    USAGE_HAS_PSS = 1 << 2,
-    USAGE_HAS_HWM = 1 << 3,
-    USAGE_HAS_CGROUP_MEMORY = 1 << 4,
-    USAGE_HAS_CGROUP_CPU = 1 << 5,
-    USAGE_HAS_IO = 1 << 6,
-    USAGE_HAS_OOM_KILLS = 1 << 7,
+/* What a job or one of its sheets has used so far, each value by its own method: bytes, seconds and counts.
+ */
+enum job_usage_value {
+    USAGE_CPU,         /* seconds; the ledger's: conserved over its processes */
+    USAGE_CGROUP_CPU,  /* seconds, of its own control group */
+    USAGE_PEAK_RSS,    /* largest sum over its processes at one instant: counts shared pages twice */
+    USAGE_PEAK_PSS,    /* the same of PSS */
+    USAGE_LARGEST_HWM, /* high-water mark of the largest single process */
+    USAGE_PEAK_CGROUP, /* charged to its own control group, page cache included */
+    USAGE_OOM_KILLS,   /* in its own control group */
+    USAGE_READ,        /* bytes */
+    USAGE_WRITTEN,     /* bytes */
+    USAGE_SPAWNED,     /* a lower bound unless the flag below is set; so is the next */
+    USAGE_EXITED,
+    USAGE_SPAWNED_IS_EXACT, /* a flag: 0 or 1 */
+    USAGE_UNIQUE_PROCESSES, /* seen alive, or reported */
+    USAGE_PEAK_PROCESSES,   /* at one instant */
+    USAGE_CPU_IS_LOW,       /* a flag: the ledger's is a lower bound, some exited while no daemon watched */
+    USAGE_COUNT
 };
 
 struct job_usage {
-    unsigned has;
-    double cpu_seconds;         /* the ledger's: conserved over its processes */
-    bool cpu_is_low;            /* and a lower bound: some exited while no daemon watched */
-    double cgroup_cpu_seconds;  /* of its own control group */
-    uint64_t peak_rss_bytes;    /* largest sum over its processes at one instant: counts shared pages twice */
-    uint64_t peak_pss_bytes;    /* the same of PSS */
-    uint64_t largest_hwm_bytes; /* high-water mark of the largest single process */
-    uint64_t peak_cgroup_bytes; /* charged to its own control group, page cache included */
-    uint64_t oom_kills;         /* in its own control group */
-    uint64_t read_bytes, write_bytes;
-    uint64_t spawned, exited; /* a lower bound unless spawned_is_exact */
-    bool spawned_is_exact;
-    uint64_t unique_processes; /* seen alive, or told of */
-    uint64_t peak_processes;   /* at one instant */
+    uint32_t present;            /* a bit for each value */
+    double numbers[USAGE_COUNT]; /* 0 where it is absent */
 };
+
+/* How a value is written; the JSON, the tables of the history and their readers walk this table. */
+struct job_usage_column {
+    const char *name;   /* in the JSON; NULL: it is not there */
+    const char *stored; /* in the tables */
+    enum job_usage_kind {
+        USAGE_COUNTED, /* the number */
+        USAGE_SECONDS, /* a real number */
+        USAGE_MEMORY,  /* in the JSON MiB, in the tables bytes */
+        USAGE_FLAG,    /* in the JSON a boolean */
+    } kind;
+    enum {
+        USAGE_ADDS_UP = 1,   /* what was used before, in another try or under another daemon, is added */
+        USAGE_FROM_ZERO = 2, /* as long as nothing was counted it is 0, not absent */
+    } traits;
+};
+extern const struct job_usage_column job_usage_columns[USAGE_COUNT];
+
+#define USAGE_BIT(VALUE) (UINT32_C(1) << (VALUE))
+
+static inline bool usage_has(const struct job_usage *usage, enum job_usage_value value)
+{
+    return usage->present & USAGE_BIT(value);
+}
+
+/* Whether it is written. */
+static inline bool usage_is_known(const struct job_usage *usage, enum job_usage_value value)
+{
+    return usage_has(usage, value) || job_usage_columns[value].traits & USAGE_FROM_ZERO;
+}
+
+static inline void usage_set(struct job_usage *usage, enum job_usage_value value, double number)
+{
+    usage->numbers[value] = number;
+    usage->present |= USAGE_BIT(value);
+}
+
+/* Of a peak the largest stays. */
+static inline void usage_raise(struct job_usage *usage, enum job_usage_value value, double number)
+{
+    usage_set(usage, value, number > usage->numbers[value] ? number : usage->numbers[value]);
+}
 
 /* Whether it has a control group of its own: in force, or asked for in vain. */
 enum own_cgroup { OWN_CGROUP_NOT_TOLD, OWN_CGROUP_REFUSED, OWN_CGROUP_HELD };
@@ -113,6 +153,8 @@ const char *job_usage_cpu(const struct job_usage *usage, double *seconds);
 void job_usage_json(struct json *json, const struct job_usage *usage); /* an object */
 /* The members of that object, for one that is open already. */
 void job_usage_members_json(struct json *json, const struct job_usage *usage);
+/* Takes the value of a member of that object off the reader. False: it is no value of the usage. */
+bool job_usage_read(struct json_reader *reader, const struct json_text *key, struct job_usage *usage);
 /* `syscall_hotspots` of an object that is open: calls by name; nothing if `calls` is NULL. */
 void job_calls_json(struct json *json, const struct snapshot_call *calls, size_t count);
 void job_sheets_json(struct json *json, const struct job *job); /* an array */

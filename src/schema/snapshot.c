@@ -339,9 +339,9 @@ void snapshot_gpus_json(struct json *json, const struct snapshot *snapshot)
     json_array_end(json);
 }
 
-static void jobs_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
+void snapshot_progress_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
 {
-    json_key_array(json, "job_progress");
+    json_array_begin(json);
     for (size_t i = 0; i < snapshot->job_count; i++) {
         const struct snapshot_job *job = &snapshot->jobs[i];
 
@@ -375,7 +375,8 @@ void snapshot_json(struct json *json, const struct snapshot *snapshot, const cha
     json_key_string(json, "pressure_level", snapshot->pressure_level);
     json_key_integer(json, "running_jobs", snapshot->running_jobs);
     json_key_integer(json, "active_sheets", snapshot->active_sheets);
-    jobs_json(json, snapshot, job_id);
+    json_key(json, "job_progress");
+    snapshot_progress_json(json, snapshot, job_id);
     key_decimal(json, "conductor_uptime_seconds", snapshot->uptime_seconds, 3);
     json_object_end(json);
 }

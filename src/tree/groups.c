@@ -327,15 +327,13 @@ void group_usage(const struct tree *tree, const struct group *group, struct job_
         tree_method(tree) == TREE_BPF && !group->missed && tree_events_lost(tree) == group->events_lost;
     double own_seconds = (double)(group->told_cpu_ns + group->own_cpu_ns) / (double)NS_PER_SECOND;
 
-    usage->has |= USAGE_HAS_CPU;
-    usage->cpu_seconds = told ? own_seconds : sum->cpu_seconds;
+    usage_set(usage, USAGE_CPU, told ? own_seconds : sum->cpu_seconds);
     if (tree_has_io(tree)) {
-        usage->has |= USAGE_HAS_IO;
-        usage->read_bytes = sum->counts[LEDGER_READ_BYTES];
-        usage->write_bytes = sum->counts[LEDGER_WRITE_BYTES];
+        usage_set(usage, USAGE_READ, (double)sum->counts[LEDGER_READ_BYTES]);
+        usage_set(usage, USAGE_WRITTEN, (double)sum->counts[LEDGER_WRITE_BYTES]);
     }
-    usage->spawned = group->spawned;
-    usage->exited = group->exited;
-    usage->spawned_is_exact = tree_counts_all(tree);
-    usage->unique_processes = group->joined;
+    usage_set(usage, USAGE_SPAWNED, (double)group->spawned);
+    usage_set(usage, USAGE_EXITED, (double)group->exited);
+    usage_set(usage, USAGE_SPAWNED_IS_EXACT, tree_counts_all(tree));
+    usage_set(usage, USAGE_UNIQUE_PROCESSES, (double)group->joined);
 }

@@ -13,7 +13,6 @@
 #include "view/job_table.h"
 #include "view/wrap.h"
 
-#define MEBIBYTE      (1024.0 * 1024)
 #define DETAIL_COLUMN 13
 
 static void add_human(struct strbuf *out, enum unit unit, double value)
@@ -35,71 +34,68 @@ static void add_time(struct strbuf *out, const char *what, double seconds)
 
 static void add_cpu(struct strbuf *out, const struct job_part *part)
 {
+    const struct job_usage *usage = &part->usage;
     const char *title = "  cpu        ";
 
-    if (part->cgroup_cpu_seconds >= 0) {
+    if (usage_has(usage, USAGE_CGROUP_CPU)) {
         strbuf_adds(out, title);
-        add_human(out, UNIT_SECONDS, part->cgroup_cpu_seconds);
+        add_human(out, UNIT_SECONDS, usage->numbers[USAGE_CGROUP_CPU]);
         strbuf_adds(out, " of its control group (cgroup_cpu_seconds)\n");
         title = "             ";
     }
-    if (part->proc_cpu_seconds >= 0) {
+    if (usage_has(usage, USAGE_CPU)) {
         strbuf_addf(out, "%s%s", title, part->cpu_is_low ? "at least " : "");
-        add_human(out, UNIT_SECONDS, part->proc_cpu_seconds);
+        add_human(out, UNIT_SECONDS, usage->numbers[USAGE_CPU]);
         strbuf_adds(out, " of all its processes (proc_cpu_seconds)\n");
         if (part->cpu_is_low)
             strbuf_adds(out, "             some exited while no daemon ran (cpu_is_exact)\n");
     }
 }
 
-static void add_memory(struct strbuf *out, const struct job_part *part)
+static void add_memory(struct strbuf *out, const struct job_usage *usage)
 {
-    const struct {
-        enum job_memory method;
-        double mebibytes;
-        const char *key;
-    } peaks[] = {{JOB_MEMORY_PSS, part->peak_pss_mb, "peak_pss_mb"},
-                 {JOB_MEMORY_RSS, part->peak_rss_mb, "peak_rss_mb"},
-                 {JOB_MEMORY_HWM, part->largest_hwm_mb, "largest_hwm_mb"},
-                 {JOB_MEMORY_CGROUP, part->peak_cgroup_mb, "peak_cgroup_mb"}};
     const char *title = "  memory     peak ";
 
-    for (size_t i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++) {
-        if (peaks[i].mebibytes < 0)
+    for (unsigned i = 0; i < JOB_MEMORY_COUNT; i++) {
+        enum job_usage_value value = job_memory_values[i];
+        if (!usage_has(usage, value))
             continue;
         strbuf_adds(out, title);
-        add_human(out, UNIT_BYTES, peaks[i].mebibytes * MEBIBYTE);
-        strbuf_addf(out, ", %s (%s)\n", job_memory_meaning(peaks[i].method), peaks[i].key);
+        add_human(out, UNIT_BYTES, usage->numbers[value]);
+        strbuf_addf(out, ", %s (%s)\n", job_memory_meaning(i), job_usage_columns[value].name);
         title = "             peak ";
     }
-    if (part->oom_kills > 0)
-        strbuf_addf(out, "             %.0f killed by the OOM killer (oom_kills)\n", part->oom_kills);
+    if (usage->numbers[USAGE_OOM_KILLS] > 0)
+        strbuf_addf(out, "             %.0f killed by the OOM killer (oom_kills)\n",
+                    usage->numbers[USAGE_OOM_KILLS]);
 }
 
-static void add_processes(struct strbuf *out, const struct job_part *part)
+static void add_processes(struct strbuf *out, const struct job_usage *usage)
 {
-    if (part->spawned < 0)
+    bool is_exact = usage->numbers[USAGE_SPAWNED_IS_EXACT] != 0;
+
+    if (!usage_has(usage, USAGE_SPAWNED))
         return;
-    strbuf_addf(out, "  processes  %s", part->exact ? "" : "at least ");
-    add_human(out, UNIT_COUNT, part->spawned);
+    strbuf_addf(out, "  processes  %s", is_exact ? "" : "at least ");
+    add_human(out, UNIT_COUNT, usage->numbers[USAGE_SPAWNED]);
     strbuf_adds(out, " spawned");
-    if (part->peak_processes >= 0) {
+    if (usage_has(usage, USAGE_PEAK_PROCESSES)) {
         strbuf_adds(out, ", up to ");
-        add_human(out, UNIT_COUNT, part->peak_processes);
+        add_human(out, UNIT_COUNT, usage->numbers[USAGE_PEAK_PROCESSES]);
         strbuf_adds(out, " in a snapshot");
     }
     strbuf_adds(out,
-                part->exact ? " (told by the kernel)\n" : " (seen in snapshots: shorter lives are missed)\n");
+                is_exact ? " (told by the kernel)\n" : " (seen in snapshots: shorter lives are missed)\n");
 }
 
-static void add_storage(struct strbuf *out, const struct job_part *part)
+static void add_storage(struct strbuf *out, const struct job_usage *usage)
 {
-    if (part->read_bytes < 0 || part->write_bytes < 0)
+    if (!usage_has(usage, USAGE_READ) || !usage_has(usage, USAGE_WRITTEN))
         return;
     strbuf_adds(out, "  storage    ");
-    add_human(out, UNIT_BYTES, part->read_bytes);
+    add_human(out, UNIT_BYTES, usage->numbers[USAGE_READ]);
     strbuf_adds(out, " read, ");
-    add_human(out, UNIT_BYTES, part->write_bytes);
+    add_human(out, UNIT_BYTES, usage->numbers[USAGE_WRITTEN]);
     strbuf_adds(out, " written\n");
 }
 
@@ -127,9 +123,9 @@ static void add_facts(struct strbuf *out, const struct job_part *part, double no
     if (part->config_hash.length > 0)
         strbuf_addf(out, "  config     %s\n", strbuf_text(&part->config_hash));
     add_cpu(out, part);
-    add_memory(out, part);
-    add_processes(out, part);
-    add_storage(out, part);
+    add_memory(out, &part->usage);
+    add_processes(out, &part->usage);
+    add_storage(out, &part->usage);
     if (part->total_sheets >= 0)
         strbuf_addf(out, "  sheets     %.0f in all\n", part->total_sheets);
 }

@@ -14,11 +14,8 @@ static const struct {
     const char *name;
     size_t offset;
 } numbers[] = {
-    NUMBER(pid),          NUMBER(started),          NUMBER(ended),          NUMBER(total_sheets),
-    NUMBER(tries),        NUMBER(cpu_seconds),      NUMBER(peak_rss_mb),    NUMBER(cgroup_cpu_seconds),
-    NUMBER(peak_pss_mb),  NUMBER(largest_hwm_mb),   NUMBER(peak_cgroup_mb), NUMBER(read_bytes),
-    NUMBER(write_bytes),  NUMBER(spawned),          NUMBER(peak_processes), NUMBER(unique_processes),
-    NUMBER(wall_seconds), NUMBER(proc_cpu_seconds), NUMBER(oom_kills),
+    NUMBER(pid),          NUMBER(started),     NUMBER(ended),
+    NUMBER(total_sheets), NUMBER(cpu_seconds), NUMBER(wall_seconds),
 };
 
 static double *number_of(struct job_part *part, size_t index)
@@ -37,6 +34,8 @@ static void take_member(struct json_reader *reader, const struct json_text *key,
                 (void)json_skip(reader);
             return;
         }
+    if (job_usage_read(reader, key, &part->usage))
+        return;
     if (json_text_is(key, "job_id"))
         shown_text_read(reader, &part->name);
     else if (json_text_is(key, "status"))
@@ -47,8 +46,6 @@ static void take_member(struct json_reader *reader, const struct json_text *key,
         shown_text_read(reader, &part->config_hash);
     else if (json_text_is(key, "sheet_num") && json_read_number(reader, &number))
         strbuf_addf(&part->name, "%.0f", number);
-    else if (json_text_is(key, "spawned_is_exact") && json_read_boolean(reader, &part->exact))
-        return;
     else if (json_text_is(key, "cpu_is_exact") && json_read_boolean(reader, &is_exact))
         part->cpu_is_low = !is_exact;
     else if (!json_text_is(key, "sheets") || !json_read_raw(reader, &part->sheets))
@@ -93,24 +90,25 @@ double job_part_wall(const struct job_part *part, double now)
     return end > part->started ? end - part->started : 0; /* the wall clock may have been set back */
 }
 
-double job_part_memory(const struct job_part *part, enum job_memory *method)
-{
-    double sum = part->peak_pss_mb;
+const enum job_usage_value job_memory_values[JOB_MEMORY_COUNT] = {
+    [JOB_MEMORY_PSS] = USAGE_PEAK_PSS,
+    [JOB_MEMORY_RSS] = USAGE_PEAK_RSS,
+    [JOB_MEMORY_HWM] = USAGE_LARGEST_HWM,
+    [JOB_MEMORY_CGROUP] = USAGE_PEAK_CGROUP,
+};
 
-    *method = JOB_MEMORY_PSS;
-    if (sum < 0) {
-        sum = part->peak_rss_mb;
-        *method = JOB_MEMORY_RSS;
-    }
-    if (part->largest_hwm_mb > sum) {
-        sum = part->largest_hwm_mb;
+bool job_memory(const struct job_usage *usage, enum job_memory *method)
+{
+    const double *numbers = usage->numbers;
+    enum job_memory sum = usage_has(usage, USAGE_PEAK_PSS) ? JOB_MEMORY_PSS : JOB_MEMORY_RSS;
+    bool has_sum = usage_has(usage, job_memory_values[sum]);
+
+    if (usage_has(usage, USAGE_LARGEST_HWM) &&
+        (!has_sum || numbers[USAGE_LARGEST_HWM] > numbers[job_memory_values[sum]]))
         *method = JOB_MEMORY_HWM;
-    }
-    if (sum < 0) {
-        sum = part->peak_cgroup_mb;
-        *method = JOB_MEMORY_CGROUP;
-    }
-    return sum;
+    else
+        *method = has_sum ? sum : JOB_MEMORY_CGROUP;
+    return usage_has(usage, job_memory_values[*method]);
 }
 
 const char *job_memory_meaning(enum job_memory method)

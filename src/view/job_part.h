@@ -9,15 +9,14 @@
 
 #include "base/json_reader.h"
 #include "base/strbuf.h"
+#include "schema/job.h"
 
 /* A negative number is absent. */
 struct job_part {
     struct strbuf name, status, workspace, config_hash; /* printable */
-    double pid, started, ended, wall_seconds, total_sheets, tries;
-    double cpu_seconds, cgroup_cpu_seconds, proc_cpu_seconds, oom_kills;
-    double peak_rss_mb, peak_pss_mb, largest_hwm_mb, peak_cgroup_mb;
-    double read_bytes, write_bytes, spawned, peak_processes, unique_processes;
-    bool exact;              /* every spawn was told of */
+    double pid, started, ended, wall_seconds, total_sheets;
+    double cpu_seconds;      /* by the method to show first */
+    struct job_usage usage;  /* by every method */
     bool cpu_is_low;         /* cpu_seconds is a lower bound */
     struct json_text sheets; /* an array as it came, borrowed; empty: none */
 };
@@ -29,9 +28,10 @@ double job_part_wall(const struct job_part *part, double now); /* seconds; negat
 
 /* Which of its peaks is shown first. */
 enum job_memory { JOB_MEMORY_PSS, JOB_MEMORY_RSS, JOB_MEMORY_HWM, JOB_MEMORY_CGROUP, JOB_MEMORY_COUNT };
+extern const enum job_usage_value job_memory_values[JOB_MEMORY_COUNT];
 /* What the processes held together: by PSS, else by RSS, which counts shared pages in each; but a single
- * process that held more than the samples saw is known to have done so. Negative: none. */
-double job_part_memory(const struct job_part *part, enum job_memory *method);
+ * process that held more than the samples saw is known to have done so. False: none was measured. */
+bool job_memory(const struct job_usage *usage, enum job_memory *method);
 const char *job_memory_meaning(enum job_memory method);
 
 #endif

@@ -68,11 +68,12 @@ static void add_outcome(struct strbuf *out, const struct job_report *report)
 
 static void add_cpu(struct strbuf *out, const struct job_usage *usage, double wall)
 {
-    const char *by_ledger = usage->cpu_is_low ? "ledger, at least: some processes exited while no daemon ran"
-                                              : "ledger: its processes, ended ones included";
+    const char *by_ledger = usage->numbers[USAGE_CPU_IS_LOW] != 0
+                                ? "ledger, at least: some processes exited while no daemon ran"
+                                : "ledger: its processes, ended ones included";
     char text[UNIT_TEXT_SIZE];
     double seconds;
-    bool of_group = usage->has & USAGE_HAS_CGROUP_CPU;
+    bool of_group = usage_has(usage, USAGE_CGROUP_CPU);
 
     strbuf_adds(out, "\nCPU\n");
     if (!job_usage_cpu(usage, &seconds)) {
@@ -84,33 +85,30 @@ static void add_cpu(struct strbuf *out, const struct job_usage *usage, double wa
     if (wall > 0)
         strbuf_addf(out, ", %.2f cores on average", seconds / wall);
     strbuf_addf(out, " (%s)\n", of_group ? "its own control group" : by_ledger);
-    if (of_group && usage->has & USAGE_HAS_CPU)
-        add_quantity(out, "seconds", UNIT_SECONDS, usage->cpu_seconds, by_ledger);
+    if (of_group && usage_has(usage, USAGE_CPU))
+        add_quantity(out, "seconds", UNIT_SECONDS, usage->numbers[USAGE_CPU], by_ledger);
 }
 
 static void add_memory(struct strbuf *out, const struct job_usage *usage)
 {
     static const struct {
-        enum usage_has has;
-        size_t offset;
+        enum job_usage_value value;
         const char *note;
     } methods[] = {
-        {USAGE_HAS_PSS, offsetof(struct job_usage, peak_pss_bytes), "sum of PSS: what it really held"},
-        {USAGE_HAS_RSS, offsetof(struct job_usage, peak_rss_bytes),
-         "sum of RSS: an upper bound, shared pages count once per process"},
-        {USAGE_HAS_HWM, offsetof(struct job_usage, largest_hwm_bytes),
-         "largest single process, by its high-water mark"},
-        {USAGE_HAS_CGROUP_MEMORY, offsetof(struct job_usage, peak_cgroup_bytes),
-         "charged to its own control group, page cache included"},
+        {USAGE_PEAK_PSS, "sum of PSS: what it really held"},
+        {USAGE_PEAK_RSS, "sum of RSS: an upper bound, shared pages count once per process"},
+        {USAGE_LARGEST_HWM, "largest single process, by its high-water mark"},
+        {USAGE_PEAK_CGROUP, "charged to its own control group, page cache included"},
     };
+    bool was_measured = false;
 
     strbuf_adds(out, "\nMemory\n");
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-        if (usage->has & (unsigned)methods[i].has)
-            add_quantity(out, "peak", UNIT_BYTES,
-                         (double)*(const uint64_t *)((const char *)usage + methods[i].offset),
-                         methods[i].note);
-    if (!(usage->has & (USAGE_HAS_PSS | USAGE_HAS_RSS | USAGE_HAS_HWM | USAGE_HAS_CGROUP_MEMORY)))
+        if (usage_has(usage, methods[i].value)) {
+            add_quantity(out, "peak", UNIT_BYTES, usage->numbers[methods[i].value], methods[i].note);
+            was_measured = true;
+        }
+    if (!was_measured)
         strbuf_adds(out, "  not measured\n");
 }
 
@@ -120,12 +118,12 @@ static void add_processes(struct strbuf *out, const struct job_report *report)
     const struct job_happenings *happenings = report->happenings;
 
     strbuf_adds(out, "\nProcesses\n");
-    add_quantity(out, "seen", UNIT_COUNT, (double)usage->unique_processes,
-                 usage->spawned_is_exact ? NULL : "at least: not every birth was told");
-    add_quantity(out, "at once", UNIT_COUNT, (double)usage->peak_processes, NULL);
-    if (usage->has & USAGE_HAS_IO) {
-        add_quantity(out, "read", UNIT_BYTES, (double)usage->read_bytes, "from storage");
-        add_quantity(out, "written", UNIT_BYTES, (double)usage->write_bytes, "to storage");
+    add_quantity(out, "seen", UNIT_COUNT, usage->numbers[USAGE_UNIQUE_PROCESSES],
+                 usage->numbers[USAGE_SPAWNED_IS_EXACT] != 0 ? NULL : "at least: not every birth was told");
+    add_quantity(out, "at once", UNIT_COUNT, usage->numbers[USAGE_PEAK_PROCESSES], NULL);
+    if (usage_has(usage, USAGE_READ)) {
+        add_quantity(out, "read", UNIT_BYTES, usage->numbers[USAGE_READ], "from storage");
+        add_quantity(out, "written", UNIT_BYTES, usage->numbers[USAGE_WRITTEN], "to storage");
     }
     if (!happenings)
         return;
@@ -152,8 +150,9 @@ static void add_sheets(struct strbuf *out, const struct job_report *report)
                     sheet_status_name(sheet->status),
                     unit_human(UNIT_SECONDS, wall_of(sheet->started, sheet->ended, report->now), wall),
                     job_usage_cpu(usage, &seconds) ? unit_human(UNIT_SECONDS, seconds, cpu) : "-",
-                    usage->has & USAGE_HAS_RSS ? unit_human(UNIT_BYTES, (double)usage->peak_rss_bytes, memory)
-                                               : "-",
+                    usage_has(usage, USAGE_PEAK_RSS)
+                        ? unit_human(UNIT_BYTES, usage->numbers[USAGE_PEAK_RSS], memory)
+                        : "-",
                     sheet->tries);
     }
 }

@@ -16,7 +16,6 @@
 #include "view/table.h"
 
 #define NAME_NARROWEST 8
-#define MEBIBYTE       (1024.0 * 1024)
 #define DAY_SECONDS    86400.0
 
 /* What needs an explanation below the table. */
@@ -51,9 +50,11 @@ static void add_part(struct table *table, const struct job_part *part, double no
 {
     char started[32], letter[2] = "";
     enum job_memory method = JOB_MEMORY_COUNT;
-    double memory = job_part_memory(part, &method);
+    const double *numbers = part->usage.numbers;
+    double memory = -1, spawned = usage_has(&part->usage, USAGE_SPAWNED) ? numbers[USAGE_SPAWNED] : -1;
 
-    if (memory >= 0) {
+    if (job_memory(&part->usage, &method)) {
+        memory = numbers[job_memory_values[method]];
         seen->methods[method] = true;
         letter[0] = (char)('a' + (int)method);
     }
@@ -62,9 +63,8 @@ static void add_part(struct table *table, const struct job_part *part, double no
     table_add(table, started_text(part->started, now, started));
     (void)add_number(table, UNIT_SECONDS, job_part_wall(part, now), false, "");
     seen->low_cpu |= add_number(table, UNIT_SECONDS, part->cpu_seconds, part->cpu_is_low, "");
-    (void)add_number(table, UNIT_BYTES, memory < 0 ? memory : memory * MEBIBYTE, method == JOB_MEMORY_HWM,
-                     letter);
-    seen->low_spawned |= add_number(table, UNIT_COUNT, part->spawned, !part->exact, "");
+    (void)add_number(table, UNIT_BYTES, memory, method == JOB_MEMORY_HWM, letter);
+    seen->low_spawned |= add_number(table, UNIT_COUNT, spawned, numbers[USAGE_SPAWNED_IS_EXACT] == 0, "");
 }
 
 static void add_legend(struct strbuf *out, const struct seen *seen)

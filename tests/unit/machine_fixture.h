@@ -27,8 +27,8 @@ static inline double cpu_of(const struct group *group)
     struct job_usage usage = {0};
 
     group_usage(watch.tree, group, &usage);
-    assert_true(usage.has & USAGE_HAS_CPU);
-    return usage.cpu_seconds;
+    assert_true(usage.present & USAGE_BIT(USAGE_CPU));
+    return usage.numbers[USAGE_CPU];
 }
 
 /* What is said of ends comes a moment after whoever waited knows of them. */

@@ -19,10 +19,9 @@ static struct job_sheet sheets[] = {
      .started = {1763190000, 123456789},
      .ended = {1763190005, 1},
      .tries = 2,
-     .usage = {.has = USAGE_HAS_CGROUP_CPU | USAGE_HAS_CGROUP_MEMORY | USAGE_HAS_OOM_KILLS,
-               .cgroup_cpu_seconds = 0.75,
-               .peak_cgroup_bytes = 1 << 20,
-               .oom_kills = 3},
+     .usage = {.present =
+                   USAGE_BIT(USAGE_CGROUP_CPU) | USAGE_BIT(USAGE_PEAK_CGROUP) | USAGE_BIT(USAGE_OOM_KILLS),
+               .numbers = {[USAGE_CGROUP_CPU] = 0.75, [USAGE_PEAK_CGROUP] = 1 << 20, [USAGE_OOM_KILLS] = 3}},
      .calls = sheet_calls,
      .call_count = 2},
     {.number = 2,
@@ -31,8 +30,8 @@ static struct job_sheet sheets[] = {
      .pid = 44,
      .started = {1763190006, 0},
      .tries = 1,
-     .usage =
-         {.has = USAGE_HAS_RSS | USAGE_HAS_IO, .peak_rss_bytes = 4096, .read_bytes = 5, .write_bytes = 6}},
+     .usage = {.present = USAGE_BIT(USAGE_PEAK_RSS) | USAGE_BIT(USAGE_READ) | USAGE_BIT(USAGE_WRITTEN),
+               .numbers = {[USAGE_PEAK_RSS] = 4096, [USAGE_READ] = 5, [USAGE_WRITTEN] = 6}}},
 };
 static struct job job = {
     .id = "night",
@@ -43,14 +42,14 @@ static struct job job = {
     .pid = 43,
     .own_cgroup = OWN_CGROUP_HELD,
     .started = {1763190000, 987654321},
-    .usage = {.has = USAGE_HAS_CPU | USAGE_HAS_PSS,
-              .cpu_seconds = 1.5,
-              .peak_pss_bytes = 8192,
-              .spawned = 4,
-              .exited = 2,
-              .spawned_is_exact = true,
-              .unique_processes = 5,
-              .peak_processes = 3},
+    .usage = {.present = USAGE_BIT(USAGE_CPU) | USAGE_BIT(USAGE_PEAK_PSS),
+              .numbers = {[USAGE_CPU] = 1.5,
+                          [USAGE_PEAK_PSS] = 8192,
+                          [USAGE_SPAWNED] = 4,
+                          [USAGE_EXITED] = 2,
+                          [USAGE_SPAWNED_IS_EXACT] = true,
+                          [USAGE_UNIQUE_PROCESSES] = 5,
+                          [USAGE_PEAK_PROCESSES] = 3}},
     .sheets = sheets,
     .sheet_count = 2,
 };
@@ -145,7 +144,7 @@ static int take_members(void *context, const struct job *found)
     *(unsigned *)context += 1;
     assert_int_equal(found->runner, 41);
     assert_int_equal(found->runner_start_ticks, 77);
-    assert_true(found->usage.cpu_is_low);
+    assert_true(found->usage.numbers[USAGE_CPU_IS_LOW]);
     assert_int_equal(found->members_ticks, 123456);
     assert_int_equal(found->member_count, 2);
     assert_int_equal(members[0].pid, 43);
@@ -171,7 +170,7 @@ static void the_members_and_the_runner_of_a_job_are_kept(void **state)
                           .started = {1763190000, 1},
                           .runner = 41,
                           .runner_start_ticks = 77,
-                          .usage = {.cpu_is_low = true},
+                          .usage = {.numbers = {[USAGE_CPU_IS_LOW] = true}},
                           .sheets = &of_runner,
                           .sheet_count = 1,
                           .members = members,

@@ -82,7 +82,8 @@ static void an_outcome_is_one_of_a_few_words(void **state)
 static void what_is_not_known_of_a_job_is_left_out(void **state)
 {
     (void)state;
-    const struct job job = {.id = "night", .started = {1763192573, 0}, .usage = {.cpu_seconds = 5}};
+    const struct job job = {
+        .id = "night", .started = {1763192573, 0}, .usage = {.numbers = {[USAGE_CPU] = 5}}};
 
     assert_string_equal(json_of(&job), "{\"job_id\":\"night\",\"status\":\"running\",\"started\":1763192573,"
                                        "\"usage\":{" NOTHING ",\"sheets\":[]}");
@@ -112,21 +113,21 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
         .own_cgroup = OWN_CGROUP_REFUSED,
         .started = {1763192573, 123456789},
         .ended = {1763192574, 0},
-        .usage = {.has = ~0U,
-                  .cpu_seconds = 1.2345678,
-                  .cgroup_cpu_seconds = 1.25,
-                  .peak_rss_bytes = 3 << 19,
-                  .peak_pss_bytes = 1 << 20,
-                  .largest_hwm_bytes = 2 << 20,
-                  .peak_cgroup_bytes = UINT64_C(1) << 42,
-                  .oom_kills = 1,
-                  .read_bytes = 4096,
-                  .write_bytes = UINT64_C(1) << 52,
-                  .spawned = 11,
-                  .exited = 10,
-                  .spawned_is_exact = true,
-                  .unique_processes = 12,
-                  .peak_processes = 3},
+        .usage = {.present = ~0U,
+                  .numbers = {[USAGE_CPU] = 1.2345678,
+                              [USAGE_CGROUP_CPU] = 1.25,
+                              [USAGE_PEAK_RSS] = 3 << 19,
+                              [USAGE_PEAK_PSS] = 1 << 20,
+                              [USAGE_LARGEST_HWM] = 2 << 20,
+                              [USAGE_PEAK_CGROUP] = UINT64_C(1) << 42,
+                              [USAGE_OOM_KILLS] = 1,
+                              [USAGE_READ] = 4096,
+                              [USAGE_WRITTEN] = UINT64_C(1) << 52,
+                              [USAGE_SPAWNED] = 11,
+                              [USAGE_EXITED] = 10,
+                              [USAGE_SPAWNED_IS_EXACT] = true,
+                              [USAGE_UNIQUE_PROCESSES] = 12,
+                              [USAGE_PEAK_PROCESSES] = 3}},
         .sheets = sheets,
         .sheet_count = 2,
     };
@@ -152,17 +153,16 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
 static void a_lower_bound_of_cpu_is_marked_unless_a_group_counted(void **state)
 {
     (void)state;
-    struct job job = {.id = "x",
-                      .usage = {.has = USAGE_HAS_CPU | USAGE_HAS_CGROUP_CPU,
-                                .cpu_seconds = 1,
-                                .cgroup_cpu_seconds = 2,
-                                .cpu_is_low = true}};
+    struct job job = {
+        .id = "x",
+        .usage = {.present = USAGE_BIT(USAGE_CPU) | USAGE_BIT(USAGE_CGROUP_CPU),
+                  .numbers = {[USAGE_CPU] = 1, [USAGE_CGROUP_CPU] = 2, [USAGE_CPU_IS_LOW] = true}}};
 
     assert_null(strstr(json_of(&job), "cpu_is_exact"));
-    job.usage.has = USAGE_HAS_CPU;
+    job.usage.present = USAGE_BIT(USAGE_CPU);
     assert_non_null(strstr(json_of(&job),
                            "\"cpu_seconds\":1,\"cpu_source\":\"proc_cpu_seconds\",\"cpu_is_exact\":false,"));
-    job.usage.cpu_is_low = false;
+    job.usage.numbers[USAGE_CPU_IS_LOW] = false;
     assert_null(strstr(json_of(&job), "cpu_is_exact"));
 }
 
@@ -170,13 +170,12 @@ static void a_group_that_was_removed_early_does_not_hide_what_the_processes_used
 {
     (void)state;
     struct job job = {.id = "x",
-                      .usage = {.has = USAGE_HAS_CPU | USAGE_HAS_CGROUP_CPU,
-                                .cpu_seconds = 4.3,
-                                .cgroup_cpu_seconds = 3.6}};
+                      .usage = {.present = USAGE_BIT(USAGE_CPU) | USAGE_BIT(USAGE_CGROUP_CPU),
+                                .numbers = {[USAGE_CPU] = 4.3, [USAGE_CGROUP_CPU] = 3.6}}};
 
     assert_non_null(strstr(json_of(&job), "\"cpu_seconds\":4.3,\"cpu_source\":\"proc_cpu_seconds\","
                                           "\"cpu_is_exact\":false,"));
-    job.usage.cpu_seconds = 3.62; /* within the kernel's ticks */
+    job.usage.numbers[USAGE_CPU] = 3.62; /* within the kernel's ticks */
     assert_non_null(strstr(json_of(&job), "\"cpu_seconds\":3.6,\"cpu_source\":\"cgroup_cpu_seconds\","));
     assert_null(strstr(json_of(&job), "cpu_is_exact"));
 }
@@ -184,7 +183,8 @@ static void a_group_that_was_removed_early_does_not_hide_what_the_processes_used
 static void no_number_is_no_measurement(void **state)
 {
     (void)state;
-    const struct job job = {.id = "x", .usage = {.has = USAGE_HAS_CPU, .cpu_seconds = NAN}};
+    const struct job job = {.id = "x",
+                            .usage = {.present = USAGE_BIT(USAGE_CPU), .numbers = {[USAGE_CPU] = NAN}}};
 
     assert_string_equal(json_of(&job),
                         "{\"job_id\":\"x\",\"status\":\"running\",\"usage\":{" NOTHING ",\"sheets\":[]}");

@@ -98,10 +98,11 @@ static void a_hybrid_host_counts_cpu_in_v2_and_memory_in_v1(void **state)
     assert_int_equal(open_it(), 0);
     assert_string_equal(cgroup->folder, folders[0]);
     job_cgroup_take(cgroup, &usage);
-    assert_int_equal(usage.has, USAGE_HAS_CGROUP_CPU | USAGE_HAS_CGROUP_MEMORY | USAGE_HAS_OOM_KILLS);
-    assert_near(usage.cgroup_cpu_seconds, 1.5, 1e-9); /* and not the root group's, where cpuacct is */
-    assert_int_equal(usage.peak_cgroup_bytes, 8192);
-    assert_int_equal(usage.oom_kills, 2);
+    assert_int_equal(usage.present,
+                     USAGE_BIT(USAGE_CGROUP_CPU) | USAGE_BIT(USAGE_PEAK_CGROUP) | USAGE_BIT(USAGE_OOM_KILLS));
+    assert_near(usage.numbers[USAGE_CGROUP_CPU], 1.5, 1e-9); /* and not the root group's, where cpuacct is */
+    assert_int_equal(usage.numbers[USAGE_PEAK_CGROUP], 8192);
+    assert_int_equal(usage.numbers[USAGE_OOM_KILLS], 2);
     assert_int_equal(read_members(&cgroup->members, &pids), 2);
     assert_int_equal(pids.pids[1], 4712);
 }
@@ -123,9 +124,9 @@ static void a_v2_host_counts_all_in_one_group(void **state)
     group_put(folder, "memory.events", "low 0\nhigh 0\nmax 0\noom 1\noom_kill 1\n");
     assert_int_equal(open_it(), 0);
     job_cgroup_take(cgroup, &usage);
-    assert_near(usage.cgroup_cpu_seconds, 2.5, 1e-9);
-    assert_int_equal(usage.peak_cgroup_bytes, 4096);
-    assert_int_equal(usage.oom_kills, 1);
+    assert_near(usage.numbers[USAGE_CGROUP_CPU], 2.5, 1e-9);
+    assert_int_equal(usage.numbers[USAGE_PEAK_CGROUP], 4096);
+    assert_int_equal(usage.numbers[USAGE_OOM_KILLS], 1);
 }
 
 /* In v2 a leaf has a controller's files only where that was handed down. */
@@ -139,7 +140,7 @@ static void what_no_controller_counts_is_absent(void **state)
     group_put(add_group(0, "other.slice/leaf", ""), "cpu.stat", "usage_usec 1000000\n");
     assert_int_equal(open_it(), 0);
     job_cgroup_take(cgroup, &usage);
-    assert_int_equal(usage.has, USAGE_HAS_CGROUP_CPU);
+    assert_int_equal(usage.present, USAGE_BIT(USAGE_CGROUP_CPU));
 }
 
 /* Of a step of a batch system the leaf is memory's alone: its CPU is counted with that of others. */
@@ -159,7 +160,7 @@ static void a_group_of_another_name_is_not_the_jobs(void **state)
     assert_int_equal(open_it(), 0);
     assert_string_equal(cgroup->folder, folders[0]);
     job_cgroup_take(cgroup, &usage);
-    assert_int_equal(usage.has, USAGE_HAS_CGROUP_MEMORY);
+    assert_int_equal(usage.present, USAGE_BIT(USAGE_PEAK_CGROUP));
     assert_int_equal(read_members(&cgroup->members, &pids), 1);
 }
 
@@ -213,42 +214,41 @@ static void of_a_group_that_is_gone_the_last_is_known(void **state)
     group_put(folders[1], "memory.max_usage_in_bytes", "");
     group_put(folders[1], "memory.oom_control", "");
     job_cgroup_take(cgroup, &usage);
-    assert_near(usage.cgroup_cpu_seconds, 1.5, 1e-9);
-    assert_int_equal(usage.peak_cgroup_bytes, 8192);
-    assert_int_equal(usage.oom_kills, 2);
+    assert_near(usage.numbers[USAGE_CGROUP_CPU], 1.5, 1e-9);
+    assert_int_equal(usage.numbers[USAGE_PEAK_CGROUP], 8192);
+    assert_int_equal(usage.numbers[USAGE_OOM_KILLS], 2);
 }
 
 static void a_second_try_is_added_to_the_first(void **state)
 {
-    struct job_usage usage = {.has = USAGE_HAS_CGROUP_CPU | USAGE_HAS_OOM_KILLS,
-                              .cgroup_cpu_seconds = 10,
-                              .oom_kills = 7,
-                              .peak_cgroup_bytes = 9000};
+    struct job_usage usage = {
+        .present = USAGE_BIT(USAGE_CGROUP_CPU) | USAGE_BIT(USAGE_OOM_KILLS),
+        .numbers = {[USAGE_CGROUP_CPU] = 10, [USAGE_OOM_KILLS] = 7, [USAGE_PEAK_CGROUP] = 9000}};
 
     (void)state;
     hybrid_leaf();
     assert_int_equal(open_it(), 0);
     job_cgroup_go_on(cgroup, &usage);
     job_cgroup_take(cgroup, &usage);
-    assert_near(usage.cgroup_cpu_seconds, 10, 1e-9);
+    assert_near(usage.numbers[USAGE_CGROUP_CPU], 10, 1e-9);
     group_put(folders[0], "cpu.stat", "usage_usec 2000000\nuser_usec 1000000\nsystem_usec 500000\n");
     group_put(folders[1], "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
     job_cgroup_take(cgroup, &usage);
-    assert_near(usage.cgroup_cpu_seconds, 10.5, 1e-9);
-    assert_int_equal(usage.oom_kills, 8);
-    assert_int_equal(usage.peak_cgroup_bytes, 9000);
+    assert_near(usage.numbers[USAGE_CGROUP_CPU], 10.5, 1e-9);
+    assert_int_equal(usage.numbers[USAGE_OOM_KILLS], 8);
+    assert_int_equal(usage.numbers[USAGE_PEAK_CGROUP], 9000);
 }
 
 static void what_no_group_counted_before_is_not_completed_by_one(void **state)
 {
-    struct job_usage usage = {.has = USAGE_HAS_CPU, .cpu_seconds = 10};
+    struct job_usage usage = {.present = USAGE_BIT(USAGE_CPU), .numbers = {[USAGE_CPU] = 10}};
 
     (void)state;
     hybrid_leaf();
     assert_int_equal(open_it(), 0);
     job_cgroup_go_on(cgroup, &usage);
     job_cgroup_take(cgroup, &usage);
-    assert_int_equal(usage.has, USAGE_HAS_CPU);
+    assert_int_equal(usage.present, USAGE_BIT(USAGE_CPU));
 }
 
 /* ---- members ---- */
@@ -374,7 +374,7 @@ static void whoever_is_moved_into_a_jobs_group_is_the_jobs(void **state)
     assert_int_equal(process_of(first)->membership, MEMBER_BY_DESCENT);
     assert_ptr_equal(jobs_of_process(jobs, third), found("b")); /* it had one */
     assert_int_equal(finish("a"), 0);
-    assert_true(found("a")->usage.has & USAGE_HAS_CGROUP_CPU);
+    assert_true(found("a")->usage.present & USAGE_BIT(USAGE_CGROUP_CPU));
     let_go(1);
 }
 
@@ -407,7 +407,7 @@ static void this_process_group_is_nobodys_own(void **state)
     assert_int_equal(start_owning("a", getpid()), 0);
     assert_int_equal(found("a")->own_cgroup, OWN_CGROUP_REFUSED);
     tick();
-    assert_false(found("a")->usage.has & USAGE_HAS_CGROUP_CPU);
+    assert_false(found("a")->usage.present & USAGE_BIT(USAGE_CGROUP_CPU));
     assert_int_equal(jobs_sheet(jobs, "a", 1, SHEET_EVENT_STARTED,
                                 &(struct sheet_start){.pid = getpid(), .own_cgroup = false}, &why),
                      0);
@@ -431,7 +431,7 @@ static void a_group_is_found_again_after_a_restart(void **state)
     tick();
     struct job stored = *changed("a");
     stored.id = "a";
-    assert_near(stored.usage.cgroup_cpu_seconds, 0.2, look);
+    assert_near(stored.usage.numbers[USAGE_CGROUP_CPU], 0.2, look);
     jobs_free(jobs);
     step(2); /* the daemon is away */
     jobs = jobs_new(watch.tree);
@@ -439,7 +439,7 @@ static void a_group_is_found_again_after_a_restart(void **state)
     assert_int_equal(jobs_restore(jobs, &stored), 0);
     assert_int_equal(found("a")->own_cgroup, OWN_CGROUP_HELD);
     tick();
-    assert_near(found("a")->usage.cgroup_cpu_seconds, 0.4, look);
+    assert_near(found("a")->usage.numbers[USAGE_CGROUP_CPU], 0.4, look);
     pid_t other = start(body_that_waits_longer);
     await_said(4);
     move_in(other);
@@ -458,11 +458,11 @@ static void a_try_without_a_group_is_not_counted_by_groups(void **state)
                                 &(struct sheet_start){.pid = pid, .own_cgroup = true}, &why),
                      0);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_FAILED, 0), 0);
-    assert_true(found("a")->sheets[0].usage.has & USAGE_HAS_CGROUP_CPU);
+    assert_true(found("a")->sheets[0].usage.present & USAGE_BIT(USAGE_CGROUP_CPU));
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
     tick();
-    assert_false(found("a")->sheets[0].usage.has & USAGE_HAS_CGROUP_CPU);
-    assert_true(found("a")->sheets[0].usage.has & USAGE_HAS_CPU);
+    assert_false(found("a")->sheets[0].usage.present & USAGE_BIT(USAGE_CGROUP_CPU));
+    assert_true(found("a")->sheets[0].usage.present & USAGE_BIT(USAGE_CPU));
     let_go(1);
 }
 

@@ -39,7 +39,7 @@ static struct job job_of(const char *name, pid_t pid, uint64_t start_ticks)
                         .pid = pid,
                         .pid_start_ticks = start_ticks,
                         .started = {1700000000, 5},
-                        .usage = {.has = USAGE_HAS_CPU, .cpu_seconds = 5}};
+                        .usage = {.present = USAGE_BIT(USAGE_CPU), .numbers = {[USAGE_CPU] = 5}}};
 }
 
 static void a_job_whose_process_is_gone_is_lost(void **state)
@@ -69,8 +69,8 @@ static void a_job_whose_process_is_gone_is_lost(void **state)
     assert_int_equal(found("gone")->sheets[0].ended.tv_sec, 1700000050);
     assert_int_equal(found("gone")->sheets[1].status, SHEET_LOST);
     assert_int_equal(found("gone")->sheets[1].ended.tv_sec, LAST_HEARD);
-    assert_true(found("gone")->usage.cpu_seconds >= 5); /* what it had used is not forgotten */
-    assert_non_null(changed("gone"));                   /* the store is told */
+    assert_true(found("gone")->usage.numbers[USAGE_CPU] >= 5); /* what it had used is not forgotten */
+    assert_non_null(changed("gone"));                          /* the store is told */
     assert_int_equal(changed("gone")->status, JOB_LOST);
     assert_int_equal(found("living")->status, JOB_RUNNING);
     assert_int_equal(jobs_running(jobs), 1);
@@ -105,27 +105,28 @@ static void what_was_missed_meanwhile_is_told(void **state)
     await_said(1);
     tree_refresh(watch.tree);
     uint64_t ticks = process_of(pid)->start_ticks;
-    struct job_sheet sheet_of_job = {.number = 1,
-                                     .status = SHEET_RUNNING,
-                                     .pid = pid,
-                                     .pid_start_ticks = ticks,
-                                     .tries = 1,
-                                     .usage = {.spawned_is_exact = true, .unique_processes = 3}};
+    struct job_sheet sheet_of_job = {
+        .number = 1,
+        .status = SHEET_RUNNING,
+        .pid = pid,
+        .pid_start_ticks = ticks,
+        .tries = 1,
+        .usage = {.numbers = {[USAGE_SPAWNED_IS_EXACT] = true, [USAGE_UNIQUE_PROCESSES] = 3}}};
     struct job job = job_of("a", pid, ticks);
-    job.usage.spawned_is_exact = true;
-    job.usage.unique_processes = 7;
+    job.usage.numbers[USAGE_SPAWNED_IS_EXACT] = true;
+    job.usage.numbers[USAGE_UNIQUE_PROCESSES] = 7;
     job.sheets = &sheet_of_job;
     job.sheet_count = 1;
     assert_int_equal(jobs_restore(jobs, &job), 0);
     first_tick();
-    assert_int_equal(found("a")->usage.unique_processes, 7);
-    assert_int_equal(found("a")->sheets[0].usage.unique_processes, 3);
-    assert_false(found("a")->usage.spawned_is_exact);
-    assert_false(found("a")->sheets[0].usage.spawned_is_exact);
+    assert_int_equal(found("a")->usage.numbers[USAGE_UNIQUE_PROCESSES], 7);
+    assert_int_equal(found("a")->sheets[0].usage.numbers[USAGE_UNIQUE_PROCESSES], 3);
+    assert_false(found("a")->usage.numbers[USAGE_SPAWNED_IS_EXACT]);
+    assert_false(found("a")->sheets[0].usage.numbers[USAGE_SPAWNED_IS_EXACT]);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0); /* another try of it */
     tick();
-    assert_false(found("a")->sheets[0].usage.spawned_is_exact);
+    assert_false(found("a")->sheets[0].usage.numbers[USAGE_SPAWNED_IS_EXACT]);
     let_go(1);
 }
 

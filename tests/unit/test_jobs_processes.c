@@ -14,19 +14,19 @@ static void a_sheet_has_what_was_used_until_it_ended(void **state)
     assert_true(found("a")->sheets[0].pid_start_ticks > 0);
     step(1);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0); /* no tick in between */
-    assert_near(found("a")->sheets[0].usage.cpu_seconds, 0.2, look);
+    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 0.2, look);
     step(2); /* of the job, of no sheet that runs */
     tick();
-    assert_near(found("a")->usage.cpu_seconds, 0.4, look);
-    assert_near(found("a")->sheets[0].usage.cpu_seconds, 0.2, look);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 0.4, look);
+    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 0.2, look);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0); /* once more: both count */
     step(3);
     assert_int_equal(finish("a"), 0);
-    assert_near(found("a")->usage.cpu_seconds, 0.6, look);
-    assert_near(found("a")->sheets[0].usage.cpu_seconds, 0.4, look);
-    assert_int_equal(found("a")->usage.unique_processes, 1);
-    assert_true(found("a")->usage.has & USAGE_HAS_CPU);
-    assert_false(found("a")->usage.has & (USAGE_HAS_CGROUP_CPU | USAGE_HAS_PSS));
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 0.6, look);
+    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 0.4, look);
+    assert_int_equal(found("a")->usage.numbers[USAGE_UNIQUE_PROCESSES], 1);
+    assert_true(found("a")->usage.present & USAGE_BIT(USAGE_CPU));
+    assert_false(found("a")->usage.present & (USAGE_BIT(USAGE_CGROUP_CPU) | USAGE_BIT(USAGE_PEAK_PSS)));
 }
 
 /* A look that costs is not repeated before ten times its cost has passed. The cost is the CPU time of this
@@ -50,7 +50,7 @@ static void a_look_that_waited_has_cost_nothing(void **state)
     await_said(3);
     sleep_seconds(10 * cost_seconds);
     assert_int_equal(sheet("a", 2, SHEET_EVENT_COMPLETED, 0), 0);
-    assert_near(found("a")->sheets[1].usage.cpu_seconds, 0.2, look);
+    assert_near(found("a")->sheets[1].usage.numbers[USAGE_CPU], 0.2, look);
 }
 
 /* Holds 40 MB, then gives them back. */
@@ -76,23 +76,23 @@ static void peaks_never_fall(void **state)
     await_said(1);
     assert_int_equal(start_job("a", pid), 0);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
-    assert_false(found("a")->usage.has & USAGE_HAS_RSS); /* nobody has looked */
+    assert_false(found("a")->usage.present & USAGE_BIT(USAGE_PEAK_RSS)); /* nobody has looked */
     tick();
-    uint64_t peak = found("a")->usage.peak_rss_bytes;
-    assert_true(found("a")->usage.has & USAGE_HAS_RSS);
+    uint64_t peak = found("a")->usage.numbers[USAGE_PEAK_RSS];
+    assert_true(found("a")->usage.present & USAGE_BIT(USAGE_PEAK_RSS));
     assert_true(peak >= size);
-    assert_int_equal(found("a")->sheets[0].usage.peak_rss_bytes, peak);
+    assert_int_equal(found("a")->sheets[0].usage.numbers[USAGE_PEAK_RSS], peak);
     let_go(1);
     await_said(2);
     for (int i = 0; i < 3; i++) {
         tick();
         assert_true(process_of(pid)->files.rss_bytes < peak - size / 2);
-        assert_int_equal(found("a")->usage.peak_rss_bytes, peak);
-        assert_int_equal(found("a")->sheets[0].usage.peak_rss_bytes, peak);
+        assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_RSS], peak);
+        assert_int_equal(found("a")->sheets[0].usage.numbers[USAGE_PEAK_RSS], peak);
     }
     assert_int_equal(finish("a"), 0);
-    assert_int_equal(found("a")->usage.peak_rss_bytes, peak);
-    assert_int_equal(found("a")->usage.peak_processes, 1);
+    assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_RSS], peak);
+    assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_PROCESSES], 1);
 }
 
 /* ---- who belongs ---- */
@@ -146,7 +146,7 @@ static void a_sheet_of_a_process_that_is_not_there_has_nobody(void **state)
     assert_int_equal(found("a")->sheets[0].status, SHEET_RUNNING);
     assert_int_equal(found("a")->sheets[0].pid, pid);
     assert_int_equal(found("a")->sheets[0].pid_start_ticks, 0);
-    assert_int_equal(found("a")->sheets[0].usage.unique_processes, 0);
+    assert_int_equal(found("a")->sheets[0].usage.numbers[USAGE_UNIQUE_PROCESSES], 0);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0);
 }
 
@@ -304,16 +304,16 @@ static void whoever_ends_within_the_pass_that_found_it_is_counted(void **state)
     kill_when_claimed = start_with(mine, NULL);
     tick();
     assert_int_equal(kill_when_claimed, 0);
-    assert_int_equal(found(mine)->usage.spawned, 1);
-    double cpu_seconds = found(mine)->usage.cpu_seconds;
+    assert_int_equal(found(mine)->usage.numbers[USAGE_SPAWNED], 1);
+    double cpu_seconds = found(mine)->usage.numbers[USAGE_CPU];
     assert_true(cpu_seconds > 0);
     kill_when_claimed = start_with(mine, "5");
     tick();
     assert_int_equal(kill_when_claimed, 0);
     assert_int_equal(found(mine)->sheet_count, 1);
-    assert_int_equal(found(mine)->sheets[0].usage.unique_processes, 1);
-    assert_int_equal(found(mine)->usage.unique_processes, 2);
-    assert_true(found(mine)->usage.cpu_seconds >= cpu_seconds);
+    assert_int_equal(found(mine)->sheets[0].usage.numbers[USAGE_UNIQUE_PROCESSES], 1);
+    assert_int_equal(found(mine)->usage.numbers[USAGE_UNIQUE_PROCESSES], 2);
+    assert_true(found(mine)->usage.numbers[USAGE_CPU] >= cpu_seconds);
     assert_int_equal(finish(mine), 0);
 }
 
@@ -377,14 +377,14 @@ static void a_name_used_again_is_another_job(void **state)
     assert_int_equal(snapshot->changed_jobs[0].status, JOB_COMPLETED);
     assert_int_equal(snapshot->changed_jobs[0].started.tv_nsec, started.tv_nsec);
     assert_int_equal(snapshot->changed_jobs[0].sheet_count, 1);
-    assert_near(snapshot->changed_jobs[0].usage.cpu_seconds, 0.2, look);
+    assert_near(snapshot->changed_jobs[0].usage.numbers[USAGE_CPU], 0.2, look);
     assert_int_equal(snapshot->changed_jobs[1].status, JOB_RUNNING);
-    assert_near(found("a")->usage.cpu_seconds, 0, 0.001);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 0, 0.001);
     tick();
     assert_int_equal(snapshot->changed_job_count, 0);
     step(2);
     tick();
-    assert_near(found("a")->usage.cpu_seconds, 0, 0.001);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 0, 0.001);
 }
 
 static void a_job_from_before_a_restart_goes_on(void **state)
@@ -393,19 +393,20 @@ static void a_job_from_before_a_restart_goes_on(void **state)
     pid_t pid = start(body_burn_at_every_step);
     await_said(1);
     uint64_t ticks = tree_take_in(watch.tree, pid)->start_ticks;
-    const struct job_usage usage = {.has = USAGE_HAS_CPU | USAGE_HAS_RSS | USAGE_HAS_PSS,
-                                    .cpu_seconds = 5,
-                                    .peak_rss_bytes = (uint64_t)1 << 40,
-                                    .peak_pss_bytes = 17,
-                                    .spawned = 4,
-                                    .exited = 3,
-                                    .unique_processes = 5,
-                                    .peak_processes = 9};
+    const struct job_usage usage = {.present = USAGE_BIT(USAGE_CPU) | USAGE_BIT(USAGE_PEAK_RSS) |
+                                               USAGE_BIT(USAGE_PEAK_PSS),
+                                    .numbers = {[USAGE_CPU] = 5,
+                                                [USAGE_PEAK_RSS] = (uint64_t)1 << 40,
+                                                [USAGE_PEAK_PSS] = 17,
+                                                [USAGE_SPAWNED] = 4,
+                                                [USAGE_EXITED] = 3,
+                                                [USAGE_UNIQUE_PROCESSES] = 5,
+                                                [USAGE_PEAK_PROCESSES] = 9}};
     struct job_sheet sheets[] = {
         {.number = 1,
          .status = SHEET_COMPLETED,
          .tries = 1,
-         .usage = {.has = USAGE_HAS_CPU, .cpu_seconds = 3}},
+         .usage = {.present = USAGE_BIT(USAGE_CPU), .numbers = {[USAGE_CPU] = 3}}},
         {.number = 2, .status = SHEET_RUNNING, .pid = pid, .pid_start_ticks = ticks, .tries = 1},
         {.number = 3, .status = SHEET_RUNNING, .pid = pid, .pid_start_ticks = ticks + 1, .tries = 1},
     };
@@ -424,18 +425,18 @@ static void a_job_from_before_a_restart_goes_on(void **state)
     assert_int_equal(tree_find(watch.tree, pid)->group->sheet_num, 2); /* the pid alone is not enough */
     step(1);
     tick();
-    assert_near(found("a")->usage.cpu_seconds, 5.2, look);
-    assert_near(found("a")->sheets[0].usage.cpu_seconds, 3, 0.001);
-    assert_near(found("a")->sheets[1].usage.cpu_seconds, 0.2, look);
-    assert_int_equal(found("a")->usage.peak_rss_bytes, (uint64_t)1 << 40);
-    assert_int_equal(found("a")->usage.peak_pss_bytes, 17);
-    assert_int_equal(found("a")->usage.peak_processes, 9);
-    assert_int_equal(found("a")->usage.exited, 3);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 5.2, look);
+    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 3, 0.001);
+    assert_near(found("a")->sheets[1].usage.numbers[USAGE_CPU], 0.2, look);
+    assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_RSS], (uint64_t)1 << 40);
+    assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_PSS], 17);
+    assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_PROCESSES], 9);
+    assert_int_equal(found("a")->usage.numbers[USAGE_EXITED], 3);
     assert_int_equal(found("a")->started.tv_sec, 1700000000);
     const struct job bad = {.id = "bad\tname"};
     assert_true(jobs_restore(jobs, &bad) < 0);
     assert_int_equal(finish("a"), 0);
-    assert_near(found("a")->usage.cpu_seconds, 5.2, look);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 5.2, look);
 }
 
 int main(void)

@@ -72,13 +72,14 @@ static void a_storm_of_short_children_is_counted_as_the_kernel_counts_it(void **
     assert_true(used > STORM * 0.01);
     assert_near(cpu_of(group), used, 0.02); /* two ticks; a child that is missing takes one with it */
     group_usage(watch.tree, group, &usage);
-    assert_int_equal(usage.spawned_is_exact, is_told(state));
+    assert_int_equal(usage.numbers[USAGE_SPAWNED_IS_EXACT], is_told(state));
     if (is_told(state)) {
-        assert_int_equal(usage.spawned, STORM);
-        assert_int_equal(usage.exited, STORM);
-        assert_int_equal(usage.unique_processes, STORM + 1);
+        assert_int_equal(usage.numbers[USAGE_SPAWNED], STORM);
+        assert_int_equal(usage.numbers[USAGE_EXITED], STORM);
+        assert_int_equal(usage.numbers[USAGE_UNIQUE_PROCESSES], STORM + 1);
     } else {
-        assert_true(usage.spawned <= STORM && usage.unique_processes == usage.spawned + 1);
+        assert_true(usage.numbers[USAGE_SPAWNED] <= STORM &&
+                    usage.numbers[USAGE_UNIQUE_PROCESSES] == usage.numbers[USAGE_SPAWNED] + 1);
     }
     assert_int_equal(group->living, 1);
 }
@@ -127,8 +128,8 @@ static void what_was_used_before_it_joined_is_not_the_groups(void **state)
         assert_near(cpu_of(group), 0.5, look);
     struct job_usage usage = {0};
     group_usage(watch.tree, group, &usage);
-    assert_int_equal(usage.spawned, 0); /* it was born elsewhere */
-    assert_int_equal(usage.unique_processes, 1);
+    assert_int_equal(usage.numbers[USAGE_SPAWNED], 0); /* it was born elsewhere */
+    assert_int_equal(usage.numbers[USAGE_UNIQUE_PROCESSES], 1);
 }
 
 /* A parent whose child was born and has worked before anybody looked. */

@@ -17,9 +17,17 @@
 /* Each costs up to four descriptors. */
 #define GROUPS_MAX 1024
 
-#define WANTED                                                                                               \
-    (CGROUP_FACT(CGROUP_CPU_SECONDS) | CGROUP_FACT(CGROUP_MEM_PEAK) | CGROUP_FACT(CGROUP_OOM_KILLS))
-#define USAGE_OF_CGROUP (USAGE_HAS_CGROUP_CPU | USAGE_HAS_CGROUP_MEMORY | USAGE_HAS_OOM_KILLS)
+/* What a group counts, and what it becomes of its part. Counters go on where the group of an earlier try
+ * stood. */
+static const struct {
+    enum cgroup_fact fact;
+    enum job_usage_value value;
+    bool is_peak;
+} counted[JOB_CGROUP_COUNTED] = {
+    {CGROUP_CPU_SECONDS, USAGE_CGROUP_CPU, false},
+    {CGROUP_OOM_KILLS, USAGE_OOM_KILLS, false},
+    {CGROUP_MEM_PEAK, USAGE_PEAK_CGROUP, true},
+};
 
 /* The hierarchies that count or list something; of groups equally deep the first is taken. */
 static const enum cgroup_controller looked_at[] = {CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT,
@@ -106,7 +114,10 @@ static struct cgroup_reader *open_reader(const struct cgroup_place *place, const
         else
             target.reasons[i] = "the group is not the job's alone";
     }
-    return cgroup_reader_new(&target, WANTED);
+    uint32_t wanted = 0;
+    for (size_t i = 0; i < JOB_CGROUP_COUNTED; i++)
+        wanted |= CGROUP_FACT(counted[i].fact);
+    return cgroup_reader_new(&target, wanted);
 }
 
 static struct job_cgroup *open_group(const struct cgroup_place *place, const struct cgroup_place *daemon,
@@ -164,12 +175,11 @@ void job_cgroup_go_on(struct job_cgroup *cgroup, const struct job_usage *usage)
 {
     struct cgroup_facts facts;
 
-    cgroup->counts_all = usage->has & USAGE_HAS_CGROUP_CPU;
+    cgroup->counts_all = usage_has(usage, USAGE_CGROUP_CPU);
     cgroup_reader_read(cgroup->reader, &facts);
-    if (facts.present & CGROUP_FACT(CGROUP_CPU_SECONDS))
-        cgroup->earlier_seconds = usage->cgroup_cpu_seconds - facts.values[CGROUP_CPU_SECONDS];
-    if (facts.present & CGROUP_FACT(CGROUP_OOM_KILLS))
-        cgroup->earlier_kills = (double)usage->oom_kills - facts.values[CGROUP_OOM_KILLS];
+    for (size_t i = 0; i < JOB_CGROUP_COUNTED; i++)
+        if (!counted[i].is_peak && facts.present & CGROUP_FACT(counted[i].fact))
+            cgroup->earlier[i] = usage->numbers[counted[i].value] - facts.values[counted[i].fact];
 }
 
 void job_cgroup_take(const struct job_cgroup *cgroup, struct job_usage *usage)
@@ -179,19 +189,14 @@ void job_cgroup_take(const struct job_cgroup *cgroup, struct job_usage *usage)
     if (!cgroup->counts_all)
         return;
     cgroup_reader_read(cgroup->reader, &facts);
-    if (facts.present & CGROUP_FACT(CGROUP_CPU_SECONDS)) {
-        usage->has |= USAGE_HAS_CGROUP_CPU;
-        usage->cgroup_cpu_seconds = cgroup->earlier_seconds + facts.values[CGROUP_CPU_SECONDS];
-    }
-    if (facts.present & CGROUP_FACT(CGROUP_OOM_KILLS)) {
-        usage->has |= USAGE_HAS_OOM_KILLS;
-        usage->oom_kills = (uint64_t)(cgroup->earlier_kills + facts.values[CGROUP_OOM_KILLS]);
-    }
-    if (facts.present & CGROUP_FACT(CGROUP_MEM_PEAK)) {
-        uint64_t peak = (uint64_t)facts.values[CGROUP_MEM_PEAK];
-        usage->has |= USAGE_HAS_CGROUP_MEMORY;
-        if (peak > usage->peak_cgroup_bytes)
-            usage->peak_cgroup_bytes = peak;
+    for (size_t i = 0; i < JOB_CGROUP_COUNTED; i++) {
+        double number = cgroup->earlier[i] + facts.values[counted[i].fact];
+        if (!(facts.present & CGROUP_FACT(counted[i].fact)))
+            continue;
+        if (counted[i].is_peak)
+            usage_raise(usage, counted[i].value, number);
+        else
+            usage_set(usage, counted[i].value, number);
     }
 }
 
@@ -241,10 +246,11 @@ void part_release_cgroup(struct jobs *jobs, struct part *part)
 /* Another try without a group: what groups counted before is not all of it any more. */
 static void forget_counts(struct part *part, struct job_usage *usage)
 {
-    usage->has &= ~(unsigned)USAGE_OF_CGROUP;
-    part->before.has &= ~(unsigned)USAGE_OF_CGROUP;
-    usage->cgroup_cpu_seconds = 0;
-    usage->peak_cgroup_bytes = usage->oom_kills = 0;
+    for (size_t i = 0; i < JOB_CGROUP_COUNTED; i++) {
+        usage->present &= ~USAGE_BIT(counted[i].value);
+        part->before.present &= ~USAGE_BIT(counted[i].value);
+        usage->numbers[counted[i].value] = 0;
+    }
 }
 
 enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,

@@ -16,15 +16,16 @@
 #include "probe/cgroup/reader.h"
 #include "schema/job.h"
 
+#define JOB_CGROUP_COUNTED 3 /* values that a group counts */
+
 struct job_cgroup {
     char *folder; /* which one it is: where its members are read */
     struct cgroup_members members;
     struct cgroup_reader *reader;
-    bool counts_all;        /* whatever the part did before was counted by a group as well */
-    double earlier_seconds; /* to be added to what the group counts: of tries before */
-    double earlier_kills;
-    struct group *group;     /* whose members its processes become */
-    struct job_cgroup *next; /* in the list of all */
+    bool counts_all;                    /* whatever the part did before was counted by a group as well */
+    double earlier[JOB_CGROUP_COUNTED]; /* to be added to what the group counts: of tries before */
+    struct group *group;                /* whose members its processes become */
+    struct job_cgroup *next;            /* in the list of all */
 };
 
 /* The group of `pid`. `proc_root` and `root_prefix` as in probe/cgroup/place.h. NULL, and why it is not to be

@@ -291,7 +291,7 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
         if (!part->group)
             return -ENOMEM;
         part->before = sheet->usage; /* of another try */
-        part->has_gap = sheet->tries > 0 && !sheet->usage.spawned_is_exact;
+        part->has_gap = sheet->tries > 0 && sheet->usage.numbers[USAGE_SPAWNED_IS_EXACT] == 0;
         jobs->active_sheets++;
     }
     part->changed = true;

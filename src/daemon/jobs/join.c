@@ -38,7 +38,7 @@ static bool take_in_again(struct jobs *jobs, struct group *group, pid_t pid, uin
 static enum own_cgroup claim_again(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,
                                    struct job_usage *usage)
 {
-    if (!(usage->has & (USAGE_HAS_CGROUP_CPU | USAGE_HAS_CGROUP_MEMORY)))
+    if (!usage_has(usage, USAGE_CGROUP_CPU) && !usage_has(usage, USAGE_PEAK_CGROUP))
         return OWN_CGROUP_NOT_TOLD;
     return part_claim_cgroup(jobs, part, pid, is_first, usage);
 }

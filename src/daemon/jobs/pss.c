@@ -115,9 +115,7 @@ static void take_sum(const struct jobs_pss *pss, uint64_t group_serial, bool all
     }
     if (!any)
         return;
-    usage->has |= USAGE_HAS_PSS;
-    if (sum > usage->peak_pss_bytes)
-        usage->peak_pss_bytes = sum;
+    usage_raise(usage, USAGE_PEAK_PSS, (double)sum);
 }
 
 static void settle(struct jobs_pss *pss)

@@ -13,6 +13,7 @@
  * lower bound then, as it is where a member exited at all, or was not known to the store.
  */
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,9 +259,9 @@ static struct meanwhile look_back(const struct jobs *jobs, const struct entry *e
     return found;
 }
 
-static uint64_t without(uint64_t bytes, uint64_t counted)
+static double without(uint64_t bytes, uint64_t counted)
 {
-    return bytes > counted ? bytes - counted : 0;
+    return bytes > counted ? (double)(bytes - counted) : 0;
 }
 
 /* `counted`: of all members of the job that have exited. One of a sheet's may have inherited from another's.
@@ -272,19 +273,20 @@ static void part_add(struct part *part, const struct meanwhile *found, const str
 
     if (again > counted->cpu_seconds)
         again = counted->cpu_seconds;
-    before->cpu_seconds += found->used.cpu_seconds - again - found->hidden_seconds;
-    before->read_bytes += without(found->used.counts[LEDGER_READ_BYTES], counted->counts[LEDGER_READ_BYTES]);
-    before->write_bytes +=
+    before->numbers[USAGE_CPU] += found->used.cpu_seconds - again - found->hidden_seconds;
+    before->numbers[USAGE_READ] +=
+        without(found->used.counts[LEDGER_READ_BYTES], counted->counts[LEDGER_READ_BYTES]);
+    before->numbers[USAGE_WRITTEN] +=
         without(found->used.counts[LEDGER_WRITE_BYTES], counted->counts[LEDGER_WRITE_BYTES]);
-    before->cpu_is_low = before->cpu_is_low || found->is_low;
+    usage_raise(before, USAGE_CPU_IS_LOW, found->is_low);
 }
 
 /* After the first pass under another daemon: who goes on was counted before. */
 static void forget_joined(struct part *part)
 {
-    uint64_t *unique = &part->before.unique_processes;
+    double *unique = &part->before.numbers[USAGE_UNIQUE_PROCESSES];
 
-    *unique -= *unique < part->group->joined ? *unique : part->group->joined;
+    *unique -= fmin(*unique, (double)part->group->joined);
 }
 
 /* Its usage is as of now; so are its members. */

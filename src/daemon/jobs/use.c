@@ -11,47 +11,34 @@
 /* A job whose numbers alone have changed is told to the store so often. */
 #define TELL_AGAIN_NS (5 * NS_PER_SECOND)
 
-static void keep_larger(uint64_t *peak, uint64_t value)
-{
-    if (value > *peak)
-        *peak = value;
-}
-
 /* Books begin anew with the daemon; peaks stay in `usage` by themselves. */
 static void add_before(struct job_usage *usage, const struct job_usage *before)
 {
-    usage->has |= before->has;
-    usage->cpu_is_low = usage->cpu_is_low || before->cpu_is_low;
-    usage->cpu_seconds += before->cpu_seconds;
-    usage->read_bytes += before->read_bytes;
-    usage->write_bytes += before->write_bytes;
-    usage->spawned += before->spawned;
-    usage->exited += before->exited;
-    usage->unique_processes += before->unique_processes;
+    for (unsigned i = 0; i < USAGE_COUNT; i++)
+        if (job_usage_columns[i].traits & USAGE_ADDS_UP)
+            usage->numbers[i] += before->numbers[i];
+    usage->present |= before->present;
+    usage_raise(usage, USAGE_CPU_IS_LOW, before->numbers[USAGE_CPU_IS_LOW]);
 }
 
 void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage)
 {
     if (!part->group)
         return;
-    double cpu_seconds = usage->cpu_seconds;
+    double cpu_seconds = usage->numbers[USAGE_CPU];
     group_usage(jobs->tree, part->group, usage);
     add_before(usage, &part->before);
-    usage->spawned_is_exact = usage->spawned_is_exact && !part->has_gap;
+    if (part->has_gap)
+        usage_set(usage, USAGE_SPAWNED_IS_EXACT, false);
     /* It is known in two ways, and one may take the place of the other. */
-    if (usage->cpu_seconds < cpu_seconds)
-        usage->cpu_seconds = cpu_seconds;
+    usage_raise(usage, USAGE_CPU, cpu_seconds);
     if (part->cgroup)
         job_cgroup_take(part->cgroup, usage);
-    keep_larger(&usage->peak_processes, part->group->living);
-    if (part->has_rss) {
-        usage->has |= USAGE_HAS_RSS;
-        keep_larger(&usage->peak_rss_bytes, part->rss_bytes);
-    }
-    if (part->hwm_bytes) {
-        usage->has |= USAGE_HAS_HWM;
-        keep_larger(&usage->largest_hwm_bytes, part->hwm_bytes);
-    }
+    usage_raise(usage, USAGE_PEAK_PROCESSES, part->group->living);
+    if (part->has_rss)
+        usage_raise(usage, USAGE_PEAK_RSS, (double)part->rss_bytes);
+    if (part->hwm_bytes)
+        usage_raise(usage, USAGE_LARGEST_HWM, (double)part->hwm_bytes);
 }
 
 static void part_clear(struct part *part)
@@ -94,8 +81,8 @@ static void add_memory(struct jobs *jobs)
                 continue;
             part->has_rss = part->has_rss || files->has_rss;
             part->rss_bytes += files->has_rss ? files->rss_bytes : 0;
-            if (files->has_hwm)
-                keep_larger(&part->hwm_bytes, files->hwm_bytes);
+            if (files->has_hwm && files->hwm_bytes > part->hwm_bytes)
+                part->hwm_bytes = files->hwm_bytes;
         }
     }
 }

@@ -107,23 +107,14 @@ int job_row(struct history *history, const char *name, int64_t *out)
 
 static void bind_usage(sqlite3_stmt *statement, const struct job_usage *usage)
 {
-    unsigned has = usage->has;
+    for (unsigned i = 0; i < USAGE_COUNT; i++) {
+        bool there = usage_is_known(usage, i);
 
-    bind_real(statement, 1, has & USAGE_HAS_CPU, usage->cpu_seconds);
-    bind_real(statement, 2, has & USAGE_HAS_CGROUP_CPU, usage->cgroup_cpu_seconds);
-    bind_integer(statement, 3, has & USAGE_HAS_RSS, (int64_t)usage->peak_rss_bytes);
-    bind_integer(statement, 4, has & USAGE_HAS_PSS, (int64_t)usage->peak_pss_bytes);
-    bind_integer(statement, 5, has & USAGE_HAS_HWM, (int64_t)usage->largest_hwm_bytes);
-    bind_integer(statement, 6, has & USAGE_HAS_CGROUP_MEMORY, (int64_t)usage->peak_cgroup_bytes);
-    bind_integer(statement, 7, has & USAGE_HAS_IO, (int64_t)usage->read_bytes);
-    bind_integer(statement, 8, has & USAGE_HAS_IO, (int64_t)usage->write_bytes);
-    bind_integer(statement, 9, true, (int64_t)usage->spawned);
-    bind_integer(statement, 10, true, (int64_t)usage->exited);
-    bind_integer(statement, 11, true, usage->spawned_is_exact);
-    bind_integer(statement, 12, true, (int64_t)usage->unique_processes);
-    bind_integer(statement, 13, true, (int64_t)usage->peak_processes);
-    bind_integer(statement, 14, has & USAGE_HAS_OOM_KILLS, (int64_t)usage->oom_kills);
-    bind_integer(statement, 15, true, usage->cpu_is_low);
+        if (job_usage_columns[i].kind == USAGE_SECONDS)
+            bind_real(statement, 1 + (int)i, there, usage->numbers[i]);
+        else
+            bind_integer(statement, 1 + (int)i, there, (int64_t)usage->numbers[i]);
+    }
 }
 
 static void bind_own_cgroup(sqlite3_stmt *statement, int place, enum own_cgroup own)
@@ -139,7 +130,7 @@ static int sheet_write(struct history *history, int64_t job, const struct job_sh
     if (code < 0)
         return code;
     sqlite3_stmt *set = history_statement(history, SQL_SHEET_SET);
-    int place = SCHEMA_USAGE_COUNT;
+    int place = USAGE_COUNT;
     bind_usage(set, &sheet->usage);
     bind_integer(set, ++place, true, job);
     bind_integer(set, ++place, true, sheet->number);
@@ -218,7 +209,7 @@ static int job_write(struct history *history, const struct job *job)
     if (code < 0)
         return code;
     sqlite3_stmt *set = history_statement(history, SQL_JOB_SET);
-    int place = SCHEMA_USAGE_COUNT;
+    int place = USAGE_COUNT;
     bind_usage(set, &job->usage);
     bind_text(set, ++place, job->workspace);
     bind_text(set, ++place, job->config_hash);

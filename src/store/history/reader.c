@@ -90,24 +90,23 @@ int reader_end(struct history_reader *reader, int code, bool visited, struct met
     return code;
 }
 
-sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *sql, int *code)
+sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *template, int *code)
 {
-    sqlite3_stmt *statement = NULL;
-
-    if (*code == 0 && sqlite3_prepare_v2(reader->database, sql, -1, &statement, NULL) != SQLITE_OK)
-        *code = database_errno(reader->database, sqlite3_extended_errcode(reader->database));
-    return statement;
+    return reader_prepare_columns(reader, template, NULL, code);
 }
 
 sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *template,
                                      const struct snapshot_columns *columns, int *code)
 {
     struct strbuf sql = STRBUF_INIT;
+    sqlite3_stmt *statement = NULL;
 
     sql_expand(&sql, template, columns);
     if (sql.failed)
         *code = -ENOMEM;
-    sqlite3_stmt *statement = reader_prepare(reader, strbuf_text(&sql), code);
+    else if (*code == 0 &&
+             sqlite3_prepare_v2(reader->database, strbuf_text(&sql), -1, &statement, NULL) != SQLITE_OK)
+        *code = database_errno(reader->database, sqlite3_extended_errcode(reader->database));
     strbuf_fini(&sql);
     return statement;
 }

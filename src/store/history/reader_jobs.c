@@ -10,18 +10,16 @@
 
 #define SHEETS_MAX (1 << 20)
 #define SHEET_COLUMNS                                                                                        \
-    SCHEMA_USAGE                                                                                             \
-    ", number, status, pid, started_ns, ended_ns, tries, pid_start, own_cgroup, hotspots, runner,"           \
+    "{U$s, }number, status, pid, started_ns, ended_ns, tries, pid_start, own_cgroup, hotspots, runner,"      \
     " runner_start"
 #define JOB_COLUMNS                                                                                          \
-    SCHEMA_USAGE                                                                                             \
-    ", id, name, workspace, config_hash, total_sheets, status, pid, started_ns, ended_ns, hotspots,"         \
+    "{U$s, }id, name, workspace, config_hash, total_sheets, status, pid, started_ns, ended_ns, hotspots,"    \
     " pid_start, own_cgroup, owner, runner, runner_start,"                                                   \
     " (SELECT members FROM job_members WHERE job = jobs.id)"
 
 /* Where they stand among the columns. */
 enum sheet_column {
-    SHEET_NUMBER = SCHEMA_USAGE_COUNT,
+    SHEET_NUMBER = USAGE_COUNT,
     SHEET_STATUS,
     SHEET_PID,
     SHEET_STARTED,
@@ -34,7 +32,7 @@ enum sheet_column {
     SHEET_RUNNER_START,
 };
 enum job_column {
-    JOB_ROW = SCHEMA_USAGE_COUNT,
+    JOB_ROW = USAGE_COUNT,
     JOB_NAME,
     JOB_WORKSPACE,
     JOB_CONFIG_HASH,
@@ -52,33 +50,15 @@ enum job_column {
     JOB_MEMBERS,
 };
 
-static bool column_unsigned(sqlite3_stmt *row, int column, uint64_t *out)
+static struct job_usage usage_read(sqlite3_stmt *row)
 {
-    int64_t number = 0;
-    bool there = column_integer(row, column, &number);
+    struct job_usage usage = {0};
+    double number;
 
-    *out = (uint64_t)number;
-    return there;
-}
-
-static void usage_read(sqlite3_stmt *row, struct job_usage *out)
-{
-    *out = (struct job_usage){0};
-    out->has = (column_real(row, 0, &out->cpu_seconds) ? USAGE_HAS_CPU : 0U) |
-               (column_real(row, 1, &out->cgroup_cpu_seconds) ? USAGE_HAS_CGROUP_CPU : 0U) |
-               (column_unsigned(row, 2, &out->peak_rss_bytes) ? USAGE_HAS_RSS : 0U) |
-               (column_unsigned(row, 3, &out->peak_pss_bytes) ? USAGE_HAS_PSS : 0U) |
-               (column_unsigned(row, 4, &out->largest_hwm_bytes) ? USAGE_HAS_HWM : 0U) |
-               (column_unsigned(row, 5, &out->peak_cgroup_bytes) ? USAGE_HAS_CGROUP_MEMORY : 0U) |
-               (column_unsigned(row, 6, &out->read_bytes) ? USAGE_HAS_IO : 0U) |
-               (column_unsigned(row, 13, &out->oom_kills) ? USAGE_HAS_OOM_KILLS : 0U);
-    (void)column_unsigned(row, 7, &out->write_bytes);
-    (void)column_unsigned(row, 8, &out->spawned);
-    (void)column_unsigned(row, 9, &out->exited);
-    out->spawned_is_exact = sqlite3_column_int(row, 10) != 0;
-    (void)column_unsigned(row, 11, &out->unique_processes);
-    (void)column_unsigned(row, 12, &out->peak_processes);
-    out->cpu_is_low = sqlite3_column_int(row, 14) != 0;
+    for (unsigned i = 0; i < USAGE_COUNT; i++)
+        if (column_real(row, (int)i, &number))
+            usage_set(&usage, i, number);
+    return usage;
 }
 
 static struct timespec column_time(sqlite3_stmt *row, int column)
@@ -147,8 +127,8 @@ static int sheet_read(sqlite3_stmt *row, struct arena *arena, struct job_sheet *
         .own_cgroup = column_own_cgroup(row, SHEET_OWN_CGROUP),
         .runner = (pid_t)sqlite3_column_int64(row, SHEET_RUNNER),
         .runner_start_ticks = (uint64_t)sqlite3_column_int64(row, SHEET_RUNNER_START),
+        .usage = usage_read(row),
     };
-    usage_read(row, &out->usage);
     return column_calls(row, SHEET_HOTSPOTS, arena, &out->calls, &out->call_count);
 }
 
@@ -187,12 +167,12 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
         .own_cgroup = column_own_cgroup(row, JOB_OWN_CGROUP),
         .runner = (pid_t)sqlite3_column_int64(row, JOB_RUNNER),
         .runner_start_ticks = (uint64_t)sqlite3_column_int64(row, JOB_RUNNER_START),
+        .usage = usage_read(row),
     };
     out->has_total = column_integer(row, JOB_TOTAL_SHEETS, &out->total_sheets);
     out->owner = sqlite3_column_type(row, JOB_OWNER) == SQLITE_NULL
                      ? getuid() /* an older metron's: whose daemon it was */
                      : (uid_t)sqlite3_column_int64(row, JOB_OWNER);
-    usage_read(row, &out->usage);
     if (code == 0)
         code = column_calls(row, JOB_HOTSPOTS, arena, &out->calls, &out->call_count);
     const char *members = (const char *)sqlite3_column_text(row, JOB_MEMBERS);
@@ -249,15 +229,8 @@ int history_read_jobs(struct history_reader *reader, size_t limit, history_visit
 static int calls_so_far(struct history_reader *reader, int64_t job, struct arena *arena,
                         struct history_profile *out)
 {
-    static const char sql[] =
-        "SELECT json_group_object(name, json_array(number, seconds)) FROM (SELECT k.key AS name,"
-        " sum(json_extract(k.value, '$[0]')) AS number, sum(json_extract(k.value, '$[1]')) AS seconds"
-        " FROM process_calls AS c, json_each(c.calls) AS k WHERE c.process IN (SELECT max(l.process)"
-        "  FROM processes AS p JOIN process_calls AS l ON l.process = p.id WHERE p.job = ?1"
-        "  GROUP BY p.origin, p.sheet)"
-        " GROUP BY k.key ORDER BY seconds DESC, number DESC LIMIT 64)";
     int code = 0;
-    sqlite3_stmt *row = reader_prepare(reader, sql, &code);
+    sqlite3_stmt *row = reader_prepare(reader, "SELECT coalesce((" SCHEMA_JOB_CALLS "), '{}')", &code);
 
     bind_integer(row, 1, true, job);
     if (code == 0)

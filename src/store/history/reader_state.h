@@ -18,9 +18,9 @@ int reader_over(sqlite3 *database, const char *path, struct history_reader **out
  * `code` of this folder's and gives it back; what a visitor returned is given back as it is. */
 int reader_begin(struct history_reader *reader, struct metron_error *error);
 int reader_end(struct history_reader *reader, int code, bool visited, struct metron_error *error);
-/* NULL: *code says why. */
-sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *sql, int *code);
-/* The same with a template. */
+/* Of a template (sql.h). NULL: *code says why. */
+sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *template, int *code);
+/* The same of one over the columns of snapshots. */
 sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *template,
                                      const struct snapshot_columns *columns, int *code);
 /* 1: there is a row; 0: no more. */

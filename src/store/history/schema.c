@@ -31,12 +31,6 @@
 
 #include "store/history/sql.h"
 
-#define USAGE_COLUMNS                                                                                        \
-    "cpu_seconds REAL, cgroup_cpu_seconds REAL, peak_rss_bytes INTEGER, peak_pss_bytes INTEGER,"             \
-    "largest_hwm_bytes INTEGER, peak_cgroup_bytes INTEGER, read_bytes INTEGER, write_bytes INTEGER,"         \
-    "spawned INTEGER, exited INTEGER, spawned_is_exact INTEGER, unique_processes INTEGER,"                   \
-    "peak_processes INTEGER"
-
 #define TABLES                                                                                               \
     "CREATE TABLE commands(id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, used INTEGER NOT NULL,"            \
     " text TEXT NOT NULL);"                                                                                  \
@@ -44,13 +38,12 @@
     "CREATE INDEX commands_used ON commands(used);"                                                          \
     "CREATE TABLE jobs(id INTEGER PRIMARY KEY, name TEXT NOT NULL, workspace TEXT, config_hash TEXT,"        \
     " total_sheets INTEGER, status TEXT, pid INTEGER, pid_start INTEGER, started_ns INTEGER, ended_ns "      \
-    "INTEGER,"                                                                                               \
-    " " USAGE_COLUMNS ", hotspots TEXT);"                                                                    \
+    "INTEGER{U, $s $t}, hotspots TEXT);"                                                                     \
     "CREATE INDEX jobs_name ON jobs(name);"                                                                  \
     "CREATE INDEX jobs_running ON jobs(status) WHERE status = 'running';"                                    \
     "CREATE TABLE sheets(job INTEGER NOT NULL, number INTEGER NOT NULL, status TEXT, pid INTEGER, "          \
     "pid_start INTEGER,"                                                                                     \
-    " started_ns INTEGER, ended_ns INTEGER, tries INTEGER, " USAGE_COLUMNS ","                               \
+    " started_ns INTEGER, ended_ns INTEGER, tries INTEGER{U, $s $t},"                                        \
     " PRIMARY KEY(job, number)) WITHOUT ROWID;"                                                              \
     "CREATE TABLE processes(id INTEGER PRIMARY KEY, origin INTEGER NOT NULL, pid INTEGER NOT NULL,"          \
     " ppid INTEGER, start_ticks INTEGER, started REAL, command INTEGER, job INTEGER, sheet INTEGER,"         \
@@ -156,19 +149,15 @@ static const struct {
 /* clang-format on */
 
 #define WHOLE_JOBS                                                                                           \
-    "ALTER TABLE jobs ADD COLUMN oom_kills INTEGER;"                                                         \
     "ALTER TABLE jobs ADD COLUMN own_cgroup INTEGER;"                                                        \
-    "ALTER TABLE sheets ADD COLUMN oom_kills INTEGER;"                                                       \
     "ALTER TABLE sheets ADD COLUMN own_cgroup INTEGER;"                                                      \
     "ALTER TABLE sheets ADD COLUMN hotspots TEXT;"
 
 #define OWNED_JOBS "ALTER TABLE jobs ADD COLUMN owner INTEGER;"
 
 #define KNOWN_MEMBERS                                                                                        \
-    "ALTER TABLE jobs ADD COLUMN cpu_is_low INTEGER;"                                                        \
     "ALTER TABLE jobs ADD COLUMN runner INTEGER;"                                                            \
     "ALTER TABLE jobs ADD COLUMN runner_start INTEGER;"                                                      \
-    "ALTER TABLE sheets ADD COLUMN cpu_is_low INTEGER;"                                                      \
     "ALTER TABLE sheets ADD COLUMN runner INTEGER;"                                                          \
     "ALTER TABLE sheets ADD COLUMN runner_start INTEGER;"                                                    \
     "CREATE TABLE job_members(job INTEGER PRIMARY KEY, members TEXT NOT NULL);"
@@ -227,11 +216,12 @@ static int add_columns(sqlite3 *database, const struct snapshot_columns *columns
             if (kinds[k].is_minute && !column_has_mean(column))
                 continue;
             code = add_column(database, kinds[k].table, column->stored, kinds[k].suffix,
-                              kinds[k].type            ? kinds[k].type
-                              : column_is_real(column) ? "REAL"
-                                                       : "INTEGER");
+                              kinds[k].type ? kinds[k].type : column_type(column));
         }
     }
+    for (unsigned i = 0; i < 2 * USAGE_COUNT && code == 0; i++)
+        code = add_column(database, i % 2 ? "jobs" : "sheets", job_usage_columns[i / 2].stored, "",
+                          usage_type(&job_usage_columns[i / 2]));
     return code;
 }
 

@@ -11,17 +11,20 @@
 #define SCHEMA_APPLICATION 0x6D74726E
 #define SCHEMA_VERSION     6
 
-/* What a job or a sheet used: columns of both tables, SCHEMA_USAGE_COUNT of them. */
-#define SCHEMA_USAGE                                                                                         \
-    "cpu_seconds, cgroup_cpu_seconds, peak_rss_bytes, peak_pss_bytes, largest_hwm_bytes, peak_cgroup_bytes," \
-    " read_bytes, write_bytes, spawned, exited, spawned_is_exact, unique_processes, peak_processes,"         \
-    " oom_kills, cpu_is_low"
-#define SCHEMA_USAGE_COUNT 15
-
 /* In process_metrics an id is that of its snapshot, shifted, plus how far back its sample is: unique, and the
  * same at every reading. */
 #define SCHEMA_ID_SHIFT "24"
 #define SCHEMA_SPAN_MAX (1 << 20) /* so far back a sample may be, and less than the shift has room for */
+
+/* What the processes of job ?1 have called, as {"read": [count, seconds], …}; NULL: nothing. A process that
+ * was followed under several rows has its counts since the sheet began in each: the last counts. */
+#define SCHEMA_JOB_CALLS                                                                                     \
+    "SELECT CASE WHEN count(*) > 0 THEN json_group_object(name, json_array(number, seconds)) END"            \
+    " FROM (SELECT k.key AS name, sum(json_extract(k.value, '$[0]')) AS number,"                             \
+    " sum(json_extract(k.value, '$[1]')) AS seconds FROM process_calls AS c, json_each(c.calls) AS k"        \
+    " WHERE c.process IN (SELECT max(l.process) FROM processes AS p"                                         \
+    "  JOIN process_calls AS l ON l.process = p.id WHERE p.job = ?1 GROUP BY p.origin, p.sheet)"             \
+    " GROUP BY k.key ORDER BY seconds DESC, number DESC LIMIT 64)"
 
 /* The step from version i to i + 1 is steps[i]. */
 extern const char *const schema_steps[SCHEMA_VERSION];

@@ -62,28 +62,17 @@ const char *const history_sql[SQL_COUNT] = {
     [SQL_JOB_AT] = "SELECT id FROM jobs WHERE name = ? AND started_ns = ? ORDER BY id DESC LIMIT 1",
     [SQL_JOB_ADD] = "INSERT INTO jobs(name) VALUES(?)",
     [SQL_JOB_SET] =
-        "UPDATE jobs SET (" SCHEMA_USAGE ", workspace, config_hash, total_sheets, status, pid, started_ns,"
-        " ended_ns, pid_start, own_cgroup, owner, runner, runner_start, clock) = (?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
-    /* A process that was followed under several rows tells its counts since the sheet began in each: the
-       last. */
-    [SQL_JOB_HOTSPOTS] =
-        "UPDATE jobs SET hotspots = (SELECT CASE WHEN count(*) > 0 THEN"
-        " json_group_object(name, json_array(number, seconds)) END FROM (SELECT k.key AS name,"
-        " sum(json_extract(k.value, '$[0]')) AS number, sum(json_extract(k.value, '$[1]')) AS seconds"
-        " FROM process_calls AS c, json_each(c.calls) AS k WHERE c.process IN (SELECT max(l.process)"
-        "  FROM processes AS p JOIN process_calls AS l ON l.process = p.id WHERE p.job = ?1"
-        "  GROUP BY p.origin, p.sheet)"
-        " GROUP BY k.key ORDER BY seconds DESC, number DESC LIMIT 64)) WHERE id = ?1",
+        "UPDATE jobs SET ({U$s, }workspace, config_hash, total_sheets, status, pid, started_ns, ended_ns,"
+        " pid_start, own_cgroup, owner, runner, runner_start, clock) = ({U?, }?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?) WHERE id = ?",
+    [SQL_JOB_HOTSPOTS] = "UPDATE jobs SET hotspots = (" SCHEMA_JOB_CALLS ") WHERE id = ?1",
     [SQL_JOB_CALLS] = "UPDATE jobs SET hotspots = ?2 WHERE id = ?1",
     [SQL_MEMBERS_SET] = "INSERT OR REPLACE INTO job_members VALUES(?, ?)",
     [SQL_MEMBERS_END] = "DELETE FROM job_members WHERE job = ?",
     [SQL_SHEET_SET] =
-        "INSERT OR REPLACE INTO sheets(" SCHEMA_USAGE ", job, number, status, pid, started_ns, ended_ns,"
-        " tries, pid_start, own_cgroup, runner, runner_start, hotspots) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?16, ?17, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, (SELECT hotspots FROM sheets"
-        " WHERE job = ?16 AND number = ?17)))",
+        "INSERT OR REPLACE INTO sheets({U$s, }job, number, status, pid, started_ns, ended_ns, tries,"
+        " pid_start, own_cgroup, runner, runner_start, hotspots) VALUES({U?, }:job, :number, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, coalesce(?, (SELECT hotspots FROM sheets WHERE job = :job AND number = :number)))",
     /* The first snapshot after the last minute made, and whether one of another minute follows. */
     [SQL_MINUTE_NEXT] = "SELECT id, CAST(timestamp / 60 AS INTEGER) FROM ticks WHERE id > ? ORDER BY id",
     [SQL_MINUTE_TICKS] = "SELECT id, interval_ms, first_sample, last_sample, ranges FROM ticks"

@@ -142,22 +142,7 @@ static int progress_write(struct history *history, const struct snapshot *snapsh
 
     strbuf_reset(&history->text);
     json_init(&json, &history->text, 0);
-    json_array_begin(&json);
-    for (size_t i = 0; i < snapshot->job_count; i++) {
-        const struct snapshot_job *job = &snapshot->jobs[i];
-
-        json_object_begin(&json);
-        json_key_string(&json, "job_id", job->job_id);
-        if (job->has_total)
-            json_key_integer(&json, "total_sheets", job->total_sheets);
-        if (job->has_completed)
-            json_key_integer(&json, "last_completed_sheet", job->last_completed_sheet);
-        if (job->has_current)
-            json_key_integer(&json, "current_sheet", job->current_sheet);
-        json_key_string(&json, "status", job->status);
-        json_object_end(&json);
-    }
-    json_array_end(&json);
+    snapshot_progress_json(&json, snapshot, NULL);
     if (history->text.failed)
         return -ENOMEM;
     uint64_t hash = hash_bytes(HASH_BEGIN, strbuf_text(&history->text), history->text.length);

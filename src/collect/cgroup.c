@@ -25,6 +25,8 @@ static const char *const fields[FIELD_COUNT] = {
     [CGROUP_CPU_USER_SECONDS] = "cpu.stat: user_usec; v1: cpuacct.usage_user",
     [CGROUP_CPU_SYSTEM_SECONDS] = "cpu.stat: system_usec; v1: cpuacct.usage_sys",
     [CGROUP_THROTTLED_SECONDS] = "cpu.stat: throttled_usec; v1: throttled_time",
+    [CGROUP_PERIODS] = "cpu.stat: nr_periods",
+    [CGROUP_THROTTLED_PERIODS] = "cpu.stat: nr_throttled",
     [CGROUP_OOM_KILLS] = "memory.events: oom_kill; v1: memory.oom_control",
     [CGROUP_OOM_EVENTS] = "memory.events: oom",
     [CGROUP_READ_BYTES] = "io.stat: rbytes; v1: blkio.throttle.io_service_bytes_recursive",
@@ -86,6 +88,10 @@ static const struct measurement measurements[] = {
           "seconds that a CPU quota held tasks back, summed over CPUs; of the nearest group with a quota, "
           "which "
           "may hold others too"),
+    COUNT("cgroup_cpu_periods", TOPIC_OTHER, CGROUP_PERIODS, UNIT_COUNT,
+          "periods of the CPU quota in which the group had something to run; of the same group"),
+    COUNT("cgroup_cpu_throttled_periods", TOPIC_OTHER, CGROUP_THROTTLED_PERIODS, UNIT_COUNT,
+          "of those, periods in which the quota was used up and tasks were held back"),
     COUNT("cgroup_oom_kills", TOPIC_PROCESS_OOM_KILLS, CGROUP_OOM_KILLS, UNIT_COUNT,
           "processes of the group killed by the OOM killer"),
     COUNT("cgroup_oom_events", TOPIC_OTHER, CGROUP_OOM_EVENTS, UNIT_COUNT,

@@ -68,6 +68,10 @@ const struct job_usage_column job_usage_columns[USAGE_COUNT] = {
     [USAGE_UNIQUE_PROCESSES] = {"unique_processes", "unique_processes", USAGE_COUNTED,
                                 USAGE_ADDS_UP | USAGE_FROM_ZERO},
     [USAGE_PEAK_PROCESSES] = {"peak_processes", "peak_processes", USAGE_COUNTED, USAGE_FROM_ZERO},
+    [USAGE_MEMORY_LIMIT] = {"memory_limit_mb", "memory_limit_bytes", USAGE_MEMORY, 0},
+    [USAGE_CPU_PERIODS] = {"cgroup_cpu_periods", "cgroup_cpu_periods", USAGE_COUNTED, 0},
+    [USAGE_CPU_THROTTLED_PERIODS] = {"cgroup_cpu_throttled_periods", "cgroup_cpu_throttled_periods",
+                                     USAGE_COUNTED, 0},
     [USAGE_CPU_IS_LOW] = {NULL, "cpu_is_low", USAGE_FLAG, USAGE_FROM_ZERO},
 };
 

@@ -39,10 +39,13 @@ enum job_usage_value {
     USAGE_WRITTEN,     /* bytes */
     USAGE_SPAWNED,     /* a lower bound unless the flag below is set; so is the next */
     USAGE_EXITED,
-    USAGE_SPAWNED_IS_EXACT, /* a flag: 0 or 1 */
-    USAGE_UNIQUE_PROCESSES, /* seen alive, or reported */
-    USAGE_PEAK_PROCESSES,   /* at one instant */
-    USAGE_CPU_IS_LOW,       /* a flag: the ledger's is a lower bound, some exited while no daemon watched */
+    USAGE_SPAWNED_IS_EXACT,      /* a flag: 0 or 1 */
+    USAGE_UNIQUE_PROCESSES,      /* seen alive, or reported */
+    USAGE_PEAK_PROCESSES,        /* at one instant */
+    USAGE_MEMORY_LIMIT,          /* bytes: the lowest of its own control group and those above it */
+    USAGE_CPU_PERIODS,           /* of the CPU quota of its own control group, or of one above it, */
+    USAGE_CPU_THROTTLED_PERIODS, /* and those in which it was used up: since the group was announced */
+    USAGE_CPU_IS_LOW, /* a flag: the ledger's is a lower bound, some exited while no daemon watched */
     USAGE_COUNT
 };
 

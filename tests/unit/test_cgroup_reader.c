@@ -326,6 +326,8 @@ static void throttling_is_that_of_the_nearest_quota(void **state)
               "throttled_usec 7000000\n");
     read_wanted(ALL);
     fact_is(CGROUP_THROTTLED_SECONDS, 7); /* the group itself has none */
+    fact_is(CGROUP_PERIODS, 9);
+    fact_is(CGROUP_THROTTLED_PERIODS, 8);
     fact_is(CGROUP_CPU_SECONDS, 11.8653); /* of the target's group all the same */
     cgroup_reader_free(reader);
     reader = NULL;

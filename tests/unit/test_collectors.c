@@ -149,6 +149,8 @@ static const struct {
     SINGLE("cgroup_cpu_user_seconds", COUNTER, SECONDS, NONE, DELTA),
     SINGLE("cgroup_cpu_system_seconds", COUNTER, SECONDS, NONE, DELTA),
     SINGLE("cgroup_cpu_throttled_seconds", COUNTER, SECONDS, NONE, DELTA),
+    SINGLE("cgroup_cpu_periods", COUNTER, COUNT, NONE, DELTA),
+    SINGLE("cgroup_cpu_throttled_periods", COUNTER, COUNT, NONE, DELTA),
     SINGLE("cgroup_oom_kills", COUNTER, COUNT, NONE, DELTA),
     SINGLE("cgroup_oom_events", COUNTER, COUNT, NONE, DELTA),
     SINGLE("cgroup_io_read_bytes", COUNTER, BYTES, NONE, DELTA),

@@ -55,6 +55,8 @@ static void the_keys_are_what_the_group_counts(void **state)
     number_is("cgroup_cpu_user_seconds", 9.0012);
     number_is("cgroup_cpu_system_seconds", 2.8641);
     number_is("cgroup_cpu_throttled_seconds", 3.05122);
+    number_is("cgroup_cpu_periods", 412);
+    number_is("cgroup_cpu_throttled_periods", 97);
     number_is("cgroup_oom_kills", 2);
     number_is("cgroup_oom_events", 2);
     number_is("cgroup_io_read_bytes", 91889664);

@@ -127,7 +127,10 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
                               [USAGE_EXITED] = 10,
                               [USAGE_SPAWNED_IS_EXACT] = true,
                               [USAGE_UNIQUE_PROCESSES] = 12,
-                              [USAGE_PEAK_PROCESSES] = 3}},
+                              [USAGE_PEAK_PROCESSES] = 3,
+                              [USAGE_MEMORY_LIMIT] = 64 << 20,
+                              [USAGE_CPU_PERIODS] = 20,
+                              [USAGE_CPU_THROTTLED_PERIODS] = 5}},
         .sheets = sheets,
         .sheet_count = 2,
     };
@@ -142,7 +145,8 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
         "1,"
         "\"largest_hwm_mb\":2,\"peak_cgroup_mb\":4194304,\"oom_kills\":1,\"read_bytes\":4096,\"write_bytes\":"
         "4503599627370496,"
-        "\"spawned\":11,\"exited\":10,\"spawned_is_exact\":true,\"unique_processes\":12,\"peak_processes\":3}"
+        "\"spawned\":11,\"exited\":10,\"spawned_is_exact\":true,\"unique_processes\":12,\"peak_processes\":3,"
+        "\"memory_limit_mb\":64,\"cgroup_cpu_periods\":20,\"cgroup_cpu_throttled_periods\":5}"
         ","
         "\"sheets\":[{\"sheet_num\":1,\"status\":\"completed\",\"pid\":42,\"own_cgroup\":true,\"started\":"
         "100,\"ended\":101.5,"

@@ -129,6 +129,28 @@ static void a_v2_host_counts_all_in_one_group(void **state)
     assert_int_equal(usage.numbers[USAGE_OOM_KILLS], 1);
 }
 
+/* The quota may be that of a group above, which has been there for longer. */
+static void periods_count_from_when_the_group_was_announced(void **state)
+{
+    struct job_usage usage = {0};
+
+    (void)state;
+    copy_layout("v2-6.12");
+    add_process("0::/other.slice/leaf\n");
+    const char *leaf = add_group(0, "other.slice/leaf", "");
+    group_put(leaf, "cpu.max", "50000 100000\n");
+    group_put(leaf, "memory.max", "65536\n");
+    group_put(leaf, "cpu.stat", "usage_usec 1\nnr_periods 9\nnr_throttled 8\nthrottled_usec 7\n");
+    assert_int_equal(open_it(), 0);
+    job_cgroup_go_on(cgroup, &usage, true);
+    group_put(leaf, "cpu.stat", "usage_usec 1\nnr_periods 19\nnr_throttled 11\nthrottled_usec 7\n");
+    job_cgroup_take(cgroup, &usage);
+    assert_true(usage_has(&usage, USAGE_CPU_PERIODS) && usage_has(&usage, USAGE_CPU_THROTTLED_PERIODS));
+    assert_int_equal(usage.numbers[USAGE_CPU_PERIODS], 10);
+    assert_int_equal(usage.numbers[USAGE_CPU_THROTTLED_PERIODS], 3);
+    assert_int_equal(usage.numbers[USAGE_MEMORY_LIMIT], 65536);
+}
+
 /* In v2 a leaf has a controller's files only where that was handed down. */
 static void what_no_controller_counts_is_absent(void **state)
 {
@@ -160,7 +182,8 @@ static void a_group_of_another_name_is_not_the_jobs(void **state)
     assert_int_equal(open_it(), 0);
     assert_string_equal(cgroup->folder, folders[0]);
     job_cgroup_take(cgroup, &usage);
-    assert_int_equal(usage.present, USAGE_BIT(USAGE_PEAK_CGROUP));
+    /* The limit is that of the job's group above it. */
+    assert_int_equal(usage.present, USAGE_BIT(USAGE_PEAK_CGROUP) | USAGE_BIT(USAGE_MEMORY_LIMIT));
     assert_int_equal(read_members(&cgroup->members, &pids), 1);
 }
 
@@ -228,7 +251,7 @@ static void a_second_try_is_added_to_the_first(void **state)
     (void)state;
     hybrid_leaf();
     assert_int_equal(open_it(), 0);
-    job_cgroup_go_on(cgroup, &usage);
+    job_cgroup_go_on(cgroup, &usage, false);
     job_cgroup_take(cgroup, &usage);
     assert_near(usage.numbers[USAGE_CGROUP_CPU], 10, 1e-9);
     group_put(folders[0], "cpu.stat", "usage_usec 2000000\nuser_usec 1000000\nsystem_usec 500000\n");
@@ -246,7 +269,7 @@ static void what_no_group_counted_before_is_not_completed_by_one(void **state)
     (void)state;
     hybrid_leaf();
     assert_int_equal(open_it(), 0);
-    job_cgroup_go_on(cgroup, &usage);
+    job_cgroup_go_on(cgroup, &usage, false);
     job_cgroup_take(cgroup, &usage);
     assert_int_equal(usage.present, USAGE_BIT(USAGE_CPU));
 }
@@ -478,6 +501,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RECORDED(a_hybrid_host_counts_cpu_in_v2_and_memory_in_v1),
         RECORDED(a_v2_host_counts_all_in_one_group),
+        RECORDED(periods_count_from_when_the_group_was_announced),
         RECORDED(what_no_controller_counts_is_absent),
         RECORDED(a_group_of_another_name_is_not_the_jobs),
         RECORDED(groups_that_others_are_in_are_refused),

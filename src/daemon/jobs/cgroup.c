@@ -12,21 +12,25 @@
 
 #include "base/log.h"
 #include "daemon/jobs/inner.h"
+#include "probe/allowance.h"
+#include "probe/cgroup/files.h"
 #include "tree/tree.h"
 
 /* Each costs up to four descriptors. */
 #define GROUPS_MAX 1024
 
 /* What a group counts, and what it becomes of its part. Counters go on where the group of an earlier try
- * stood. */
+ * stood. A quota may be that of a group above, which is older: its periods count from now on. */
 static const struct {
     enum cgroup_fact fact;
     enum job_usage_value value;
-    bool is_peak;
+    enum { OF_GROUP, FROM_NOW_ON, PEAK } kind;
 } counted[JOB_CGROUP_COUNTED] = {
-    {CGROUP_CPU_SECONDS, USAGE_CGROUP_CPU, false},
-    {CGROUP_OOM_KILLS, USAGE_OOM_KILLS, false},
-    {CGROUP_MEM_PEAK, USAGE_PEAK_CGROUP, true},
+    {CGROUP_CPU_SECONDS, USAGE_CGROUP_CPU, OF_GROUP},
+    {CGROUP_OOM_KILLS, USAGE_OOM_KILLS, OF_GROUP},
+    {CGROUP_MEM_PEAK, USAGE_PEAK_CGROUP, PEAK},
+    {CGROUP_PERIODS, USAGE_CPU_PERIODS, FROM_NOW_ON},
+    {CGROUP_THROTTLED_PERIODS, USAGE_CPU_THROTTLED_PERIODS, FROM_NOW_ON},
 };
 
 /* The hierarchies that count or list something; of groups equally deep the first is taken. */
@@ -131,6 +135,9 @@ static struct job_cgroup *open_group(const struct cgroup_place *place, const str
         (void)error_set(error, own ? -ENOMEM : -EBUSY, "%s", own ? "no memory" : why);
         return NULL;
     }
+    struct allowance allowance;
+    allowance_find(place, &(struct kernel_facts){0}, &allowance);
+    cgroup->memory_limit_bytes = allowance.memory_limit_bytes;
     int code = cgroup_members_open(&cgroup->members, own->folder, own->version);
     cgroup->counts_all = true;
     cgroup->folder = strdup(own->folder);
@@ -171,14 +178,16 @@ void job_cgroup_close(struct job_cgroup *cgroup)
 
 /* ---- what it counts ---- */
 
-void job_cgroup_go_on(struct job_cgroup *cgroup, const struct job_usage *usage)
+void job_cgroup_go_on(struct job_cgroup *cgroup, const struct job_usage *usage, bool is_first)
 {
     struct cgroup_facts facts;
 
-    cgroup->counts_all = usage_has(usage, USAGE_CGROUP_CPU);
+    /* All that the first one ever counted is its own; also where the daemon was away meanwhile. */
+    cgroup->counts_all = is_first || usage_has(usage, USAGE_CGROUP_CPU);
     cgroup_reader_read(cgroup->reader, &facts);
     for (size_t i = 0; i < JOB_CGROUP_COUNTED; i++)
-        if (!counted[i].is_peak && facts.present & CGROUP_FACT(counted[i].fact))
+        if ((counted[i].kind == FROM_NOW_ON || (counted[i].kind == OF_GROUP && !is_first)) &&
+            facts.present & CGROUP_FACT(counted[i].fact))
             cgroup->earlier[i] = usage->numbers[counted[i].value] - facts.values[counted[i].fact];
 }
 
@@ -190,14 +199,16 @@ void job_cgroup_take(const struct job_cgroup *cgroup, struct job_usage *usage)
         return;
     cgroup_reader_read(cgroup->reader, &facts);
     for (size_t i = 0; i < JOB_CGROUP_COUNTED; i++) {
-        double number = cgroup->earlier[i] + facts.values[counted[i].fact];
         if (!(facts.present & CGROUP_FACT(counted[i].fact)))
             continue;
-        if (counted[i].is_peak)
+        double number = cgroup->earlier[i] + facts.values[counted[i].fact];
+        if (counted[i].kind == PEAK)
             usage_raise(usage, counted[i].value, number);
         else
             usage_set(usage, counted[i].value, number);
     }
+    if (cgroup->memory_limit_bytes != CGROUP_NO_LIMIT)
+        usage_set(usage, USAGE_MEMORY_LIMIT, (double)cgroup->memory_limit_bytes);
 }
 
 /* ---- whose it is ---- */
@@ -251,6 +262,8 @@ static void forget_counts(struct part *part, struct job_usage *usage)
         part->before.present &= ~USAGE_BIT(counted[i].value);
         usage->numbers[counted[i].value] = 0;
     }
+    usage->present &= ~USAGE_BIT(USAGE_MEMORY_LIMIT);
+    part->before.present &= ~USAGE_BIT(USAGE_MEMORY_LIMIT);
 }
 
 enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,
@@ -268,9 +281,7 @@ enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pi
         forget_counts(part, usage);
         return OWN_CGROUP_REFUSED;
     }
-    /* All that the first one ever counted is its own; also where the daemon was away meanwhile. */
-    if (!is_first)
-        job_cgroup_go_on(cgroup, usage);
+    job_cgroup_go_on(cgroup, usage, is_first);
     if (!cgroup->counts_all)
         forget_counts(part, usage);
     cgroup->group = part->group;

@@ -16,7 +16,7 @@
 #include "probe/cgroup/reader.h"
 #include "schema/job.h"
 
-#define JOB_CGROUP_COUNTED 3 /* values that a group counts */
+#define JOB_CGROUP_COUNTED 5 /* values that a group counts */
 
 struct job_cgroup {
     char *folder; /* which one it is: where its members are read */
@@ -24,6 +24,7 @@ struct job_cgroup {
     struct cgroup_reader *reader;
     bool counts_all;                    /* whatever the part did before was counted by a group as well */
     double earlier[JOB_CGROUP_COUNTED]; /* to be added to what the group counts: of tries before */
+    uint64_t memory_limit_bytes;        /* when it was opened; CGROUP_NO_LIMIT: none */
     struct group *group;                /* whose members its processes become */
     struct job_cgroup *next;            /* in the list of all */
 };
@@ -34,10 +35,11 @@ struct job_cgroup *job_cgroup_open(const char *proc_root, const char *root_prefi
                                    struct metron_error *error);
 void job_cgroup_close(struct job_cgroup *cgroup); /* NULL is nothing */
 
-/* What the group had counted by now was told already, as `usage`: it is added up from here on. */
-void job_cgroup_go_on(struct job_cgroup *cgroup, const struct job_usage *usage);
-/* What it has counted: CPU, the peak of memory, OOM kills, as far as its controllers are there. Of a group
- * that is gone `usage` keeps what was last known. */
+/* What the group had counted by now was reported already, as `usage`: it is added up from here on.
+ * `is_first`: nothing was, and all that it has counted since it was made is the part's. */
+void job_cgroup_go_on(struct job_cgroup *cgroup, const struct job_usage *usage, bool is_first);
+/* What it has counted: CPU, the peak of memory, OOM kills, periods of its quota, as far as its controllers
+ * are there; and its memory limit. Of a group that is gone `usage` keeps what was last known. */
 void job_cgroup_take(const struct job_cgroup *cgroup, struct job_usage *usage);
 
 #endif

@@ -27,7 +27,7 @@ struct group_file {
     const char *const keys[FILE_FACTS]; /* of LAYOUT_KEYED, in the order of `facts` */
     enum cgroup_fact facts[FILE_FACTS];
     unsigned fact_count;
-    double scale; /* from the file's unit to ours */
+    double scale; /* from the file's unit to ours; of periods, which have none, 1 */
 };
 
 #define USEC 1e-6
@@ -78,8 +78,22 @@ static const struct group_file files[] = {
     {CGROUP_CPUACCT, 1, "cpuacct.usage", LAYOUT_NUMBER, {0}, {CGROUP_CPU_SECONDS}, 1, NSEC},
     {CGROUP_CPUACCT, 1, "cpuacct.usage_user", LAYOUT_NUMBER, {0}, {CGROUP_CPU_USER_SECONDS}, 1, NSEC},
     {CGROUP_CPUACCT, 1, "cpuacct.usage_sys", LAYOUT_NUMBER, {0}, {CGROUP_CPU_SYSTEM_SECONDS}, 1, NSEC},
-    {CGROUP_CPU, 2, "cpu.stat", LAYOUT_KEYED, {"throttled_usec"}, {CGROUP_THROTTLED_SECONDS}, 1, USEC},
-    {CGROUP_CPU, 1, "cpu.stat", LAYOUT_KEYED, {"throttled_time"}, {CGROUP_THROTTLED_SECONDS}, 1, NSEC},
+    {CGROUP_CPU,
+     2,
+     "cpu.stat",
+     LAYOUT_KEYED,
+     {"throttled_usec", "nr_periods", "nr_throttled"},
+     {CGROUP_THROTTLED_SECONDS, CGROUP_PERIODS, CGROUP_THROTTLED_PERIODS},
+     3,
+     USEC},
+    {CGROUP_CPU,
+     1,
+     "cpu.stat",
+     LAYOUT_KEYED,
+     {"throttled_time", "nr_periods", "nr_throttled"},
+     {CGROUP_THROTTLED_SECONDS, CGROUP_PERIODS, CGROUP_THROTTLED_PERIODS},
+     3,
+     NSEC},
     {CGROUP_IO, 2, "io.stat", LAYOUT_IO_STAT, {0}, {CGROUP_READ_BYTES, CGROUP_WRITE_BYTES}, 2, 1},
     {CGROUP_IO,
      1,
@@ -244,6 +258,8 @@ static const char *no_file_reason(enum cgroup_fact fact)
     case CGROUP_OOM_EVENTS:
         return "cgroup v1 does not count OOM events, only kills";
     case CGROUP_THROTTLED_SECONDS:
+    case CGROUP_PERIODS:
+    case CGROUP_THROTTLED_PERIODS:
         return "the group metron was started in has no cpu.stat of the cpu controller";
     case CGROUP_PSI_CPU_FULL:
         return "the kernel does not tell 'full' for the CPU of a group (from Linux 5.13)";
@@ -443,8 +459,10 @@ static void read_file(struct cgroup_reader *reader, struct open_file *open, stru
         return;
     }
     for (unsigned i = 0; found > 0 && i < file->fact_count; i++)
-        if (found & (1 << i))
-            put(out, file->facts[i], (double)values[i] * file->scale);
+        if (found & (1 << i)) {
+            bool is_count = file->facts[i] == CGROUP_PERIODS || file->facts[i] == CGROUP_THROTTLED_PERIODS;
+            put(out, file->facts[i], (double)values[i] * (is_count ? 1 : file->scale));
+        }
 }
 
 void cgroup_reader_read(struct cgroup_reader *reader, struct cgroup_facts *out)

@@ -22,7 +22,10 @@ enum cgroup_fact {
     CGROUP_CPU_SECONDS,
     CGROUP_CPU_USER_SECONDS,
     CGROUP_CPU_SYSTEM_SECONDS,
-    CGROUP_THROTTLED_SECONDS, /* of the nearest group with a quota, else of the one metron was started in */
+    CGROUP_THROTTLED_SECONDS, /* of the nearest group with a quota, else of the one metron was started in; as
+                               * are the next two */
+    CGROUP_PERIODS,           /* of the quota, in which the group had something to run */
+    CGROUP_THROTTLED_PERIODS, /* of those, in which the quota was used up */
     CGROUP_OOM_KILLS,
     CGROUP_OOM_EVENTS,
     CGROUP_READ_BYTES,

@@ -60,6 +60,7 @@ struct collect_context {
     const char *why_no_events;      /* why our programs in the kernel tell nothing; NULL: they do, or may */
     const char *why_no_exit_totals; /* why not of everybody from the start; NULL: they do, or may */
     const char *why_no_reaping;     /* why none of the target is waited for; NULL: metron does */
+    bool of_machine;                /* the target is everybody on the machine (the daemon's) */
     uint64_t selected;              /* while a collector is opened: a bit for each field that is wanted */
     uint64_t spawner_maxrss_bytes;  /* the floor of ru_maxrss: what the command's parent held at the fork */
 };

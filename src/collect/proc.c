@@ -77,8 +77,9 @@ static const char *const fields[FIELD_COUNT] = {
 #define LEVEL_TOTAL(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                             \
     MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_GAUGE, UNIT, REDUCE_MAX, COST, MEANING,                \
                 .collapse = COLLAPSE_SUM, __VA_ARGS__)
-#define COUNT_OWN(KEY, TOPIC, FIELD, COST, MEANING)                                                          \
-    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_PER_PID, TYPE_COUNTER, UNIT_COUNT, REDUCE_DELTA, COST, MEANING)
+#define COUNT_OWN(KEY, TOPIC, FIELD, COST, MEANING, ...)                                                     \
+    MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_PER_PID, TYPE_COUNTER, UNIT_COUNT, REDUCE_DELTA, COST, MEANING,     \
+                __VA_ARGS__)
 #define COUNT_SINGLE(KEY, TOPIC, FIELD, UNIT, COST, MEANING, ...)                                            \
     MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT, REDUCE_DELTA, COST, MEANING, __VA_ARGS__)
 #define LABEL(KEY, TOPIC, FIELD, COST, MEANING)                                                              \
@@ -148,17 +149,18 @@ static const struct measurement measurements[] = {
     LEVEL_TOTAL("proc_fds_total", TOPIC_FILE, FDS, UNIT_COUNT, COST_FD,
                 "open file descriptors of all processes that let us look", .bound = BOUND_LOWER),
     LEVEL("proc_fd_limit", TOPIC_FILE, FD_LIMIT, UNIT_COUNT, COST_LIMITS,
-          "soft limit of open file descriptors; absent where there is none"),
+          "soft limit of open file descriptors; absent where there is none", COLUMN("fd_limit", "fd_limit")),
     COUNT_OWN("proc_minor_faults", TOPIC_FAULT, MINOR_FAULTS, COST_STAT,
               "page faults without I/O, of the process itself"),
     COUNT_SINGLE("proc_minor_faults_total", TOPIC_FAULT, TREE_MINOR_FAULTS, UNIT_COUNT, COST_STAT,
                  "page faults without I/O of the whole tree, conserved like CPU"),
     COUNT_OWN("proc_major_faults", TOPIC_FAULT_MAJOR, MAJOR_FAULTS, COST_STAT,
-              "page faults with I/O, of the process itself"),
+              "page faults with I/O, of the process itself", COLUMN("major_faults", "major_faults")),
     COUNT_SINGLE("proc_major_faults_total", TOPIC_FAULT_MAJOR, TREE_MAJOR_FAULTS, UNIT_COUNT, COST_STAT,
                  "page faults with I/O of the whole tree, conserved like CPU"),
     COUNT_OWN("proc_ctx_voluntary", TOPIC_SWITCH, CTX_VOLUNTARY, COST_STATUS | COST_TASKS,
-              "times a living thread of the process gave up the CPU to wait"),
+              "times a living thread of the process gave up the CPU to wait",
+              COLUMN("ctx_voluntary", "ctx_voluntary")),
     MEASUREMENT(
         "proc_ctx_voluntary_total", TOPIC_SWITCH, CTX_VOLUNTARY, SCOPE_SINGLE, TYPE_COUNTER, UNIT_COUNT,
         REDUCE_DELTA, COST_STATUS | COST_TASKS,
@@ -182,8 +184,13 @@ static const struct measurement measurements[] = {
                  "processes that ended; a lower bound unless every event was told", .bound = BOUND_LOWER),
 };
 
+/* Of the whole machine the costly files are read where they may matter: from so many descriptors on the
+ * limit, above half a core the context switches. The kernel's iterator reads them of all. */
+#define FDS_MIN 64
+
 struct proc_state {
     unsigned cost;
+    bool of_machine; /* the target is everybody */
     uint64_t page_bytes;
     double may_use_bytes; /* 0: not known */
 };
@@ -240,6 +247,7 @@ static int proc_open(const struct collect_context *context, unsigned cost, void 
         return -ENOMEM;
     *proc = (struct proc_state){
         .cost = cost,
+        .of_machine = context->of_machine,
         .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
         .may_use_bytes = context->allowance ? (double)context->allowance->memory_bytes : 0,
     };
@@ -298,7 +306,8 @@ static void read_status(const struct proc_state *proc, struct tree *tree, struct
 
     if (pid_dir_status(&process->dir, tree_reader(tree), threads, process->passes > 1, &status) < 0)
         return;
-    files->has_hwm = status.has_hwm && tree_note_hwm(tree, process, status.hwm_bytes);
+    /* Marks of the busy alone would pass for the largest of all. */
+    files->has_hwm = status.has_hwm && !proc->of_machine && tree_note_hwm(tree, process, status.hwm_bytes);
     files->hwm_bytes = status.hwm_bytes;
     files->has_switches = status.has_switches;
     if (status.has_switches) {
@@ -307,14 +316,24 @@ static void read_status(const struct proc_state *proc, struct tree *tree, struct
     }
 }
 
+/* Since its files were last read. */
+static bool uses_half_a_core(const struct process *process)
+{
+    return process->last_cpu_ns &&
+           2 * (process->cpu_ns - process->last_cpu_ns) > process->stat_ns - process->last_ns;
+}
+
 /* Its other files, as far as they are wanted. The kernel's iterator reads all but its descriptors. */
 static void read_files(const struct proc_state *proc, struct tree *tree, struct process *process)
 {
     struct pid_reader *reader = tree_reader(tree);
     struct process_files *files = &process->files;
     struct process_fds *fds = &process->fds;
+    const bool is_busy = uses_half_a_core(process);
 
     files->were_read = true;
+    process->last_cpu_ns = process->cpu_ns;
+    process->last_ns = process->stat_ns;
     if ((proc->cost & COST_FD) &&
         (!process->by_tasks || !process->cpu_ns || fds->cpu_ns != process->cpu_ns)) {
         fds->is_known = pid_dir_count_fds(&process->dir, reader, process->passes > 1, &fds->count) == 0;
@@ -322,9 +341,9 @@ static void read_files(const struct proc_state *proc, struct tree *tree, struct 
     }
     if (process->by_tasks)
         return;
-    if (proc->cost & (COST_STATUS | COST_TASKS))
+    if ((proc->cost & (COST_STATUS | COST_TASKS)) && (is_busy || !proc->of_machine))
         read_status(proc, tree, process);
-    if (proc->cost & COST_LIMITS)
+    if ((proc->cost & COST_LIMITS) && (!proc->of_machine || (fds->is_known && fds->count >= FDS_MIN)))
         files->has_fd_limit = pid_dir_open_file_limit(&process->dir, reader, &files->fd_limit) == 0 &&
                               files->fd_limit != UINT64_MAX;
 }

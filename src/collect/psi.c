@@ -22,20 +22,20 @@ static const char *const fields[FIELD_COUNT] = {
     [IO_FULL] = "pressure/io: full, total",
 };
 
-#define STALL(KEY, TOPIC, FIELD, MEANING)                                                                    \
+#define STALL(KEY, STORED, TOPIC, FIELD, MEANING)                                                            \
     MEASUREMENT(KEY, TOPIC, FIELD, SCOPE_SINGLE, TYPE_COUNTER, UNIT_PERCENT, REDUCE_MAX, COST_PRESSURE,      \
-                MEANING, .derive = DERIVE_RATE, .ceiling = CEILING_ONE)
+                MEANING, .derive = DERIVE_RATE, .ceiling = CEILING_ONE, COLUMN(KEY, STORED))
 
 static const struct measurement measurements[] = {
-    STALL("psi_cpu_some_pct", TOPIC_STALL_MACHINE_CPU, CPU_SOME,
+    STALL("psi_cpu_some_pct", "psi_cpu_some", TOPIC_STALL_MACHINE_CPU, CPU_SOME,
           "share of the time in which a task of the machine, whosesoever, waited for a CPU"),
-    STALL("psi_memory_some_pct", TOPIC_STALL_MACHINE_MEMORY, MEMORY_SOME,
+    STALL("psi_memory_some_pct", "psi_memory_some", TOPIC_STALL_MACHINE_MEMORY, MEMORY_SOME,
           "share of the time in which a task of the machine waited for memory (reclaim, swap, thrashing)"),
-    STALL("psi_memory_full_pct", TOPIC_STALL_MACHINE, MEMORY_FULL,
+    STALL("psi_memory_full_pct", "psi_memory_full", TOPIC_STALL_MACHINE, MEMORY_FULL,
           "share of the time in which all tasks of the machine that had work waited for memory"),
-    STALL("psi_io_some_pct", TOPIC_STALL_MACHINE_IO, IO_SOME,
+    STALL("psi_io_some_pct", "psi_io_some", TOPIC_STALL_MACHINE_IO, IO_SOME,
           "share of the time in which a task of the machine waited for storage"),
-    STALL("psi_io_full_pct", TOPIC_STALL_MACHINE, IO_FULL,
+    STALL("psi_io_full_pct", "psi_io_full", TOPIC_STALL_MACHINE, IO_FULL,
           "share of the time in which all tasks of the machine that had work waited for storage"),
 };
 

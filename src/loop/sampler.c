@@ -48,6 +48,7 @@ struct sampler *sampler_new(const struct sampler_options *options, struct metron
     sampler->context = *options->context;
     sampler->context.tree = options->tree;
     sampler->context.figures = &sampler->figures;
+    sampler->context.of_machine = options->machine;
     sampler->opened = calloc(collector_count, sizeof(*sampler->opened));
     sampler->window = window_new(options->registry, &window_options);
     if (!sampler->opened || !sampler->window)

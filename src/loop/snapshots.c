@@ -152,10 +152,16 @@ static int compare_pid(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* Of two processes with one pid the later one counts: the other has ended. */
+/* Of two processes with one pid the later one counts: the other has ended. They are in order already until
+ * the kernel begins anew with its pids. */
 static void sort_by_pid(struct snapshot *snapshot)
 {
-    if (snapshot->process_count)
+    size_t sorted = 1;
+
+    while (sorted < snapshot->process_count &&
+           snapshot->processes[sorted - 1].pid < snapshot->processes[sorted].pid)
+        sorted++;
+    if (sorted < snapshot->process_count)
         qsort(snapshot->processes, snapshot->process_count, sizeof(*snapshot->processes), compare_pid);
 }
 

@@ -60,8 +60,9 @@ union stored_value column_store(const struct measurement *measurement, double nu
 
     if (column_is_real(measurement))
         return (union stored_value){.real = scaled};
-    /* Half a KiB is of no whole page. */
-    return (union stored_value){.whole = fabs(scaled) < LARGEST ? llround(scaled) : (int64_t)LARGEST};
+    /* Rounded without llround(): this is done for each value of each process. */
+    scaled += scaled < 0 ? -0.5 : 0.5;
+    return (union stored_value){.whole = fabs(scaled) < LARGEST ? (int64_t)scaled : (int64_t)LARGEST};
 }
 
 double column_load(const struct measurement *measurement, union stored_value stored)

@@ -90,10 +90,11 @@ struct process {
     unsigned passes;            /* in how many passes it was read */
     uint64_t looked_ns;         /* monotonic, when stat was read: it has not run since */
     bool look_again; /* something outside has changed it: read them in the next pass all the same */
-    struct process_files files; /* the rest of its files, as of the last reading */
-    struct process_fds fds;     /* for collect/proc.c */
-    bool has_children;          /* it was seen to be a parent */
-    struct switches {           /* context switches: a thread that ends takes its own count with it */
+    struct process_files files;    /* the rest of its files, as of the last reading */
+    struct process_fds fds;        /* for collect/proc.c */
+    uint64_t last_cpu_ns, last_ns; /* when it last read them: the CPU clock, and monotonic; 0: never */
+    bool has_children;             /* it was seen to be a parent */
+    struct switches {              /* context switches: a thread that ends takes its own count with it */
         uint64_t last, ended;
     } voluntary, involuntary;
     bool fresh;             /* it was read in the latest pass: what is said above is of now */

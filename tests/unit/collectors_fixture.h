@@ -103,6 +103,7 @@ static inline void watch_tree(void **state)
 {
     watch_begin(state);
     context.tree = watch.tree;
+    context.of_machine = false;
 }
 
 /* ---- set-up ---- */

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-enum { HELD_BYTES = 24 << 20, SPIKE_BYTES = 64 << 20, HELD_FILES = 10, SLEEPS = 20 };
+enum { HELD_BYTES = 24 << 20, SPIKE_BYTES = 64 << 20, HELD_FILES = 10, MANY_FILES = 70, SLEEPS = 20 };
 
 static void *thread_that_waits(void *argument)
 {
@@ -127,6 +127,57 @@ static void what_the_latest_reading_did_not_fill_is_absent(void **state)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         assert_false(has(row_of(root_pid), keys[i]));
     assert_int_equal(number(row_of(root_pid), "proc_fds"), HELD_FILES); /* it has not run since */
+}
+
+static void body_with_many_files(void)
+{
+    for (int i = 0; i < MANY_FILES; i++)
+        (void)open("/dev/null", O_RDONLY | O_CLOEXEC);
+    say();
+    wait_for_go(1);
+    _exit(0);
+}
+
+/* One reading, after which the process has used this share of a core since the one before. */
+static const struct row *row_after_using(pid_t pid, uint64_t cpu_ns, uint64_t elapsed_ns)
+{
+    struct process *process = tree_find(watch.tree, pid);
+
+    assert_non_null(process);
+    process->look_again = true;
+    tree_refresh(watch.tree);
+    process->last_cpu_ns = process->cpu_ns - cpu_ns;
+    process->last_ns = process->stat_ns - elapsed_ns;
+    collect("proc", ~0U);
+    return row_of(pid);
+}
+
+static void of_the_whole_machine_costly_files_are_read_where_they_matter(void **state)
+{
+    watch_tree(state);
+    context.of_machine = true;
+    pid_t root_pid = start_root(body_with_many_files);
+    await_said(1);
+    tree_refresh(watch.tree);
+    collect("proc", ~0U);
+    assert_false(has(row_of(root_pid), "proc_ctx_voluntary")); /* nobody knows yet how busy it is */
+    assert_true(number(row_of(root_pid), "proc_fd_limit") >= MANY_FILES);
+    assert_false(has(row_after_using(root_pid, 100, 201), "proc_ctx_voluntary"));
+    assert_true(has(row_after_using(root_pid, 101, 201), "proc_ctx_voluntary"));
+    assert_false(has(row_of(root_pid), "proc_hwm"));
+    let_go(1);
+}
+
+static void a_limit_that_is_far_away_is_not_read_of_the_whole_machine(void **state)
+{
+    watch_tree(state);
+    context.of_machine = true;
+    pid_t root_pid = start_root(body_known);
+    await_said(1);
+    tree_refresh(watch.tree);
+    collect("proc", ~0U);
+    assert_int_equal(number(row_of(root_pid), "proc_fds"), HELD_FILES);
+    assert_false(has(row_of(root_pid), "proc_fd_limit"));
 }
 
 static void body_zombie(void)
@@ -407,6 +458,8 @@ int main(void)
         READS(proc_reads_a_process_as_it_is),
         READS(what_nobody_selected_is_not_read),
         READS(what_the_latest_reading_did_not_fill_is_absent),
+        READS(of_the_whole_machine_costly_files_are_read_where_they_matter),
+        READS(a_limit_that_is_far_away_is_not_read_of_the_whole_machine),
         READS(a_zombie_has_no_memory_but_a_state),
         READS(the_largest_high_water_mark_outlives_its_process),
         READS(context_switches_do_not_fall_when_a_thread_ends),

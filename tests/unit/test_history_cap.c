@@ -144,7 +144,7 @@ static void processes_and_commands_go_with_their_snapshots(void **state)
 {
     (void)state;
     open_capped(CAP);
-    for (unsigned tick = 0; tick < 300; tick++) {
+    for (unsigned tick = 0; tick < 320; tick++) { /* so that it does not end just after it was emptied */
         struct snapshot *snapshot = make(50, 0);
 
         for (size_t i = 0; i < 50; i++) {

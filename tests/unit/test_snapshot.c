@@ -135,7 +135,7 @@ static void a_slowly_growing_machine_does_not_pile_up_memory(void **state)
 
     struct snapshot *snapshot = snapshot_of(pool, 2200);
 
-    assert_true(snapshot_bytes(snapshot) < 8800 * (sizeof(struct snapshot_process) + 96));
+    assert_true(snapshot_bytes(snapshot) < 8800 * (sizeof(struct snapshot_process) + 128));
     snapshot_release(snapshot);
 }
 

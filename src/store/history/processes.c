@@ -102,11 +102,12 @@ static void values_take(struct history *history, const struct snapshot_process *
     entry->state = process->state;
     entry->calls = process->calls && process->call_count ? hash_calls(process) : 0;
     entry->present = 0;
-    for (unsigned i = 0; i < columns->count; i++) {
+    (void)memset(values, 0, columns->count * sizeof(*values));
+    for (uint64_t rest = process->values.present; rest; rest &= rest - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(rest);
         double number = process->values.numbers[i];
 
-        values[i] = (union stored_value){.whole = 0};
-        if (!value_row_has(&process->values, i) || !(number >= 0) || !isfinite(number))
+        if (!(number >= 0) || !isfinite(number))
             continue;
         entry->present |= UINT64_C(1) << i;
         values[i] = column_store(columns->of[i], number);
@@ -166,14 +167,16 @@ static int sample_write(struct history *history, const struct snapshot_process *
     sqlite3_stmt *add = history_statement(history, SQL_SAMPLE_ADD);
 
     entry->sample = ++history->counters.sample;
+    if (add)
+        (void)sqlite3_clear_bindings(add); /* to NULL */
     bind_integer(add, 1, true, entry->sample);
     bind_integer(add, 2, true, entry->row);
     if (entry->state)
         (void)sqlite3_bind_text(add, 3, &entry->state, 1, SQLITE_STATIC);
-    else
-        (void)sqlite3_bind_null(add, 3);
-    for (unsigned i = 0; i < columns->count; i++)
-        bind_stored(add, 4 + (int)i, (entry->present >> i) & 1, columns->of[i], values[i]);
+    for (uint64_t rest = entry->present; rest; rest &= rest - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(rest);
+        bind_stored(add, 4 + (int)i, true, columns->of[i], values[i]);
+    }
     int code = history_run(history, add);
     return code == 0 && entry->calls ? calls_write(history, process, entry) : code;
 }

@@ -146,7 +146,7 @@ def test_disk_that_the_command_fills_keeps_its_result(run_metron, full_disk):
 
 
 def test_disk_that_fills_up_under_the_records(run_metron, full_disk):
-    disk = full_disk("128k")
+    disk = full_disk("256k")
     run = run_metron("--sample-interval 0.01 --report-interval 0.01",
                      [run_metron.workload("manyprocs"), "60", "1.5"], prefix=f"{disk}/run_", check=False)
     assert run.returncode == 0

@@ -11,13 +11,13 @@
 /* The pointer is copied: it has a type of its own, which a void ** may not stand for. */
 static int resize(void *items, size_t item_size, size_t *capacity, size_t wanted)
 {
-    void *memory;
+    void *before, *after;
 
-    memcpy(&memory, items, sizeof(memory));
-    memory = reallocarray(memory, wanted, item_size);
-    if (!memory)
+    memcpy(&before, items, sizeof(before));
+    after = reallocarray(before, wanted, item_size);
+    if (!after)
         return -ENOMEM;
-    memcpy(items, &memory, sizeof(memory));
+    memcpy(items, &after, sizeof(after));
     *capacity = wanted;
     return 0;
 }

@@ -99,12 +99,12 @@ const enum job_usage_value job_memory_values[JOB_MEMORY_COUNT] = {
 
 bool job_memory(const struct job_usage *usage, enum job_memory *method)
 {
-    const double *numbers = usage->numbers;
+    const double *used = usage->numbers;
     enum job_memory sum = usage_has(usage, USAGE_PEAK_PSS) ? JOB_MEMORY_PSS : JOB_MEMORY_RSS;
     bool has_sum = usage_has(usage, job_memory_values[sum]);
 
     if (usage_has(usage, USAGE_LARGEST_HWM) &&
-        (!has_sum || numbers[USAGE_LARGEST_HWM] > numbers[job_memory_values[sum]]))
+        (!has_sum || used[USAGE_LARGEST_HWM] > used[job_memory_values[sum]]))
         *method = JOB_MEMORY_HWM;
     else
         *method = has_sum ? sum : JOB_MEMORY_CGROUP;

@@ -228,8 +228,8 @@ static void add_jobs(struct snapshot *snapshot, uint64_t tick)
         return;
     *sheet = (struct job_sheet){
         .number = 4, .status = SHEET_RUNNING, .pid = 1000, .started = {1700000000, 1}, .tries = 1};
-    sheet->usage =
-        (struct job_usage){.present = USAGE_BIT(USAGE_PEAK_RSS), .numbers = {[USAGE_PEAK_RSS] = tick * 4096}};
+    sheet->usage = (struct job_usage){.present = USAGE_BIT(USAGE_PEAK_RSS),
+                                      .numbers = {[USAGE_PEAK_RSS] = (double)tick * 4096}};
     for (unsigned i = 0; i < count; i++)
         job[i] = (struct job){.id = job_names[i], .status = JOB_RUNNING, .started = {1700000000, 7}};
     job->sheets = sheet;

@@ -78,7 +78,7 @@ static void peaks_never_fall(void **state)
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
     assert_false(found("a")->usage.present & USAGE_BIT(USAGE_PEAK_RSS)); /* nobody has looked */
     tick();
-    uint64_t peak = found("a")->usage.numbers[USAGE_PEAK_RSS];
+    uint64_t peak = (uint64_t)found("a")->usage.numbers[USAGE_PEAK_RSS];
     assert_true(found("a")->usage.present & USAGE_BIT(USAGE_PEAK_RSS));
     assert_true(peak >= size);
     assert_int_equal(found("a")->sheets[0].usage.numbers[USAGE_PEAK_RSS], peak);

@@ -12,9 +12,12 @@
 static int resize(void *items, size_t item_size, size_t *capacity, size_t wanted)
 {
     void *before, *after;
+    size_t bytes;
 
+    if (__builtin_mul_overflow(wanted, item_size, &bytes))
+        return -ENOMEM;
     memcpy(&before, items, sizeof(before));
-    after = reallocarray(before, wanted, item_size);
+    after = realloc(before, bytes);
     if (!after)
         return -ENOMEM;
     memcpy(items, &after, sizeof(after));

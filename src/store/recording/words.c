@@ -291,9 +291,8 @@ static void add_parts(struct field_list *list)
 static void add_numbers(const struct recording *recording, struct field_list *list,
                         const struct recording_wish *wish)
 {
-    const struct recorded_field *peak = field_list_find(list, "peak_rss", FIELD_NUMBER);
-
     add_wall(recording, list, wish->now);
+    const struct recorded_field *peak = field_list_find(list, "peak_rss", FIELD_NUMBER);
     if (recording->kind == RECORDING_METRON)
         add_headline(recording, list, wish);
     else if (peak)

@@ -42,6 +42,16 @@ static bool line_number(const char *at, const char *line_end, uint64_t *value)
     return at != NULL && (at == line_end || text_is_blank(*at));
 }
 
+/* The same in KiB, as bytes. */
+static bool line_kib(const char *at, const char *line_end, uint64_t *bytes)
+{
+    bool found = line_number(at, line_end, bytes);
+
+    if (__builtin_mul_overflow(*bytes, 1024U, bytes))
+        *bytes = UINT64_MAX;
+    return found;
+}
+
 /* Whether the line begins with `key`, a literal. */
 #define LINE_IS(line, line_end, key)                                                                         \
     ((size_t)((line_end) - (line)) >= sizeof(key) - 1 && memcmp((line), (key), sizeof(key) - 1) == 0)
@@ -73,9 +83,7 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out)
         if (line_end == NULL)
             break; /* cut off: what is not whole is not there */
         if (*line == 'V' && LINE_IS(line, line_end, "VmHWM:")) {
-            out->has_hwm = line_number(line + 6, line_end, &out->hwm_bytes);
-            if (__builtin_mul_overflow(out->hwm_bytes, 1024U, &out->hwm_bytes))
-                out->hwm_bytes = UINT64_MAX;
+            out->has_hwm = line_kib(line + 6, line_end, &out->hwm_bytes);
         } else if (*line == 'v' && LINE_IS(line, line_end, "voluntary_ctxt_switches:")) {
             has_voluntary = line_number(line + 24, line_end, &out->voluntary_switches);
         } else if (*line == 'n' && LINE_IS(line, line_end, "nonvoluntary_ctxt_switches:")) {

@@ -116,4 +116,16 @@ static __always_inline __u64 resident_pages(struct mm_struct *mm)
     return pages > 0 ? pages : 0;
 }
 
+/* As /proc/PID/status has it: without what the CPUs have not added yet. */
+static __always_inline __u64 swap_pages(struct mm_struct *mm)
+{
+    __s64 pages;
+
+    if (bpf_core_field_exists(mm->rss_stat[0].count))
+        pages = mm->rss_stat[RSS_SWAP].count;
+    else
+        pages = BPF_CORE_READ((struct mm_struct___before_6_2 *)mm, rss_stat.count[RSS_SWAP].counter);
+    return pages > 0 ? pages : 0;
+}
+
 #endif

@@ -70,6 +70,7 @@ static __always_inline void fill_memory(struct wire_task *told, struct mm_struct
     told->vsize_bytes = mm->total_vm * settings.page_size;
     told->rss_bytes = resident * settings.page_size;
     told->hwm_bytes = (highest > resident ? highest : resident) * settings.page_size;
+    told->swap_bytes = swap_pages(mm) * settings.page_size;
     told->start_stack = mm->start_stack;
 }
 

@@ -107,7 +107,8 @@ struct wire_task {
     __u64 start_ns;
     __u64 children_user_ns, children_system_ns;
     __u64 children_minor_faults, children_major_faults;
-    __u64 vsize_bytes, rss_bytes, hwm_bytes; /* 0 without memory of its own (zombie, kernel thread) */
+    __u64 vsize_bytes, rss_bytes, hwm_bytes,
+        swap_bytes; /* 0 without memory of its own (zombie, kernel thread) */
     __u64 start_stack;
     __u64 blocked_ns; /* of the first thread; 0 without delay accounting */
     __u64 open_files_limit;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "probe/breakage.h"
@@ -18,6 +19,7 @@ enum {
     RSS,
     VSZ,
     HWM,
+    SWAP,
     PMEM,
     CPU_SECONDS,
     ELAPSED,
@@ -48,6 +50,7 @@ static const char *const fields[FIELD_COUNT] = {
     [RSS] = "statm.resident",
     [VSZ] = "stat.vsize",
     [HWM] = "status.VmHWM",
+    [SWAP] = "status.VmSwap",
     [PMEM] = "statm.resident / what the target may use",
     [CPU_SECONDS] = "process CPU clock",
     [ELAPSED] = "now - stat.starttime",
@@ -104,6 +107,10 @@ static const struct measurement measurements[] = {
         "the largest high-water mark of a single process so far, ended ones included; of one that ran "
         "before, what was sampled, until its mark rises",
         .bound = BOUND_LOWER),
+    LEVEL("proc_swap", TOPIC_MEMORY_SWAP, SWAP, UNIT_BYTES, COST_STATUS | COST_SYSTEM,
+          "memory in swap, without tmpfs and other shared memory", COLUMN("swap_mb", "swap")),
+    LEVEL_TOTAL("proc_swap_total", TOPIC_MEMORY_SWAP, SWAP, UNIT_BYTES, COST_STATUS | COST_SYSTEM,
+                "sum of proc_swap: a page that several processes share counts in each", .bound = BOUND_UPPER),
     LEVEL(
         "proc_pmem", TOPIC_MEMORY, PMEM, UNIT_PERCENT, COST_STATM,
         "resident memory in percent of what the target may use: the machine's, or the lowest limit above it"),
@@ -192,7 +199,9 @@ struct proc_state {
     unsigned cost;
     bool of_machine; /* the target is everybody */
     uint64_t page_bytes;
-    double may_use_bytes; /* 0: not known */
+    double may_use_bytes;    /* 0: not known */
+    unsigned long swap_used; /* on the machine */
+    bool swap_changed;       /* since the pass before */
 };
 
 static bool can_read(const struct collect_context *context, const char *name)
@@ -309,6 +318,8 @@ static void read_status(const struct proc_state *proc, struct tree *tree, struct
     /* Marks of the busy alone would pass for the largest of all. */
     files->has_hwm = status.has_hwm && !proc->of_machine && tree_note_hwm(tree, process, status.hwm_bytes);
     files->hwm_bytes = status.hwm_bytes;
+    files->has_swap = status.has_swap;
+    files->swap_bytes = status.swap_bytes;
     files->has_switches = status.has_switches;
     if (status.has_switches) {
         files->voluntary_switches = switches(&process->voluntary, status.voluntary_switches);
@@ -361,6 +372,19 @@ static void read_resident(const struct proc_state *proc, struct tree *tree, stru
         process->files.rss_bytes = statm.resident_pages * proc->page_bytes;
 }
 
+/* Of a process that sleeps too, once the machine's swap has changed; where that is unused, none is. */
+static void read_swap(const struct proc_state *proc, struct tree *tree, struct process *process, bool slept)
+{
+    struct pid_status status = {.has_swap = proc->swap_used == 0};
+
+    if (proc->swap_used && process->files.has_swap && !(slept && proc->swap_changed))
+        return;
+    if (proc->swap_used)
+        (void)pid_dir_status(&process->dir, tree_reader(tree), 1, process->passes > 1, &status);
+    process->files.has_swap = status.has_swap;
+    process->files.swap_bytes = status.swap_bytes;
+}
+
 static void put_files(const struct proc_state *proc, const struct process *process, struct row *row)
 {
     const struct process_files *files = &process->files;
@@ -371,6 +395,8 @@ static void put_files(const struct proc_state *proc, const struct process *proce
         row_number(row, PMEM, (double)files->rss_bytes / proc->may_use_bytes);
     if (files->has_hwm)
         row_number(row, HWM, (double)files->hwm_bytes);
+    if (files->has_swap)
+        row_number(row, SWAP, (double)files->swap_bytes);
     if (files->has_switches) {
         row_number(row, CTX_VOLUNTARY, (double)files->voluntary_switches);
         row_number(row, CTX_INVOLUNTARY, (double)files->involuntary_switches);
@@ -383,11 +409,16 @@ static void put_files(const struct proc_state *proc, const struct process *proce
 
 static int proc_collect(void *state, const struct collect_context *context, struct pass *pass)
 {
-    const struct proc_state *proc = state;
+    struct proc_state *proc = state;
     struct tree *tree = context->tree;
     const struct ledger *ledger = tree_ledger(tree);
     struct row *single = &pass->single;
+    struct sysinfo machine;
 
+    if ((proc->cost & COST_SYSTEM) && sysinfo(&machine) == 0) {
+        proc->swap_changed = proc->swap_used != machine.totalswap - machine.freeswap;
+        proc->swap_used = machine.totalswap - machine.freeswap;
+    }
     for (size_t i = 0; i < tree_count(tree); i++) {
         struct process *process = tree_process(tree, i);
         struct row *row = process->fresh ? pass_row(pass, &process->subject) : NULL;
@@ -397,10 +428,13 @@ static int proc_collect(void *state, const struct collect_context *context, stru
         read_stat(proc, process, row);
         if (process->stat.state == 'Z')
             continue; /* it has no memory and no files any more */
-        if (!process->files.were_read)
+        bool slept = process->files.were_read;
+        if (!slept)
             read_files(proc, tree, process);
         if ((proc->cost & COST_STATM) && !process->by_tasks)
             read_resident(proc, tree, process);
+        if ((proc->cost & COST_SYSTEM) && !process->by_tasks)
+            read_swap(proc, tree, process, slept);
         if (process->files.has_rss)
             tree_note_resident(tree, process, process->files.rss_bytes);
         put_files(proc, process, row);

@@ -109,6 +109,8 @@ static void take_files(struct tree *tree, struct process *process, const struct 
     files->rss_bytes = task->rss_bytes;
     files->hwm_bytes = task->hwm_bytes;
     files->has_hwm = files->has_rss && tree_note_hwm(tree, process, task->hwm_bytes);
+    files->has_swap = files->has_rss;
+    files->swap_bytes = task->swap_bytes;
     files->has_switches = true;
     files->voluntary_switches = task->voluntary_switches;
     files->involuntary_switches = task->involuntary_switches;

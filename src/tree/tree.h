@@ -46,8 +46,8 @@ struct group;
 /* What one reading of a process found in its files. Each reading begins with everything absent (member_take);
  * the reader of a value marks it. Kept for as long as the process does not run. */
 struct process_files {
-    uint64_t rss_bytes, hwm_bytes, voluntary_switches, involuntary_switches, fd_limit;
-    bool has_rss, has_hwm, has_switches, has_fd_limit;
+    uint64_t rss_bytes, hwm_bytes, swap_bytes, voluntary_switches, involuntary_switches, fd_limit;
+    bool has_rss, has_hwm, has_swap, has_switches, has_fd_limit;
     bool were_read; /* by collect/proc.c, in this reading */
 };
 

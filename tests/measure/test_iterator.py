@@ -4,13 +4,16 @@ Each recording, by the iterator and by procfs, is compared with what this test r
 tree that stands still: whatever both have in common must be equal.
 """
 
+import ctypes
 import os
 import pathlib
 import signal
+import subprocess
 
 import pytest
 
-from support import records
+from support import daemon_client as dc
+from support import processes, records
 from support.cputruth import JOINING_SECONDS
 from support.held import await_records
 from support.processes import file_lines, stat_fields, wait_until
@@ -192,3 +195,98 @@ def test_cpu_of_a_busy_crowd_is_conserved_by_the_iterator(with_bpf, cpu_truth):
     seconds = truth.seconds()
     assert run.summary["proc_cpu_seconds"] == pytest.approx(seconds, rel=0.01, abs=TICK)
     assert run.summary["exit_cpu_seconds_total"] == pytest.approx(seconds, rel=0.001, abs=JOINING_SECONDS)
+
+
+# ---- swap ----
+
+MADV_PAGEOUT, SYS_PROCESS_MADVISE = 21, 440
+SLEEPER = """
+import ctypes, mmap, os, sys, time
+size = 16 << 20
+memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, size, 4096):
+    memory[at:at + 8] = os.urandom(8)
+place = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+open(sys.argv[1] + ".new", "w").write(f"{os.getpid()} {place} {size}\\n")
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def swap(run_metron):
+    """64 MiB of swap on the machine."""
+    path = run_metron.cwd / "swap"
+    path.write_bytes(bytes(64 << 20))
+    path.chmod(0o600)
+    for command in (["mkswap", path], ["swapon", path]):
+        try:
+            done = subprocess.run(command, capture_output=True, check=False)
+        except FileNotFoundError:
+            pytest.skip(f"{command[0]} is not installed")
+        if done.returncode != 0:
+            pytest.skip(f"there can be no swap here: {done.stderr.decode().strip()}")
+    yield
+    processes.end_leftovers()
+    subprocess.run(["swapoff", path], check=True)
+
+
+class Sleeper:
+    """A process that never runs again, while others write its memory to swap."""
+
+    def __init__(self, path):
+        self.pid, self.place, self.size = map(int, wait_until(lambda: file_lines(path), 60, "the sleeper")[0].split())
+
+    def page_out(self):
+        """Returns what the kernel counts of it in swap then."""
+        wait_until(lambda: is_asleep(self.pid), what="sleep")
+        part = (ctypes.c_size_t * 2)(self.place, self.size)
+        fd = os.pidfd_open(self.pid)
+        result = ctypes.CDLL(None, use_errno=True).syscall(SYS_PROCESS_MADVISE, fd, part, 1, MADV_PAGEOUT, 0)
+        os.close(fd)
+        if result < 0:
+            pytest.skip(f"the memory of others cannot be written to swap: {os.strerror(ctypes.get_errno())}")
+        swapped = int(status_fields(self.pid)["VmSwap"].split()[0]) * 1024
+        assert swapped > self.size / 2
+        return swapped
+
+
+@pytest.mark.xdist_group("crowd")
+@pytest.mark.parametrize("events", ["bpf", "off"])
+def test_swap_is_as_the_kernel_counts_it_of_one_that_sleeps(with_bpf, swap, events):
+    with_bpf.need_events(events)
+    path, script = with_bpf.cwd / "sleeper", with_bpf.cwd / "sleeper.py"
+    script.write_text(SLEEPER, encoding="utf-8")
+    crowd = f"{with_bpf.workload('manyprocs')} {crowd_size(1)} 600 &" if events == "bpf" else ""
+    run = with_bpf.start(f"--sample-interval 0.2 --report-interval 1 --no-smaps --events {events}",
+                         ["sh", "-c", f"{crowd} exec /usr/bin/python3 {script} {path}"], prefix="r_")
+    sleeper = Sleeper(path)
+    before = await_records(run, 2)[-1]["measurements"]
+    assert before["proc_swap"][str(sleeper.pid)] == 0
+    swapped = sleeper.page_out()
+    after = await_records(run, 2)[-1]["measurements"]
+    assert after["proc_swap"][str(sleeper.pid)] == swapped
+    assert after["proc_swap_total"] >= swapped
+    run.signal(signal.SIGTERM)
+    read_by = run.finish().info["provenance"]["processes_read_by"]
+    assert ("iterator" in read_by) == (events == "bpf"), read_by
+
+
+def test_swap_reaches_snapshots_the_history_and_its_views(run_metron, swap):
+    dc.need_daemon(run_metron)
+    path, script = run_metron.cwd / "sleeper", run_metron.cwd / "sleeper.py"
+    script.write_text(SLEEPER, encoding="utf-8")
+    daemon = dc.Daemon(run_metron, run_metron.cwd)
+    daemon.start(interval=0.2)
+    try:
+        subprocess.Popen(["/usr/bin/python3", script, path])
+        sleeper = Sleeper(path)
+        megabytes = sleeper.page_out() / (1 << 20)
+        daemon.tops(2)
+        top = daemon.tops(1)[-1]
+        assert dc.process_in(top, sleeper.pid)["swap_mb"] == pytest.approx(megabytes, abs=0.001)
+        daemon.wait_for_stored(top["timestamp"])
+        stored = daemon.rows("SELECT swap_mb FROM process_metrics WHERE pid = ? ORDER BY id DESC LIMIT 1", sleeper.pid)
+        assert stored[0]["swap_mb"] == pytest.approx(megabytes, abs=0.001)
+    finally:
+        daemon.end()

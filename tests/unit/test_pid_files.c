@@ -124,12 +124,14 @@ static void lines_may_stand_in_any_order(void **state)
     static const char text[] = "Name:\tx\n"
                                "nonvoluntary_ctxt_switches:\t4\n"
                                "voluntary_ctxt_switches:\t3\n"
+                               "VmSwap:\t      5 kB\n"
                                "x86_Thread_features:\t\n"
                                "VmHWM:\t      12 kB\n";
     struct pid_status status;
 
     assert_int_equal(pid_status_parse(text, sizeof(text) - 1, &status), 0);
-    assert_true(status.has_hwm && status.has_switches);
+    assert_true(status.has_hwm && status.has_swap && status.has_switches);
+    assert_int_equal(status.swap_bytes, 5 * 1024);
     assert_int_equal(status.voluntary_switches, 3);
     assert_int_equal(status.involuntary_switches, 4);
 }

@@ -64,6 +64,8 @@ static bool line_kib(const char *at, const char *line_end, uint64_t *bytes)
  *   ...
  *   VmHWM:\t    1480 kB\n
  *   ...
+ *   VmSwap:\t       0 kB\n
+ *   ...
  *   voluntary_ctxt_switches:\t1\n
  *   nonvoluntary_ctxt_switches:\t0\n
  *
@@ -78,12 +80,15 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out)
     memset(out, 0, sizeof(*out));
     if (length < 5 || memcmp(text, "Name:", 5) != 0)
         return -EBADMSG;
-    for (; line < end && !(out->has_hwm && has_voluntary && has_involuntary); line = line_end + 1) {
+    for (; line < end && !(out->has_hwm && out->has_swap && has_voluntary && has_involuntary);
+         line = line_end + 1) {
         line_end = memchr(line, '\n', (size_t)(end - line));
         if (line_end == NULL)
             break; /* cut off: what is not whole is not there */
         if (*line == 'V' && LINE_IS(line, line_end, "VmHWM:")) {
             out->has_hwm = line_kib(line + 6, line_end, &out->hwm_bytes);
+        } else if (*line == 'V' && LINE_IS(line, line_end, "VmSwap:")) {
+            out->has_swap = line_kib(line + 7, line_end, &out->swap_bytes);
         } else if (*line == 'v' && LINE_IS(line, line_end, "voluntary_ctxt_switches:")) {
             has_voluntary = line_number(line + 24, line_end, &out->voluntary_switches);
         } else if (*line == 'n' && LINE_IS(line, line_end, "nonvoluntary_ctxt_switches:")) {

@@ -23,8 +23,8 @@ struct pid_statm {
 int pid_statm_parse(const char *text, size_t length, struct pid_statm *out);
 
 struct pid_status {
-    bool has_hwm; /* zombies and kernel threads have none */
-    uint64_t hwm_bytes;
+    bool has_hwm, has_swap; /* zombies and kernel threads have none */
+    uint64_t hwm_bytes, swap_bytes;
     bool has_switches; /* of this one thread, not of the process */
     uint64_t voluntary_switches, involuntary_switches;
 };

@@ -123,11 +123,12 @@ def test_run_without_gpus_says_why_and_is_silent(run_metron, driver, options, wh
         driver.environment["METRON_TEST_GPU_DEVICE"] = "/nonexistent"
         if pathlib.Path("/dev/dxg").exists():
             pytest.skip("this machine has a driver by another name")
-    started = run_metron.start(f"{OFTEN} {options}", "sleep 0.7", env=driver.environment)
+    started = run_metron.start(f"{OFTEN} {options}", ["sh", "-c", "read line"], env=driver.environment,
+                               stdin=subprocess.PIPE)
     wait_until(lambda: started.path("usage.jsonl").exists() and started.path("usage.jsonl").stat().st_size,
                what="a record")
     assert "metron-gpu" not in threads(started.pid)
-    run = started.finish()
+    run = started.finish(data=b"\n")
     assert not keys(run) and "GPU" not in run.message
     assert not collector(run)["available"] and why in collector(run)["reason"]
 
@@ -135,11 +136,12 @@ def test_run_without_gpus_says_why_and_is_silent(run_metron, driver, options, wh
 @pytest.mark.parametrize("chosen", ["minimal", "proc_rss", "gpu_temp"])
 def test_thread_is_there_only_for_a_chosen_key(run_metron, driver, chosen):
     driver.says(ALL)
-    started = run_metron.start(f"{OFTEN} --measurements {chosen}", "sleep 0.7", env=driver.environment)
+    started = run_metron.start(f"{OFTEN} --measurements {chosen}", ["sh", "-c", "read line"], env=driver.environment,
+                               stdin=subprocess.PIPE)
     wait_until(lambda: started.path("usage.jsonl").exists() and started.path("usage.jsonl").stat().st_size,
                what="a record")
     assert ("metron-gpu" in threads(started.pid)) == (chosen == "gpu_temp")
-    run = started.finish()
+    run = started.finish(data=b"\n")
     assert keys(run) == ({"gpu_temp", "gpu_peak_temp", "gpu_ave_temp"} if chosen == "gpu_temp" else set())
 
 

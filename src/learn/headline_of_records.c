@@ -50,8 +50,10 @@ static bool make_summary(const struct recording *recording, const struct recorde
         if (!totals[i].seen || !is_wanted(&recording->keys[i]))
             continue;
         values[i] = (struct record_value){.number = totals[i].value};
-        out->entries[out->count] = (struct record_entry){
-            recorded_key_summary_name(&recording->keys[i], &out->arena), &as_recorded, &values[i], 1};
+        out->entries[out->count] =
+            (struct record_entry){recorded_key_statistic(&out->arena, &recording->keys[i],
+                                                         reduce_statistic(recording->keys[i].reduce)),
+                                  &as_recorded, &values[i], 1};
         if (!out->entries[out->count++].key)
             return false;
     }

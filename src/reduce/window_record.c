@@ -125,14 +125,6 @@ int window_report(struct window *window, struct record *record)
     return code;
 }
 
-/* The name a measurement's main statistic has in a summary; NULL: its own key. */
-static const char *summary_statistic(const struct measurement *measurement)
-{
-    if (measurement->reduce == REDUCE_MAX)
-        return "peak";
-    return measurement->reduce == REDUCE_MIN ? "low" : NULL;
-}
-
 int window_summarise(const struct window *window, struct record *record)
 {
     int code = record_begin(window, record);
@@ -144,12 +136,12 @@ int window_summarise(const struct window *window, struct record *record)
         if (m->scope == SCOPE_PER_PID || m->type == TYPE_LABEL)
             continue;
         if (m->scope == SCOPE_PER_DEVICE) {
-            code = record_subjects(window, record, plan, summary_statistic(m), true, false);
+            code = record_subjects(window, record, plan, reduce_statistic(m->reduce), true, false);
             if (code == 0 && m->reduce == REDUCE_MAX)
                 code = record_subjects(window, record, plan, "ave", true, true);
             continue;
         }
-        code = record_single(record, plan, summary_statistic(m), &window->run[i]);
+        code = record_single(record, plan, reduce_statistic(m->reduce), &window->run[i]);
         if (code == 0 && m->reduce == REDUCE_MAX)
             code = record_mean(window, record, plan, &window->run[i]);
     }

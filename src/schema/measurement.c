@@ -34,6 +34,11 @@ const char *reduce_name(enum reduce reduce)
     return names[reduce];
 }
 
+const char *reduce_statistic(enum reduce reduce)
+{
+    return reduce == REDUCE_MAX ? "peak" : reduce == REDUCE_MIN ? "low" : NULL;
+}
+
 char *cost_text(unsigned cost, char out[COST_TEXT_SIZE])
 {
     static const char *const names[] = {"stat",     "clock",   "statm",    "status", "tasks", "fd",

@@ -87,6 +87,7 @@ const char *type_name(enum type type);
 const char *derive_name(enum derive derive);
 const char *collapse_name(enum collapse collapse);
 const char *reduce_name(enum reduce reduce);
+const char *reduce_statistic(enum reduce reduce); /* in a summary: "peak", "low"; NULL: the key itself */
 /* "stat", "status+fd", "nothing"; into `out`, which is returned. */
 #define COST_TEXT_SIZE 160
 char *cost_text(unsigned cost, char out[COST_TEXT_SIZE]);

@@ -188,13 +188,11 @@ void recorded_total_take(struct recorded_total *total, enum reduce how, double n
     total->seen = true;
 }
 
-const char *recorded_key_summary_name(const struct recorded_key *key, struct arena *arena)
+const char *recorded_key_statistic(struct arena *arena, const struct recorded_key *key, const char *statistic)
 {
-    const char *quantity = behind(key->key, key->source);
+    const char *rest = statistic ? behind(key->key, key->source) : NULL;
 
-    if ((key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN) || !quantity || quantity[0] != '_')
-        return key->key;
-    return arena_printf(arena, "%s_%s%s", key->source, key->reduce == REDUCE_MAX ? "peak" : "low", quantity);
+    return rest && *rest == '_' ? arena_printf(arena, "%s_%s%s", key->source, statistic, rest) : key->key;
 }
 
 bool recording_topic_number(const struct recording *recording, enum topic topic, double *out)

@@ -138,8 +138,10 @@ struct recorded_total {
     double value;
 };
 void recorded_total_take(struct recorded_total *total, enum reduce how, double number);
-/* What the summary calls a key that is no mean: "proc_peak_rss_total". NULL: out of memory. */
-const char *recorded_key_summary_name(const struct recorded_key *key, struct arena *arena);
+/* "proc_rss_total" and "peak" -> "proc_peak_rss_total", in the arena; NULL: out of memory. A key that does
+ * not begin with its source keeps its name, as all do without a statistic (NULL). */
+const char *recorded_key_statistic(struct arena *arena, const struct recorded_key *key,
+                                   const char *statistic);
 
 /* One record of usage.jsonl; borrowed until the next is read. */
 struct usage_record {

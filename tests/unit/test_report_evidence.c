@@ -162,6 +162,24 @@ static void a_run_without_a_summary_is_summed_up_from_its_records(void **state)
     report_measures_fini(&measures);
 }
 
+/* Whatever else its name says. */
+static void the_mean_of_a_peak_is_a_mean(void **state)
+{
+    (void)state;
+    struct recorded_key key = keys[TOTAL_RSS];
+    struct recorded_field field = {.name = "cgroup_ave_mem_interval_peak", .kind = FIELD_NUMBER, .number = 4};
+    struct recording recording = {.keys = &key, .key_count = 1, .fields = &field, .field_count = 1};
+    struct report_measures measures;
+
+    key.key = "cgroup_mem_interval_peak";
+    key.source = "cgroup";
+    report_measures_init(&measures, &recording);
+    assert_int_equal(measures.count, 1);
+    assert_string_equal(measures.items[0].statistic, "ave");
+    assert_false(report_measure_in(&measures.items[0], TOPIC_MEMORY, UNIT_BYTES));
+    report_measures_fini(&measures);
+}
+
 static void a_summary_is_taken_as_it_stands(void **state)
 {
     (void)state;
@@ -394,6 +412,7 @@ int main(void)
         cmocka_unit_test(one_whose_end_was_told_is_not_ranked_again),
         cmocka_unit_test(what_the_kernel_told_at_the_end_is_left_to_the_events),
         cmocka_unit_test(a_run_without_a_summary_is_summed_up_from_its_records),
+        cmocka_unit_test(the_mean_of_a_peak_is_a_mean),
         cmocka_unit_test(a_summary_is_taken_as_it_stands),
         cmocka_unit_test(the_largest_ends_are_kept_in_order),
         cmocka_unit_test(lives_and_failures_and_the_busiest_second_are_told),

@@ -217,19 +217,16 @@ static void add_key(struct parser *parser, const struct recorded_key *key)
 /* Beside each single key reduced by max its time-weighted mean is written. */
 static void add_mean(struct parser *parser, const struct recorded_key *key)
 {
-    size_t length = strlen(key->source);
-
-    if (key->scope != SCOPE_SINGLE || key->reduce != REDUCE_MAX || key->type == TYPE_LABEL ||
-        key->type == TYPE_CATEGORICAL || strncmp(key->key, key->source, length) != 0)
-        return;
-
     struct recorded_key mean = *key;
 
-    mean.key = arena_printf(&parser->out->arena, "%s_ave%s", key->source, key->key + length);
+    if (key->scope != SCOPE_SINGLE || key->reduce != REDUCE_MAX || key->type == TYPE_LABEL ||
+        key->type == TYPE_CATEGORICAL)
+        return;
+    mean.key = recorded_key_statistic(&parser->out->arena, key, "ave");
     mean.statistic = "ave";
     if (!mean.key)
         parser->fields.no_memory = true;
-    else
+    else if (mean.key != key->key)
         add_key(parser, &mean);
 }
 

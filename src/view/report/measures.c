@@ -100,16 +100,12 @@ static struct report_measure *measure_add(struct report_measures *measures, cons
 static const char *statistic_of(const char *name, const struct recorded_key *key)
 {
     static const char *const statistics[] = {"peak", "ave", "low"};
+    const size_t source = strlen(key->source) + 1;
 
-    if (strcmp(name, key->key) == 0)
-        return key->statistic;
-    for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]); i++)
-        for (const char *at = name; (at = strstr(at, statistics[i])) != NULL; at++) {
-            char behind = at[strlen(statistics[i])];
-            if ((at == name || at[-1] == '_') && (behind == '_' || behind == '\0'))
-                return statistics[i];
-        }
-    return NULL;
+    for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]) && strcmp(name, key->key) != 0; i++)
+        if (strncmp(name + source, statistics[i], strlen(statistics[i])) == 0)
+            return statistics[i];
+    return key->statistic;
 }
 
 static void take_summary(struct report_measures *measures)
@@ -209,22 +205,6 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
     }
 }
 
-/* "proc_rss_total" -> "proc_peak_rss_total" */
-static void name_statistic(struct report_measures *measures, struct report_measure *measure)
-{
-    const struct recorded_key *key = measure->key;
-
-    measure->statistic = key->statistic;
-    if (key->statistic || (key->reduce != REDUCE_MAX && key->reduce != REDUCE_MIN))
-        return;
-    measure->statistic = key->reduce == REDUCE_MAX ? "peak" : "low";
-    measure->name = recorded_key_summary_name(key, &measures->arena);
-    if (!measure->name) {
-        measure->name = key->key;
-        measures->failed = true;
-    }
-}
-
 void report_measures_end(struct report_measures *measures)
 {
     size_t kept = 0;
@@ -234,8 +214,15 @@ void report_measures_end(struct report_measures *measures)
     for (size_t i = 0; i < measures->count; i++) {
         if (!measures->totals[i].seen)
             continue;
-        measures->items[kept] = measures->items[i];
-        name_statistic(measures, &measures->items[kept++]);
+        struct report_measure *measure = &measures->items[kept++];
+        *measure = measures->items[i];
+        measure->statistic = measure->key->statistic;
+        if (measure->statistic)
+            continue;
+        measure->statistic = reduce_statistic(measure->key->reduce);
+        const char *name = recorded_key_statistic(&measures->arena, measure->key, measure->statistic);
+        measure->name = name ? name : measure->key->key;
+        measures->failed |= !name;
     }
     measures->count = kept;
 }

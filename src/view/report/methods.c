@@ -47,19 +47,6 @@ const char *report_list(struct report_page *page, const char *before, const char
 
 /* -- All of a group -- */
 
-/* "proc_ave_rss_total" beside "proc_peak_rss_total"; NULL: there is none. */
-static const struct report_measure *mean_beside(struct report_page *page,
-                                                const struct report_measures *measures,
-                                                const struct recorded_key *key)
-{
-    const size_t source = strlen(key->source);
-    const char *name = strncmp(key->key, key->source, source) == 0
-                           ? report_text_of(page, "%s_ave%s", key->source, key->key + source)
-                           : NULL;
-
-    return name ? report_measure_find(measures, name) : NULL;
-}
-
 void report_add_measures(struct report_section *section, const struct report_measures *measures,
                          const char *name, enum topic group, enum unit unit)
 {
@@ -79,13 +66,11 @@ void report_add_measures(struct report_section *section, const struct report_mea
     for (size_t i = 0; i < measures->count; i++) {
         const struct report_measure *measure = &measures->items[i];
         struct report_value *row = report_measure_in(measure, group, unit) ? report_add_row(table) : NULL;
-        const struct report_measure *mean = row && is_rate ? mean_beside(page, measures, measure->key) : NULL;
         if (!row)
             continue;
-        if (mean)
-            row[0] = report_number(mean->value);
-        if (!is_rate)
-            row[0] = report_number(measure->value);
+        const char *mean_name = is_rate ? recorded_key_statistic(&page->arena, measure->key, "ave") : NULL;
+        const struct report_measure *mean = mean_name ? report_measure_find(measures, mean_name) : NULL;
+        row[0] = report_number(mean ? mean->value : is_rate ? NAN : measure->value);
         row[1] = is_rate ? report_number(measure->value) : report_text(measure->name);
         row[2] = is_rate ? report_text(measure->key->key) : report_told(measure->key->field);
     }

@@ -5,8 +5,6 @@
 #ifndef METRON_BASE_UNITS_H
 #define METRON_BASE_UNITS_H
 
-#include <stddef.h>
-
 enum unit {
     UNIT_NONE,
     UNIT_BYTES,

@@ -1,5 +1,4 @@
 /* metron doctor: what can be measured on this machine, by which way, and what stands in the way of more. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

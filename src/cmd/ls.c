@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/suggest.h"
-#include "base/text.h"
 #include "cmd/commands.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"

@@ -1,9 +1,7 @@
 /*
  * metron: what a command, a job or a machine really used, and what to do about it.
  */
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <uv.h>

@@ -6,7 +6,6 @@
 #include "collect/collector.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "probe/cgroup/files.h"
 #include "probe/cgroup/reader.h"

@@ -10,7 +10,6 @@
 #define METRON_COLLECT_COLLECTOR_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/array.h"

@@ -12,7 +12,6 @@
 
 #include "base/file.h"
 #include "probe/breakage.h"
-#include "probe/kernel.h"
 #include "probe/pid/files.h"
 
 enum {

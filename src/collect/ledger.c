@@ -5,7 +5,6 @@
 #include "collect/collector.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "probe/breakage.h"
 #include "probe/cgroup/reader.h"

@@ -13,10 +13,8 @@
  * has a use for them.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
  */
 #include "launch/foreground.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>

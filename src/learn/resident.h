@@ -6,7 +6,6 @@
 #ifndef METRON_LEARN_RESIDENT_H
 #define METRON_LEARN_RESIDENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "schema/recording.h"

@@ -9,7 +9,6 @@
 #define METRON_LOOP_KERNEL_EVENTS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/resource.h>
 
 #include "base/error.h"

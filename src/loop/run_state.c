@@ -14,7 +14,6 @@
 #include "loop/descriptors.h"
 #include "loop/feed.h"
 #include "loop/sampler.h"
-#include "probe/cgroup/target.h"
 #include "probe/oom_watch.h"
 #include "tree/tree.h"
 

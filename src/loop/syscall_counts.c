@@ -1,7 +1,6 @@
 #include "loop/syscall_counts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

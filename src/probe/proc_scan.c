@@ -3,7 +3,6 @@
  */
 #include "probe/proc_scan.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "publish/export_values.h"
-
 /* What a process must have, and under which keys, best first. */
 static const char *const places[DUCT_PLACES][3] = {
     [DUCT_RSS] = {"proc_rss", "ps_rss"},

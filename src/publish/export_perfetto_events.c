@@ -3,7 +3,6 @@
  * them as instants. A slice is begun by the spawn event and ended by the exit event, each written as it is
  * read; one whose end is not known stays open, which Perfetto shows so.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 #include "base/array.h"
 #include "base/json_reader.h"
 #include "publish/export_prometheus.h"
-#include "publish/export_values.h"
 
 struct sample {
     char *family; /* owned by the arena below */

@@ -7,7 +7,6 @@
 #define METRON_REDUCE_STATISTIC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/arena.h"
 #include "reduce/tally.h"

@@ -9,7 +9,6 @@
 #define METRON_STORE_QUANTITY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/units.h"
 

@@ -7,7 +7,6 @@
  */
 #include "tree/members.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

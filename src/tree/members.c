@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include "base/array.h"
-#include "base/text.h"
 #include "probe/process_clock.h"
 #include "schema/secrets.h"
 #include "tree/groups.h"

@@ -5,7 +5,6 @@
  * filled as from /proc/PID/{stat,statm,io,status}; whom it does not tell of (born meanwhile, or with threads
  * that came or went while it walked) is read from there.
  */
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/sysinfo.h>

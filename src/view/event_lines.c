@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/json_reader.h"
-#include "base/text.h"
 #include "view/shown_text.h"
 #include "view/text_width.h"
 

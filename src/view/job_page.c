@@ -2,7 +2,6 @@
  * One job, as a run's summary is: a fact a line, each number with how it was got. What was not measured has
  * no line.
  */
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

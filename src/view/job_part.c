@@ -1,7 +1,6 @@
 #include "view/job_part.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "view/shown_text.h"
 

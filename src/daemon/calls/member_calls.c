@@ -1,6 +1,5 @@
 #include "daemon/calls/member_calls.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

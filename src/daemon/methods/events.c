@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "daemon/daemon_state.h"
 #include "daemon/methods/methods.h"
 

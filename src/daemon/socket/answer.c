@@ -3,7 +3,6 @@
  * wrote. A batch is answered in one array, once its last request is; until then its answers are kept beside
  * the connection's output and count as such.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -17,8 +17,6 @@
 #define METRON_DAEMON_SOCKET_CLIENT_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"

@@ -10,7 +10,6 @@
 #ifndef METRON_DAEMON_SOCKET_SOCKET_PATH_H
 #define METRON_DAEMON_SOCKET_SOCKET_PATH_H
 
-#include <stddef.h>
 #include <sys/types.h>
 #include <sys/un.h>
 

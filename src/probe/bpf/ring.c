@@ -7,7 +7,6 @@
 #include "probe/bpf/ring.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

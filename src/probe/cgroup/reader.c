@@ -1,6 +1,5 @@
 #include "probe/cgroup/reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #ifndef METRON_PROBE_CGROUP_READER_H
 #define METRON_PROBE_CGROUP_READER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "probe/cgroup/target.h"

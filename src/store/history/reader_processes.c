@@ -1,7 +1,6 @@
 /*
  * A process out of its rows: in a snapshot, and along the snapshots.
  */
-#include <errno.h>
 
 #include "store/history/ranges.h"
 #include "store/history/reader_state.h"

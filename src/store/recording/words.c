@@ -1,7 +1,6 @@
 #include "store/recording/words.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "view/diff/text.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

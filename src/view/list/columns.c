@@ -1,6 +1,5 @@
 #include "view/list/columns.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define TEXT_LIMIT 4096 /* bytes of a text that a table keeps of each run */

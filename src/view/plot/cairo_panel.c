@@ -1,6 +1,5 @@
 /* One panel of a picture: its axis, its lines and its levels. */
 #include <math.h>
-#include <stdio.h>
 
 #include "view/plot/cairo_page.h"
 

@@ -9,7 +9,6 @@
 #ifndef METRON_VIEW_PLOT_SERIES_H
 #define METRON_VIEW_PLOT_SERIES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define PLOT_TIME_MAX 1e12 /* seconds; what is later is damage */

@@ -6,7 +6,6 @@
 #include "view/plot/terminal.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "view/plot/ascii.h"

@@ -1,7 +1,6 @@
 #include "view/suggestion/text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -263,8 +263,7 @@ static void look_at_recordings(struct report *report)
     else
         add(report, "recorded runs", "pictures", DOCTOR_FAILS,
             "metron-plot is not installed beside metron (built without cairo); metron plot still draws on "
-            "the "
-            "terminal");
+            "the terminal");
 }
 
 static void look_at_settings(struct report *report, const struct settings *settings)

@@ -16,8 +16,7 @@ static const struct command_description description = {
     .usage = "[OPTION...] [KEY...]",
     .description =
         "Lists what metron can measure, by source. A KEY may be a glob or a group (minimal, default, all), "
-        "as "
-        "in metron run --measurements; without one everything is listed, also what cannot be read here.",
+        "as in metron run --measurements; without one everything is listed, also what cannot be read here.",
     .examples = "  metron measurements\n"
                 "  metron measurements 'proc_*' --json\n",
     .command = COMMAND_MEASUREMENTS,

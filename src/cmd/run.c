@@ -27,16 +27,14 @@ static const struct command_description description = {
         "it; 2 is wrong usage. A disk that is full or read-only is a warning: COMMAND runs unrecorded. "
         "Where metron has too few descriptors, processes or memory, it warns and becomes COMMAND.\n"
         "\n"
-        "With privilege (root, or cap_bpf and cap_perfmon) the kernel tells of every process, signal "
-        "and OOM kill as it happens, and what each process used. By default COMMAND does not wait for "
-        "that: it is in force from about a second after the start, with --events bpf before COMMAND "
-        "begins.\n"
+        "With privilege (root, or cap_bpf and cap_perfmon) the kernel tells of every process, signal and OOM "
+        "kill as it happens, and what each process used. By default COMMAND does not wait for that: it is in "
+        "force from about a second after the start, with --events bpf before COMMAND begins.\n"
         "\n"
         "Ctrl-C goes to the command. A second one, or SIGTERM or SIGHUP to metron, ends the whole tree "
         "(SIGTERM or the SIGHUP that it got, after 10 seconds SIGKILL: --kill-after); the record is still "
-        "written. A process that "
-        "runs as another user (sudo) cannot be ended: a warning names it, and after that time metron does "
-        "not wait for it. Any other signal that is sent to metron goes to the command.",
+        "written. A process that runs as another user (sudo) cannot be ended: a warning names it, and after "
+        "that time metron does not wait for it. Any other signal that is sent to metron goes to the command.",
     .examples =
         "  metron run -- make -j8\n"
         "  metron run --sample-interval 0.1 -p results/ -m 'with the new solver' ./simulate input.dat\n"

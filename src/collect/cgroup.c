@@ -85,8 +85,7 @@ static const struct measurement measurements[] = {
           "system part of it"),
     COUNT("cgroup_cpu_throttled_seconds", TOPIC_CPU_THROTTLED, CGROUP_THROTTLED_SECONDS, UNIT_SECONDS,
           "seconds that a CPU quota held tasks back, summed over CPUs; of the nearest group with a quota, "
-          "which "
-          "may hold others too"),
+          "which may hold others too"),
     COUNT("cgroup_cpu_periods", TOPIC_OTHER, CGROUP_PERIODS, UNIT_COUNT,
           "periods of the CPU quota in which the group had something to run; of the same group"),
     COUNT("cgroup_cpu_throttled_periods", TOPIC_OTHER, CGROUP_THROTTLED_PERIODS, UNIT_COUNT,
@@ -117,8 +116,7 @@ static const struct measurement measurements[] = {
     MEASUREMENT("cgroup_scope", TOPIC_OTHER, SCOPE, SCOPE_SINGLE, TYPE_LABEL, UNIT_NONE, REDUCE_LAST,
                 COST_CGROUP,
                 "own: a leaf made for this target; inherited: the group metron was started in, or that a "
-                "process was "
-                "in which it attached to; it may hold others"),
+                "process was in which it attached to; it may hold others"),
 };
 
 static void survey(const struct collect_context *context, const char *reasons[])

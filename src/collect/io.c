@@ -82,14 +82,12 @@ static const struct measurement measurements[] = {
     TOTAL("io_syscw_total", TOPIC_IO_WRITE_CALLS, TREE_SYSCW, UNIT_COUNT, "write calls of the whole tree"),
     RATE("io_read_rate", TOPIC_IO_READ, SCOPE_PER_PID, READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes fetched from storage per second between two samples; jumps when the process waits for a "
-         "child, "
-         "whose I/O it takes over"),
+         "child, whose I/O it takes over"),
     RATE("io_read_rate_total", TOPIC_IO_READ, SCOPE_SINGLE, TREE_READ_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes fetched from storage per second by the whole tree"),
     RATE("io_write_rate", TOPIC_IO_WRITE, SCOPE_PER_PID, WRITE_BYTES, UNIT_BYTES_PER_SECOND, COST_IO,
          "bytes sent towards storage per second between two samples; jumps when the process waits for a "
-         "child, "
-         "whose I/O it takes over"),
+         "child, whose I/O it takes over"),
     RATE("io_write_rate_total", TOPIC_IO_WRITE, SCOPE_SINGLE, TREE_WRITE_BYTES, UNIT_BYTES_PER_SECOND,
          COST_IO, "bytes sent towards storage per second by the whole tree"),
     RATE("io_blocked_pct", TOPIC_IO, SCOPE_PER_PID, BLOCKED_SECONDS, UNIT_PERCENT, COST_STAT,

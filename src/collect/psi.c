@@ -79,8 +79,7 @@ static const char *reason_of(int code)
     switch (code) {
     case -ENOENT:
         return "the kernel tells no pressure: before Linux 4.20, built without CONFIG_PSI, or not switched "
-               "on "
-               "(psi=1 at boot)";
+               "on (psi=1 at boot)";
     case -EOPNOTSUPP:
         return "the kernel tells no pressure: it is not switched on (psi=1 at boot)";
     default:

@@ -58,8 +58,7 @@ static const struct measurement measurements[] = {
          "resident memory with each shared page divided by the number of its mappings; no hugetlbfs pages"),
     HELD("smaps_pss_total", TOPIC_MEMORY, SCOPE_SINGLE, PSS_TOTAL,
          "sum of smaps_pss: what the tree really holds; absent unless every living process was read and none "
-         "came "
-         "or went meanwhile"),
+         "came or went meanwhile"),
     HELD("smaps_rss_total", TOPIC_MEMORY, SCOPE_SINGLE, RSS_TOTAL,
          "sum of resident memory in the same reading: its peak below that of proc_rss_total means that "
          "smaps_pss_total was not read at the peak",

@@ -229,8 +229,7 @@ int settings_check(const struct settings *settings, struct metron_error *error)
     if (report < sample)
         return error_set(
             error, -EINVAL,
-            "report-interval %s (%s) is below sample-interval %s (%s): a record needs at least one "
-            "sample",
+            "report-interval %s (%s) is below sample-interval %s (%s): a record needs at least one sample",
             settings_text(settings, SETTING_REPORT_INTERVAL),
             settings_origin_text(settings, SETTING_REPORT_INTERVAL),
             settings_text(settings, SETTING_SAMPLE_INTERVAL),

@@ -90,8 +90,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             "the run ends when the command itself exits (root), or when its last descendant does (tree)",
             .initial = "root", .choices = waits),
     SETTING(PTY, "pty", BOOLEAN, COMMAND, COMMAND_RUN,
-            "give the command a terminal: progress bars and colours stay live and are recorded, in "
-            "stdout",
+            "give the command a terminal: progress bars and colours stay live and are recorded, in stdout",
             .initial = "no"),
     SETTING(KILL_AFTER, "kill-after", REAL, COMMAND, COMMAND_RUN,
             "seconds between SIGTERM and SIGKILL when metron is told to end the whole tree", .initial = "10",
@@ -101,9 +100,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             "started in (inherited), own where it can be had (auto), or none (off)",
             .initial = "auto", .choices = cgroups),
     SETTING(SYSCALLS, "syscalls", CHOICE, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
-            "count the system calls of every process, their errors and their time: inside the kernel "
-            "where that is permitted, else (metron run alone) with strace, which slows the command down "
-            "a lot",
+            "count the system calls of every process, their errors and their time: inside the kernel where "
+            "that is permitted, else (metron run alone) with strace, which slows the command down a lot",
             .initial = "off", .choices = syscalls),
     SETTING(MEASUREMENTS, "measurements", LIST, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "what is measured: keys, globs (proc_*) and the groups minimal, default and all; see "
@@ -127,8 +125,7 @@ const struct setting settings_table[SETTING_COUNT] = {
     SETTING(BREAK_READERS, "break-readers", LIST, MEASURE,
             COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR,
             "make these readers fail, to see what depends on them: files of /proc/PID (statm, io, "
-            "smaps_rollup, ...), meminfo, loadavg, cpu, clock, connector, bpf, strace, "
-            "pressure, cgroup, ps",
+            "smaps_rollup, ...), meminfo, loadavg, cpu, clock, connector, bpf, strace, pressure, cgroup, ps",
             .placeholder = "NAME,...", .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT),
     SETTING(SAMPLE_INTERVAL, "sample-interval", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "seconds between samples, from 0.01", .alias = "s-i", .initial = "1", .placeholder = "S",
@@ -176,8 +173,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .letter = 'o', .initial_text = "the screen", .placeholder = "FILE",
             .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(KEYS, "keys", LIST, SHOW, COMMAND_PLOT,
-            "what is drawn: keys of the recording and globs (io_*_rate_total), keys of one unit in one "
-            "panel",
+            "what is drawn: keys of the recording and globs (io_*_rate_total), keys of one unit in one panel",
             .initial_text = "CPU and memory", .placeholder = "KEY,...",
             .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(CPU_KEY, "cpu", TEXT, SHOW, COMMAND_PLOT, "the method for CPU where a recording has several",
@@ -192,12 +188,10 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial_text = "1200x800, or the terminal's", .placeholder = "WxH",
             .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(AGAINST, "against", TEXT, SHOW, COMMAND_DIFF,
-            "compare RUN with all recorded runs that GLOB matches, and tell what lies outside their "
-            "noise",
+            "compare RUN with all recorded runs that GLOB matches, and tell what lies outside their noise",
             .placeholder = "GLOB", .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(FAIL_IF, "fail-if", LIST, SHOW, COMMAND_DIFF,
-            "exit with 1 if a limit is passed: 'peak_memory > +10%', 'wall > +30s', "
-            "'cpu_seconds > 100'",
+            "exit with 1 if a limit is passed: 'peak_memory > +10%', 'wall > +30s', 'cpu_seconds > 100'",
             .placeholder = "LIMIT,...", .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(FOR, "for", CHOICE, SHOW, COMMAND_SUGGEST,
             "also print the lines to paste, for this scheduler or workflow", .initial = "people",
@@ -224,9 +218,8 @@ const struct setting settings_table[SETTING_COUNT] = {
     SETTING(QUIET, "quiet", BOOLEAN, SHOW, COMMAND_RUN | COMMAND_ATTACH | COMMAND_CLIENTS,
             "no summary, and no messages but warnings and errors", .letter = 'q', .initial = "no"),
     SETTING(FEED, "feed", INTEGER, SHOW, COMMAND_RUN | COMMAND_ATTACH,
-            "tell records, events, messages and the end to the socket that is open as this "
-            "descriptor, as JSON lines, and nothing on stderr; end when its other end is closed "
-            "(how libmetron uses metron)",
+            "tell records, events, messages and the end to the socket that is open as this descriptor, as "
+            "JSON lines, and nothing on stderr; end when its other end is closed (how libmetron uses metron)",
             .placeholder = "FD", .highest = 1 << 20, .traits = SETTING_OPTION_ONLY),
     SETTING(JSON, "json", BOOLEAN, SHOW,
             COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_LS | COMMAND_DIFF | COMMAND_SUGGEST |

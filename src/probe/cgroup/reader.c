@@ -250,8 +250,7 @@ static const char *no_file_reason(enum cgroup_fact fact)
         return "the kernel has no memory.peak (from Linux 5.19)";
     case CGROUP_MEM_INTERVAL_PEAK:
         return "the peak cannot be reset here (v1: in an own leaf; v2: from Linux 6.12, where memory.peak "
-               "may be "
-               "written)";
+               "may be written)";
     case CGROUP_PIDS_PEAK:
         return "the kernel has no pids.peak (from Linux 6.1)";
     case CGROUP_OOM_EVENTS:

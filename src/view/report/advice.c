@@ -121,9 +121,8 @@ static void advise_memory(const struct advice *advice)
         advise(advice, "memory",
                report_text_of(
                    page,
-                   "The peak of %s is an upper bound (%s). A control group of its own (metron run "
-                   "--cgroup own), or --smaps, tells what was really held; metron doctor says what "
-                   "works here.",
+                   "The peak of %s is an upper bound (%s). A control group of its own (metron run --cgroup "
+                   "own), or --smaps, tells what was really held; metron doctor says what works here.",
                    human(page, UNIT_BYTES, headline->number), headline->source ? headline->source : "?"));
 }
 

@@ -40,11 +40,14 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static int job_find(struct history *history, const char *name, int64_t *row, int64_t *started_ns)
+/* The last job of this name, or the one that was started at this time (0: whenever). 0 in `row`: none. */
+static int job_find(struct history *history, const char *name, int64_t at_ns, int64_t *row,
+                    int64_t *started_ns)
 {
     sqlite3_stmt *find = history_statement(history, SQL_JOB_FIND);
 
     bind_text(find, 1, name);
+    bind_integer(find, 2, at_ns != 0, at_ns);
     int result = sqlite3_step(find);
     if (result == SQLITE_ROW) {
         *row = sqlite3_column_int64(find, 0);
@@ -81,7 +84,7 @@ static int job_known(struct history *history, const char *name, struct known_job
         free(job);
         return -ENOMEM;
     }
-    int code = job_find(history, name, &job->row, &job->started_ns);
+    int code = job_find(history, name, 0, &job->row, &job->started_ns);
     if (code == 0) {
         HASH_ADD_KEYPTR(hh, history->jobs, job->name, strlen(job->name), job);
         code = job->hh.tbl ? 0 : -ENOMEM;
@@ -157,21 +160,6 @@ static int sheets_write(struct history *history, int64_t row, const struct job *
     return code;
 }
 
-/* Of two of one name, one that has ended and the next, this one; 0: it has no row. */
-static int job_row_at(struct history *history, const struct job *job, int64_t *row)
-{
-    sqlite3_stmt *find = history_statement(history, SQL_JOB_AT);
-
-    bind_text(find, 1, job->id);
-    bind_integer(find, 2, true, nanoseconds(job->started));
-    int result = sqlite3_step(find);
-    if (result == SQLITE_ROW)
-        *row = sqlite3_column_int64(find, 0);
-    int code = database_errno(history->database, result);
-    (void)sqlite3_reset(find);
-    return code;
-}
-
 /* The row of this job. One that has ended may be written again after the next of its name. */
 static int job_row_of(struct history *history, const struct job *job, int64_t *row, uint64_t **members)
 {
@@ -181,7 +169,7 @@ static int job_row_of(struct history *history, const struct job *job, int64_t *r
     bool is_another = code == 0 && latest->started_ns != 0 && latest->started_ns != started;
 
     if (is_another) {
-        code = job_row_at(history, job, row);
+        code = job_find(history, job->id, started, row, &started);
         if (code < 0 || *row != 0)
             return code;
     }
@@ -244,11 +232,11 @@ int jobs_write_hotspots(struct history *history, const struct snapshot *snapshot
 
     for (size_t i = 0; i < snapshot->changed_job_count && code == 0; i++) {
         const struct job *job = &snapshot->changed_jobs[i];
-        int64_t row = 0;
+        int64_t row = 0, started = nanoseconds(job->started);
 
         if (job->status == JOB_RUNNING && !job->calls)
             continue;
-        code = job_row_at(history, job, &row);
+        code = job_find(history, job->id, started, &row, &started);
         if (code == 0 && job->calls)
             code = calls_text(history, job->calls, job->call_count);
         if (code < 0)

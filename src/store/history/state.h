@@ -72,7 +72,6 @@ enum history_statement {
     SQL_TICK_ADD,
     SQL_EVENT_ADD,
     SQL_JOB_FIND,
-    SQL_JOB_AT,
     SQL_JOB_ADD,
     SQL_JOB_SET,
     SQL_JOB_HOTSPOTS,

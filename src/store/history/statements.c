@@ -58,8 +58,8 @@ const char *const history_sql[SQL_COUNT] = {
         "'$.timestamp',"
         " '$.pid', '$.event_type', '$.exit_code', '$.signal_num', '$.job_id', '$.sheet_num', '$.command'),"
         " ?5)",
-    [SQL_JOB_FIND] = "SELECT id, started_ns FROM jobs WHERE name = ? ORDER BY id DESC LIMIT 1",
-    [SQL_JOB_AT] = "SELECT id FROM jobs WHERE name = ? AND started_ns = ? ORDER BY id DESC LIMIT 1",
+    [SQL_JOB_FIND] = "SELECT id, started_ns FROM jobs WHERE name = ?1 AND (?2 IS NULL OR started_ns = ?2)"
+                     " ORDER BY id DESC LIMIT 1",
     [SQL_JOB_ADD] = "INSERT INTO jobs(name) VALUES(?)",
     [SQL_JOB_SET] =
         "UPDATE jobs SET ({U$s, }workspace, config_hash, total_sheets, status, pid, started_ns, ended_ns,"

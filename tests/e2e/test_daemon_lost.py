@@ -1,5 +1,6 @@
 """A run that was killed reports no end: its job is lost once nothing is left of it, and no sooner."""
 
+import os
 import signal
 import subprocess
 
@@ -11,6 +12,8 @@ from support.processes import wait_until
 
 # In place of the minute: two snapshots are enough to see the difference.
 SOON = {"METRON_TEST_LOST_AFTER": "0.3"}
+# Root's daemon takes every process that names a job it knows: other tests use other names.
+JOB = f"lost-{os.getpid()}"
 
 
 class Run:
@@ -19,7 +22,7 @@ class Run:
     def __init__(self, daemon, *options):
         runner = daemon.runner
         self.process = subprocess.Popen(
-            [*runner.wrapper, runner.binary, "run", "--socket", daemon.socket, "--job", "night", *options, "-p",
+            [*runner.wrapper, runner.binary, "run", "--socket", daemon.socket, "--job", JOB, *options, "-p",
              str(runner.cwd / "run_"), "--", "sleep", "600"], cwd=runner.cwd, env=runner.environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.daemon = daemon
@@ -32,7 +35,7 @@ class Run:
         return next((pid for pid, name in named.items() if name == "sleep"), None)
 
     def job(self):
-        return next((job for job in self.daemon.call("job.list")["jobs"] if job["job_id"] == "night"), {})
+        return next((job for job in self.daemon.call("job.list")["jobs"] if job["job_id"] == JOB), {})
 
     def kill(self, pid):
         processes.send_signal(pid, signal.SIGKILL)
@@ -55,17 +58,17 @@ def test_a_run_that_was_killed_leaves_a_lost_job_once_its_command_has_exited(sta
     run.kill(run.pids[1])
     wait_until(lambda: run.job()["status"] == "lost", what="a lost job")
     assert all(sheet["status"] == "lost" for sheet in run.job()["sheets"])
-    assert "'night' is lost" in daemon.said()
+    assert f"'{JOB}' is lost" in daemon.said()
     assert daemon.call("daemon.status")["running_jobs"] == 0
     wait_until(lambda: daemon.rows("SELECT status FROM jobs")[0]["status"] == "lost", what="its end in the history")
-    refused = daemon.runner.metron(["job", "sheet", "--socket", str(daemon.socket), "night", "4", "started"])
+    refused = daemon.runner.metron(["job", "sheet", "--socket", str(daemon.socket), JOB, "4", "started"])
     assert refused.returncode == 1 and refused.message.endswith(
-        "job 'night' has ended and is lost; 'metron job start night' begins it anew\n"), refused
+        f"job '{JOB}' has ended and is lost; 'metron job start {JOB}' begins it anew\n"), refused
     with daemon.client() as client:
-        client.call("job.finish", job_id="night", outcome="failed")
-        error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id="night",
+        client.call("job.finish", job_id=JOB, outcome="failed")
+        error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id=JOB,
                                 sheet_num=4, data={})
-        assert error.message == "job 'night' has ended"
+        assert error.message == f"job '{JOB}' has ended"
         error = dc.expect_error(client, dc.NO_SUCH_JOB, "event.publish", event="sheet.started", job_id="nothing",
                                 sheet_num=4, data={})
         assert "there is no job 'nothing'" in error.message
@@ -75,14 +78,14 @@ def test_a_job_whose_process_was_moved_to_another_names_that(start_daemon):
     daemon = start_daemon(env=SOON, interval=0.1)
     child = subprocess.Popen(["sleep", "600"])
     daemon.call("job.start", job_id="day", pid=child.pid)
-    daemon.call("job.start", job_id="night", pid=child.pid)
+    daemon.call("job.start", job_id=JOB, pid=child.pid)
     wait_until(lambda: "'day' is lost" in daemon.said(), what="a lost job")
-    assert f"job 'day' is lost: its process {child.pid} was moved to job 'night'" in daemon.said()
-    assert daemon.call("job.status", job_id="night")["status"] == "running"
+    assert f"job 'day' is lost: its process {child.pid} was moved to job '{JOB}'" in daemon.said()
+    assert daemon.call("job.status", job_id=JOB)["status"] == "running"
     child.kill()
     child.wait()
-    wait_until(lambda: "'night' is lost" in daemon.said(), what="the other one")
-    assert "job 'night' is lost: all its processes have exited" in daemon.said()
+    wait_until(lambda: f"'{JOB}' is lost" in daemon.said(), what="the other one")
+    assert f"job '{JOB}' is lost: all its processes have exited" in daemon.said()
 
 
 def test_a_run_that_was_killed_while_no_daemon_ran_leaves_a_lost_job(start_either):

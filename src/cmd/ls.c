@@ -329,6 +329,7 @@ static int read_runs(struct ls *ls)
         .fields = ls->format == CHOICE_LIST_FORMAT_SUMMARIES ? NULL : ls->fields,
         .parts = true,
         .keys = ls->registry,
+        .units_only = true,
         .info_only = true,
         .lives = recorder_is_alive,
         .make_headline = headline_of_records,

@@ -25,7 +25,7 @@ struct parser {
     struct recording *out;
     struct field_wish wish;
     struct field_list fields;
-    bool keys_wanted;
+    bool keys_wanted, units_only;
     struct strbuf path;        /* of the object that is walked */
     struct recorded_key *keys; /* owned, until they move into the arena */
     size_t key_count, key_capacity;
@@ -233,24 +233,25 @@ static void add_mean(struct parser *parser, const struct recorded_key *key)
 enum word {
     WORD_SOURCE,
     WORD_FIELD,
+    WORD_TOPIC,
     WORD_UNIT,
+    WORD_BOUND,
     WORD_SCOPE,
     WORD_TYPE,
     WORD_REDUCE,
-    WORD_TOPIC,
-    WORD_BOUND,
     WORD_COUNT
 };
 
-static enum word word_of(const struct json_text *text)
+/* `next`: most likely, since metron writes them in this order. */
+static enum word word_of(const struct json_text *text, unsigned next)
 {
-    static const char *const names[WORD_COUNT] = {"source", "field",  "unit",  "scope",
-                                                  "type",   "reduce", "topic", "bound"};
-    int word = 0;
+    static const char *const names[WORD_COUNT] = {"source", "field", "topic", "unit",
+                                                  "bound",  "scope", "type",  "reduce"};
 
-    while (word < WORD_COUNT && !json_text_is(text, names[word]))
-        word++;
-    return (enum word)word;
+    for (unsigned i = 0; i < WORD_COUNT; i++)
+        if (json_text_is(text, names[(next + i) % WORD_COUNT]))
+            return (enum word)((next + i) % WORD_COUNT);
+    return WORD_COUNT;
 }
 
 static void set_word(struct parser *parser, struct recorded_key *key, enum word word,
@@ -291,11 +292,14 @@ static void read_key(struct parser *parser, const char *name)
     struct recorded_key key = {
         .key = name, .source = "", .field = "", .topic = TOPIC_COUNT, .reduce = REDUCE_LAST};
     struct json_text text, value;
+    enum word word = WORD_COUNT - 1; /* before the first */
 
+    if (parser->units_only)
+        key.topic = TOPIC_OTHER;
     while (json_next_key(&parser->json, &text)) {
-        enum word word = word_of(&text);
-
-        if (word != WORD_COUNT && json_read_text(&parser->json, &value))
+        word = word_of(&text, word + 1);
+        if (word != WORD_COUNT && !(parser->units_only && (word == WORD_TOPIC || word == WORD_BOUND)) &&
+            json_read_text(&parser->json, &value))
             set_word(parser, &key, word, &value);
         else
             (void)json_skip(&parser->json);
@@ -398,6 +402,7 @@ int recording_parse(const char *bytes, size_t length, const char *path, const st
         wish = &everything;
     *out = (struct recording){0};
     parser.keys_wanted = wish->keys;
+    parser.units_only = wish->units_only;
     parser.fields.arena = &out->arena;
     field_wish_init(&parser.wish, wish->fields, recording_facts);
     json_reader_init(&parser.json, bytes, length);

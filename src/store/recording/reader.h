@@ -38,6 +38,7 @@ struct recording_wish {
     const char *const *fields;
     bool parts;            /* NAME_source, NAME_note and NAME_bound of the aliases are fields as well */
     bool keys;             /* the registry: recording.keys */
+    bool units_only;       /* of it: no topic and no bound, which take time */
     bool info_only;        /* no other file is looked for: no usage_path and events_path of one that ended */
     recorder_lives *lives; /* NULL: one that says that it runs is believed */
     headline_maker *make_headline; /* for a running one whose info.json has none yet; NULL: it has none */

@@ -94,7 +94,7 @@ static int index_units(struct pretty_units *units)
 int pretty_units_init(struct pretty_units *out, const char *path, const char *bytes, size_t length,
                       struct metron_error *error)
 {
-    const struct recording_wish wish = {.keys = true, .info_only = true};
+    const struct recording_wish wish = {.keys = true, .units_only = true, .info_only = true};
     struct metron_error no_info = {0};
 
     *out = (struct pretty_units){0};

@@ -49,7 +49,7 @@ static bool time_was_up(const struct recording *recording, const struct past_run
 {
     static const double grace_seconds = 90, nearly = 0.95;
 
-    if (run->requested_seconds <= 0 || run->wall_seconds < 0)
+    if (run->requested_seconds <= 0 || isnan(run->wall_seconds))
         return false;
     if (run->wall_seconds >= nearly * run->requested_seconds)
         return true;
@@ -93,7 +93,7 @@ static double measured(const struct recording *recording, const char *name)
     static const double beyond = 1e18;
     double value;
 
-    return recording_number(recording, name, &value) && value >= 0 && value < beyond ? value : -1;
+    return recording_number(recording, name, &value) && value >= 0 && value < beyond ? value : NAN;
 }
 
 static const char *kept(struct arena *arena, const char *text)
@@ -131,7 +131,7 @@ static double cpu_wait_of(const struct recording *recording)
 {
     double share = measured(recording, "stall.cpu.share");
 
-    return share <= 1 && recording_waits_are_its_own(recording) ? share : -1;
+    return share <= 1 && recording_waits_are_its_own(recording) ? share : NAN;
 }
 
 void past_run_read(const struct recording *recording, struct arena *arena, struct past_run *out)

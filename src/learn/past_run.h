@@ -25,7 +25,7 @@ enum past_end {
     PAST_END_COUNT,
 };
 
-/* A number below 0 was not measured; a request or limit of 0 is not known. */
+/* A number that was not measured is NAN; a request or limit of 0 is not known. */
 struct past_run {
     enum past_end end;
     const char *program;       /* the first word of its command, without folders; NULL: not told */

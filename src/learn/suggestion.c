@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "learn/quantile.h"
 
-#define MIB 1048576.0
-#define GIB (1024 * MIB)
+#define GIB (1024 * MEBIBYTE)
 
-/* What a run used of one resource; below 0: not measured. And what was requested of it. */
+/* What a run used of one resource; NAN: not measured. And what was requested of it. */
 typedef double amount_of(const struct past_run *run);
 
 static double memory_used(const struct past_run *run)
@@ -27,9 +27,9 @@ static double memory_requested(const struct past_run *run)
 static double cpus_used(const struct past_run *run)
 {
     static const double beyond = 1e6;
-    double cpus = run->cpu_seconds >= 0 && run->wall_seconds > 0 ? run->cpu_seconds / run->wall_seconds : -1;
+    double cpus = run->wall_seconds > 0 ? run->cpu_seconds / run->wall_seconds : NAN;
 
-    return cpus < beyond ? cpus : -1;
+    return cpus < beyond ? cpus : NAN;
 }
 
 static double cpus_requested(const struct past_run *run)
@@ -56,11 +56,12 @@ double suggestion_round_memory(double bytes)
 {
     static const struct {
         double below, step;
-    } steps[] = {{GIB, 64 * MIB}, {4 * GIB, 128 * MIB}, {16 * GIB, 512 * MIB}, {64 * GIB, GIB}};
+    } steps[] = {
+        {GIB, 64 * MEBIBYTE}, {4 * GIB, 128 * MEBIBYTE}, {16 * GIB, 512 * MEBIBYTE}, {64 * GIB, GIB}};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (bytes < steps[i].below)
-            return fmax(round_up(bytes, steps[i].step), 64 * MIB);
+            return fmax(round_up(bytes, steps[i].step), 64 * MEBIBYTE);
     return round_up(bytes, 4 * GIB);
 }
 
@@ -88,7 +89,7 @@ static size_t gather(const struct past_run *runs, size_t count, bool none_succee
     size_t gathered = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (is_counted(&runs[i], none_succeeded) && used(&runs[i]) >= 0)
+        if (is_counted(&runs[i], none_succeeded) && !isnan(used(&runs[i])))
             values[gathered++] = used(&runs[i]);
     quantile_sort(values, gathered);
     return gathered;
@@ -120,7 +121,7 @@ static void compare_requests(const struct past_run *runs, size_t count, bool non
 {
     for (size_t i = 0; i < count; i++) {
         double asked = requested(&runs[i]);
-        if (!is_counted(&runs[i], none_succeeded) || used(&runs[i]) < 0 || asked <= 0)
+        if (!is_counted(&runs[i], none_succeeded) || isnan(used(&runs[i])) || asked <= 0)
             continue;
         out->lowest = out->runs ? fmin(out->lowest, asked) : asked;
         out->highest = out->runs ? fmax(out->highest, asked) : asked;
@@ -137,7 +138,7 @@ static void compare_requests(const struct past_run *runs, size_t count, bool non
 static void raise_floor(struct suggested *out, enum suggestion_floor by, double of, double factor,
                         const char *source)
 {
-    if (of * factor <= out->floor)
+    if (!(of * factor > out->floor)) /* nor where it was not measured */
         return;
     out->floor_by = by;
     out->floor_source = by == FLOOR_PEAK ? source : NULL;
@@ -155,7 +156,7 @@ static void find_floors(const struct past_run *runs, size_t count, struct sugges
         if (run->end == PAST_OUT_OF_MEMORY)
             out->killed_limit = fmax(out->killed_limit, run->memory_limit_bytes);
         if (run->end == PAST_OUT_OF_MEMORY)
-            raise_floor(&out->memory, run->memory_limit_bytes >= run->memory_bytes ? FLOOR_LIMIT : FLOOR_PEAK,
+            raise_floor(&out->memory, run->memory_bytes > run->memory_limit_bytes ? FLOOR_PEAK : FLOOR_LIMIT,
                         fmax(run->memory_limit_bytes, run->memory_bytes), beyond, run->memory_source);
         else if (run->end == PAST_SIGNALLED)
             raise_floor(&out->memory, FLOOR_PEAK, run->memory_bytes, 1 + out->margin, run->memory_source);
@@ -202,7 +203,7 @@ static void count_source(struct suggestion *out, const struct past_run *run)
 static void find_sources(const struct past_run *runs, size_t count, struct suggestion *out)
 {
     for (size_t i = 0; i < count; i++)
-        if (runs[i].memory_bytes >= 0 && is_counted(&runs[i], out->none_succeeded)) {
+        if (!isnan(runs[i].memory_bytes) && is_counted(&runs[i], out->none_succeeded)) {
             count_source(out, &runs[i]);
             out->memory_sampled += runs[i].memory_sampled;
             out->memory_of_one += runs[i].memory_of_one;
@@ -220,8 +221,8 @@ static void find_waiting(const struct past_run *runs, size_t count, struct sugge
     for (size_t i = 0; i < count; i++) {
         double wait = runs[i].cpu_wait;
 
-        if (!is_counted(&runs[i], out->none_succeeded) || cpus_used(&runs[i]) < 0 ||
-            wait <= SUGGESTION_CPU_WAIT)
+        if (!is_counted(&runs[i], out->none_succeeded) || isnan(cpus_used(&runs[i])) ||
+            !(wait > SUGGESTION_CPU_WAIT))
             continue;
         out->wait_lowest = out->waiting ? fmin(out->wait_lowest, wait) : wait;
         out->wait_highest = fmax(out->wait_highest, wait);

@@ -2,6 +2,7 @@
 #include "learn/together.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,7 @@ static size_t gather_edges(const struct past_run *runs, size_t count, struct edg
     for (size_t i = 0; i < count; i++) {
         const struct past_run *run = &runs[i];
 
-        if (!run->job || !run->job[0] || run->start_wall <= 0 || run->wall_seconds <= 0 ||
+        if (!run->job || !run->job[0] || run->start_wall <= 0 || !(run->wall_seconds > 0) ||
             run->end == PAST_NOT_STARTED)
             continue;
         edges[gathered++] = (struct edge){run->start_wall, run, true};
@@ -58,9 +59,9 @@ static void step(struct together *now, const struct edge *edge)
     double sign = edge->is_start ? 1 : -1;
 
     now->runs = edge->is_start ? now->runs + 1 : now->runs - 1;
-    if (run->memory_bytes >= 0)
+    if (!isnan(run->memory_bytes))
         now->memory_bytes += sign * run->memory_bytes;
-    if (run->cpu_seconds >= 0)
+    if (!isnan(run->cpu_seconds))
         now->cpus += sign * run->cpu_seconds / run->wall_seconds;
 }
 

@@ -19,14 +19,12 @@ enum { TIME_WIDTH = 12, WHAT_WIDTH = 9, PID_WIDTH = 7, JOB_WIDTH = 14, HOW_WIDTH
 #define COMMAND_NARROWEST 8
 #define DOUBLE_ERROR_MS   0.0005 /* what a double of unix seconds is short of its text at most */
 
-/* As much of an event as is shown; a negative number is absent. */
+/* As much of an event as is shown; an absent number is NAN. */
 struct happening {
     struct strbuf what, job, sender, command; /* printable; empty: absent */
     double timestamp, pid, sheet, exit_code, signal, sender_pid;
     bool core_dumped;
 };
-
-static const double absent = -1;
 
 static void take_member(struct json_reader *reader, const struct json_text *key, struct happening *event)
 {
@@ -73,12 +71,8 @@ static bool read_event(const char *json, size_t length, struct happening *event)
     struct json_reader reader;
     struct json_text key;
 
-    *event = (struct happening){.timestamp = absent,
-                                .pid = absent,
-                                .sheet = absent,
-                                .exit_code = absent,
-                                .signal = absent,
-                                .sender_pid = absent};
+    *event = (struct happening){
+        .timestamp = NAN, .pid = NAN, .sheet = NAN, .exit_code = NAN, .signal = NAN, .sender_pid = NAN};
     json_reader_init(&reader, json, length);
     if (json_enter_object(&reader))
         while (json_next_key(&reader, &key)) {

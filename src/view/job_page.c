@@ -2,6 +2,7 @@
  * One job, as a run's summary is: a fact a line, each number with how it was got. What was not measured has
  * no line.
  */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -23,12 +24,9 @@ static void add_human(struct strbuf *out, enum unit unit, double value)
 static void add_time(struct strbuf *out, const char *what, double seconds)
 {
     char text[64];
-    struct tm broken;
 
-    if (!clock_local(seconds, &broken))
-        return;
-    (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &broken);
-    strbuf_addf(out, "%s %s", what, text);
+    if (*clock_local_text(seconds, "%Y-%m-%d %H:%M:%S", text, sizeof(text)))
+        strbuf_addf(out, "%s %s", what, text);
 }
 
 static void add_cpu(struct strbuf *out, const struct job_part *part)
@@ -105,12 +103,12 @@ static void add_facts(struct strbuf *out, const struct job_part *part, double no
 
     strbuf_addf(out, "job %s: %s", strbuf_text(&part->name),
                 part->status.length > 0 ? strbuf_text(&part->status) : "status unknown");
-    if (wall >= 0) {
+    if (!isnan(wall)) {
         strbuf_adds(out, runs ? " for " : " after ");
         add_human(out, UNIT_SECONDS, wall);
     }
     strbuf_adds(out, "\n");
-    if (part->started >= 0) {
+    if (!isnan(part->started)) {
         add_time(out, "  time       from", part->started);
         add_time(out, " to", part->ended);
         strbuf_adds(out, "\n");
@@ -125,7 +123,7 @@ static void add_facts(struct strbuf *out, const struct job_part *part, double no
     add_memory(out, &part->usage);
     add_processes(out, &part->usage);
     add_storage(out, &part->usage);
-    if (part->total_sheets >= 0)
+    if (!isnan(part->total_sheets))
         strbuf_addf(out, "  sheets     %.0f in all\n", part->total_sheets);
 }
 

@@ -1,5 +1,6 @@
 #include "view/job_part.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "view/shown_text.h"
@@ -58,7 +59,7 @@ void job_part_read(struct json_reader *reader, struct job_part *part)
 
     *part = (struct job_part){0};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        *number_of(part, i) = -1;
+        *number_of(part, i) = NAN;
     if (!json_enter_object(reader)) {
         (void)json_skip(reader);
         return;
@@ -82,9 +83,9 @@ void job_part_fini(struct job_part *part)
 
 double job_part_wall(const struct job_part *part, double now)
 {
-    double end = part->ended >= 0 ? part->ended : now;
+    double end = isnan(part->ended) ? now : part->ended;
 
-    if (part->started < 0)
+    if (isnan(part->started))
         return part->wall_seconds;
     return end > part->started ? end - part->started : 0; /* the wall clock may have been set back */
 }

@@ -11,7 +11,7 @@
 #include "base/strbuf.h"
 #include "schema/job.h"
 
-/* A negative number is absent. */
+/* An absent number is NAN. */
 struct job_part {
     struct strbuf name, status, workspace, config_hash; /* printable */
     double pid, started, ended, wall_seconds, total_sheets;
@@ -24,7 +24,7 @@ struct job_part {
 /* Takes one value off the reader. To be released in any case. */
 void job_part_read(struct json_reader *reader, struct job_part *part);
 void job_part_fini(struct job_part *part);
-double job_part_wall(const struct job_part *part, double now); /* seconds; negative: not begun */
+double job_part_wall(const struct job_part *part, double now); /* seconds; NAN: not begun */
 
 /* Which of its peaks is shown first. */
 enum job_memory { JOB_MEMORY_PSS, JOB_MEMORY_RSS, JOB_MEMORY_HWM, JOB_MEMORY_CGROUP, JOB_MEMORY_COUNT };

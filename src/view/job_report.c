@@ -27,11 +27,10 @@ static void add_quantity(struct strbuf *out, const char *label, enum unit unit, 
 
 static void add_time(struct strbuf *out, const char *label, struct timespec when)
 {
-    struct tm broken;
     char text[64];
 
-    if (when.tv_sec == 0 || !localtime_r(&when.tv_sec, &broken) ||
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &broken) == 0)
+    if (when.tv_sec == 0 ||
+        !*clock_local_text((double)when.tv_sec, "%Y-%m-%d %H:%M:%S %z", text, sizeof(text)))
         return;
     add_label(out, label);
     strbuf_addf(out, "%s\n", text);

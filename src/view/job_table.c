@@ -4,6 +4,7 @@
  */
 #include "view/job_table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -26,23 +27,19 @@ struct seen {
 /* Today's by the time, older ones by the day as well. */
 static const char *started_text(double started, double now, char out[32])
 {
-    struct tm broken;
-
-    if (!clock_local(started, &broken))
-        return "-";
-    (void)strftime(out, 32, now - started < DAY_SECONDS ? "%H:%M:%S" : "%m-%d %H:%M", &broken);
-    return out;
+    (void)clock_local_text(started, now - started < DAY_SECONDS ? "%H:%M:%S" : "%m-%d %H:%M", out, 32);
+    return out[0] ? out : "-";
 }
 
-/* A negative number is not known. Returns whether it is shown as a lower bound. */
+/* NAN is not known. Returns whether it is shown as a lower bound. */
 static bool add_number(struct table *table, enum unit unit, double value, bool is_low, const char *tag)
 {
     char amount[UNIT_TEXT_SIZE], text[UNIT_TEXT_SIZE + 4];
 
-    is_low = is_low && value >= 0;
+    is_low = is_low && !isnan(value);
     (void)snprintf(text, sizeof(text), "%s%s", is_low ? "≥" : "",
-                   value < 0 ? "-" : unit_human(unit, value, amount));
-    table_add_cell(table, text, value < 0 ? "" : tag, NULL);
+                   isnan(value) ? "-" : unit_human(unit, value, amount));
+    table_add_cell(table, text, isnan(value) ? "" : tag, NULL);
     return is_low;
 }
 
@@ -51,7 +48,7 @@ static void add_part(struct table *table, const struct job_part *part, double no
     char started[32], letter[2] = "";
     enum job_memory method = JOB_MEMORY_COUNT;
     const double *numbers = part->usage.numbers;
-    double memory = -1, spawned = usage_has(&part->usage, USAGE_SPAWNED) ? numbers[USAGE_SPAWNED] : -1;
+    double memory = NAN, spawned = usage_has(&part->usage, USAGE_SPAWNED) ? numbers[USAGE_SPAWNED] : NAN;
 
     if (job_memory(&part->usage, &method)) {
         memory = numbers[job_memory_values[method]];

@@ -1,5 +1,6 @@
 #include "view/run_summary.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,7 +144,7 @@ static void add_outcome(struct strbuf *out, const struct run_summary *summary, b
     else
         strbuf_adds(out, "no exit code was recorded");
     strbuf_adds(out, colors ? COLOR_END : "");
-    if (summary->wall_seconds >= 0) {
+    if (!isnan(summary->wall_seconds)) {
         strbuf_adds(out, ", wall time ");
         add_human(out, UNIT_SECONDS, summary->wall_seconds);
         strbuf_adds(out, summary->status == RECORDING_RUNNING ? " so far" : "");
@@ -236,7 +237,7 @@ static void add_processes(struct strbuf *out, const struct run_summary *summary)
     bool is_bound = processes->note.bound == BOUND_LOWER;
     strbuf_adds(out, is_bound ? "at least " : "");
     add_human(out, UNIT_COUNT, processes->value);
-    if (summary->processes_at_once >= 0) {
+    if (!isnan(summary->processes_at_once)) {
         strbuf_adds(out, ", up to ");
         add_human(out, UNIT_COUNT, summary->processes_at_once);
         strbuf_adds(out, " in a sample");
@@ -293,14 +294,14 @@ static void add_syscalls(struct strbuf *out, const struct run_summary *summary)
     const char *between = "";
 
     if (!summary->syscall_method ||
-        (summary->syscalls < 0 && summary->syscall_errors < 0 && !summary->hotspot))
+        (isnan(summary->syscalls) && isnan(summary->syscall_errors) && !summary->hotspot))
         return;
     add_label(out, summary, "syscalls");
-    if (summary->syscalls >= 0) {
+    if (!isnan(summary->syscalls)) {
         add_counted(out, summary->syscalls, "call", "calls");
         between = ", ";
     }
-    if (summary->syscall_errors >= 0) {
+    if (!isnan(summary->syscall_errors)) {
         strbuf_adds(out, between);
         add_counted(out, summary->syscall_errors, "error", "errors");
         between = "; ";
@@ -321,7 +322,7 @@ static void add_syscalls(struct strbuf *out, const struct run_summary *summary)
 
 static void add_own_cost(struct strbuf *out, const struct run_summary *summary)
 {
-    if (summary->own_cpu_seconds < 0)
+    if (isnan(summary->own_cpu_seconds))
         return;
     add_label(out, summary, "metron");
     add_human(out, UNIT_SECONDS, summary->own_cpu_seconds);
@@ -331,11 +332,11 @@ static void add_own_cost(struct strbuf *out, const struct run_summary *summary)
         add_human(out, UNIT_PERCENT, 100 * summary->own_cpu_seconds / summary->wall_seconds);
         strbuf_addc(out, ')');
     }
-    if (summary->own_rss_bytes >= 0) {
+    if (!isnan(summary->own_rss_bytes)) {
         strbuf_adds(out, ", ");
         add_human(out, UNIT_BYTES, summary->own_rss_bytes);
     }
-    if (summary->samples >= 0) {
+    if (!isnan(summary->samples)) {
         strbuf_adds(out, ", ");
         add_counted(out, summary->samples, "sample", "samples");
     }

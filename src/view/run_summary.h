@@ -15,7 +15,7 @@
 
 enum { RUN_SUMMARY_SURVIVORS_MAX = 8 };
 
-/* Texts are borrowed from where they were taken, NULL is absent; a negative number was not measured. */
+/* Texts are borrowed from where they were taken, NULL is absent; a number that was not measured is NAN. */
 struct run_summary {
     enum recording_kind kind;
     enum recording_status status;

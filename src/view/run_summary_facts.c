@@ -1,4 +1,5 @@
 /* The facts of a summary, taken from a run that has just ended or from the recording of one. */
+#include <math.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -23,7 +24,7 @@ static bool in_recording(const void *from, const char *key, double *out)
 static double number_or_none(find_number *find, const void *from, const char *key)
 {
     double number;
-    return find(from, key, &number) ? number : -1;
+    return find(from, key, &number) ? number : NAN;
 }
 
 /* What has the same name in both. */
@@ -61,7 +62,7 @@ static void take_survivor(void *context, double pid, const char *command, size_t
 
 static void take_info_syscalls(struct run_summary *summary, const struct run_info *info)
 {
-    struct syscall_sums sums = {-1, -1, -1};
+    struct syscall_sums sums = {NAN, NAN, NAN};
 
     if (!info->syscalls.method || !info->summary || !syscall_sums(info->summary, &sums))
         return;

@@ -1,6 +1,7 @@
 /* What to request next time: the rules, rounding, and runs that were cut off. */
 #include "learn/suggestion.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 static struct past_run run_of(enum past_end end, double memory, double cpu, double wall)
 {
     return (struct past_run){
-        .end = end, .memory_bytes = memory, .cpu_seconds = cpu, .wall_seconds = wall, .cpu_wait = -1};
+        .end = end, .memory_bytes = memory, .cpu_seconds = cpu, .wall_seconds = wall, .cpu_wait = NAN};
 }
 
 static struct suggestion make(const struct past_run *runs, size_t count)
@@ -118,7 +119,7 @@ static void only_runs_that_succeeded_count(void **state)
         run_of(PAST_SUCCEEDED, GIB, 50, 100),
         run_of(PAST_FAILED, 0.5 * GIB, 1, 5000),
         run_of(PAST_RUNNING, 9 * GIB, 1, 9000),
-        run_of(PAST_LOST, -1, -1, -1),
+        run_of(PAST_LOST, NAN, NAN, NAN),
     };
     struct suggestion made = make(runs, COUNT(runs));
 
@@ -176,7 +177,7 @@ static void a_limit_that_killed_raises_the_memory(void **state)
 static void a_killed_run_alone_still_gives_a_floor(void **state)
 {
     (void)state;
-    struct past_run killed = run_of(PAST_OUT_OF_MEMORY, -1, -1, -1);
+    struct past_run killed = run_of(PAST_OUT_OF_MEMORY, NAN, NAN, NAN);
 
     killed.memory_limit_bytes = GIB;
     struct suggestion made = make(&killed, 1);
@@ -189,7 +190,7 @@ static void a_killed_run_alone_still_gives_a_floor(void **state)
 static void a_wider_margin_goes_beyond_limits_as_well(void **state)
 {
     (void)state;
-    struct past_run killed = run_of(PAST_OUT_OF_MEMORY, -1, -1, -1);
+    struct past_run killed = run_of(PAST_OUT_OF_MEMORY, NAN, NAN, NAN);
     struct suggestion made;
 
     killed.memory_limit_bytes = GIB;
@@ -262,7 +263,7 @@ static void methods_are_counted_apart(void **state)
     (void)state;
     struct past_run runs[] = {
         run_of(PAST_SUCCEEDED, GIB, 1, 1), run_of(PAST_SUCCEEDED, GIB, 1, 1),
-        run_of(PAST_SUCCEEDED, GIB, 1, 1), run_of(PAST_SUCCEEDED, -1, 1, 1), /* not measured: no method */
+        run_of(PAST_SUCCEEDED, GIB, 1, 1), run_of(PAST_SUCCEEDED, NAN, 1, 1), /* not measured: no method */
     };
 
     runs[0].memory_source = "peak_rss";
@@ -316,7 +317,7 @@ static void methods_are_of_the_runs_that_count(void **state)
 static void what_was_never_started_does_not_count(void **state)
 {
     (void)state;
-    const struct past_run runs[] = {run_of(PAST_NOT_STARTED, -1, 0.001, 0.01),
+    const struct past_run runs[] = {run_of(PAST_NOT_STARTED, NAN, 0.001, 0.01),
                                     run_of(PAST_FAILED, GIB, 50, 100)};
     struct suggestion made = make(runs, COUNT(runs));
 
@@ -331,7 +332,7 @@ static void waiting_for_a_cpu_is_noticed(void **state)
     struct past_run runs[4];
 
     for (size_t i = 0; i < COUNT(runs); i++) {
-        static const double waits[] = {0.3, 0.2, 0.6, -1};
+        static const double waits[] = {0.3, 0.2, 0.6, NAN};
         runs[i] = run_of(PAST_SUCCEEDED, GIB, 1, 1);
         runs[i].cpu_wait = waits[i];
     }

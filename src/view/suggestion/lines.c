@@ -2,10 +2,12 @@
 
 #include <math.h>
 
+#include "base/units.h"
+
 /* Slurm's M and Nextflow's MB are 2^20 bytes; Snakemake's mb is 10^6, and its runtime minutes. */
 static double mebibytes(const struct suggestion *suggestion)
 {
-    return ceil(suggestion->memory.value / 1048576);
+    return ceil(suggestion->memory.value / MEBIBYTE);
 }
 
 static double minutes(const struct suggestion *suggestion)

@@ -38,7 +38,7 @@ void suggestion_memory(struct strbuf *out, double bytes)
     if (bytes >= gib)
         strbuf_addf(out, "%.10g GiB", bytes / gib);
     else
-        strbuf_addf(out, "%.10g MiB", bytes / 1048576);
+        strbuf_addf(out, "%.10g MiB", bytes / MEBIBYTE);
 }
 
 static void add_human(struct strbuf *out, enum unit unit, double value)

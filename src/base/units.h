@@ -18,6 +18,7 @@ enum unit {
 };
 
 #define UNIT_TEXT_SIZE 48
+#define MEBIBYTE       1048576.0
 
 const char *unit_name(enum unit unit); /* "bytes", "seconds", "bytes_per_second", "none" … */
 /* The number as records show it: percent is 100 x the inner value, all others unchanged. */

@@ -2,13 +2,14 @@
 
 #include <math.h>
 
+#include "base/units.h"
 #include "learn/quantile.h"
 
 double change_floor(enum unit unit)
 {
     switch (unit) {
     case UNIT_BYTES:
-        return 1048576;
+        return MEBIBYTE;
     case UNIT_BYTES_PER_SECOND:
         return 65536;
     case UNIT_SECONDS:

@@ -18,6 +18,8 @@
 
 #include <string.h>
 
+#include "base/units.h"
+
 /* No machine has that much of anything. */
 static const double too_much = 1e15;
 
@@ -51,7 +53,7 @@ double requested_slurm_memory(const char *text)
 
     if (!text)
         return 0;
-    double value = whole_number(text, &end), unit = 1048576;
+    double value = whole_number(text, &end), unit = MEBIBYTE;
     const char *letter = *end ? strchr(letters, *end) : NULL;
     if (letter) {
         unit = 1024;

@@ -7,9 +7,8 @@
  */
 #include <math.h>
 
+#include "base/units.h"
 #include "publish/export_values.h"
-
-#define MEBIBYTE 1048576.0
 
 static void add_fixed(struct strbuf *out, bool has, int digits, double value)
 {

@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "schema/snapshot.h"
-
-#define MIB 1048576.0
 
 const char *job_status_name(enum job_status status)
 {
@@ -123,7 +122,7 @@ static void key_usage(struct json *json, const struct job_usage_column *column, 
         key_seconds(json, column->name, number);
         break;
     case USAGE_MEMORY:
-        json_key_decimal(json, column->name, number / MIB, 3);
+        json_key_decimal(json, column->name, number / MEBIBYTE, 3);
         break;
     case USAGE_FLAG:
         json_key_boolean(json, column->name, number != 0);
@@ -159,7 +158,7 @@ bool job_usage_read(struct json_reader *reader, const struct json_text *key, str
         if (column->kind == USAGE_FLAG && json_read_boolean(reader, &flag))
             usage_set(usage, i, flag);
         else if (column->kind != USAGE_FLAG && json_read_number(reader, &number))
-            usage_set(usage, i, column->kind == USAGE_MEMORY ? number * MIB : number);
+            usage_set(usage, i, column->kind == USAGE_MEMORY ? number * MEBIBYTE : number);
         else
             (void)json_skip(reader);
         return true;

@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         job_table_write(&text, json, size, NOW, widths[i]);
         check_text(&text);
         job_page_write(&text, json, size, NOW, widths[i]);
+        job_report_write(&text, json, size, NULL, NOW);
         check_text(&text);
         event_lines_begin(&lines, widths[i], NOW, &text);
         check_text(&text);

@@ -13,7 +13,7 @@
 #include "daemon/socket/request.h"
 #include "schema/job.h"
 #include "store/history/reader_state.h"
-#include "view/job_report.h"
+#include "view/job_table.h"
 
 #define HISTORY_LIMIT 16    /* snapshots, events, jobs */
 #define HISTORY_NOW   1.8e9 /* later than the seeds */
@@ -85,12 +85,18 @@ static inline int use_event(void *context, const struct history_event *event)
 
 static inline void use_report(const struct job *job, const struct snapshot_call *calls, size_t count)
 {
-    const struct job_report report = {job, calls, count, NULL, HISTORY_NOW};
-    struct strbuf text = STRBUF_INIT;
+    struct strbuf whole = STRBUF_INIT, text = STRBUF_INIT;
+    struct job shown = *job;
+    struct json json;
 
-    job_report_write(&text, &report);
+    shown.calls = calls;
+    shown.call_count = count;
+    json_init(&json, &whole, 0);
+    job_json(&json, &shown);
+    job_report_write(&text, strbuf_text(&whole), whole.length, NULL, HISTORY_NOW);
     check(!text.failed);
     check_shown(strbuf_text(&text), text.length);
+    strbuf_fini(&whole);
     strbuf_fini(&text);
 }
 

@@ -1,150 +1,208 @@
 /*
- * One job, as a run's summary is: a fact a line, each number with how it was got. What was not measured has
- * no line.
+ * One job as a page, as a run's report is: a fact a line, each number with how it was got, then its sheets.
+ * What was not measured has no line.
  */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "view/job_part.h"
 #include "view/job_rows.h"
 #include "view/job_table.h"
+#include "view/report/page.h"
 #include "view/wrap.h"
 
 #define DETAIL_COLUMN 13
+#define TIME_FORMAT   "%Y-%m-%d %H:%M:%S"
 
-static void add_human(struct strbuf *out, enum unit unit, double value)
-{
-    char text[UNIT_TEXT_SIZE];
-    strbuf_adds(out, unit_human(unit, value, text));
-}
-
-static void add_time(struct strbuf *out, const char *what, double seconds)
-{
-    char text[64];
-
-    if (*clock_local_text(seconds, "%Y-%m-%d %H:%M:%S", text, sizeof(text)))
-        strbuf_addf(out, "%s %s", what, text);
-}
-
-static void add_cpu(struct strbuf *out, const struct job_part *part)
+static void add_cpu(struct report_section *section, const struct job_part *part)
 {
     const struct job_usage *usage = &part->usage;
-    const char *title = "  cpu        ";
+    struct report_page *page = section->page;
+    bool of_group = usage_has(usage, USAGE_CGROUP_CPU);
 
-    if (usage_has(usage, USAGE_CGROUP_CPU)) {
-        strbuf_adds(out, title);
-        add_human(out, UNIT_SECONDS, usage->numbers[USAGE_CGROUP_CPU]);
-        strbuf_adds(out, " of its control group (cgroup_cpu_seconds)\n");
-        title = "             ";
-    }
-    if (usage_has(usage, USAGE_CPU)) {
-        strbuf_addf(out, "%s%s", title, part->cpu_is_low ? "at least " : "");
-        add_human(out, UNIT_SECONDS, usage->numbers[USAGE_CPU]);
-        strbuf_adds(out, " of all its processes (proc_cpu_seconds)\n");
-        if (part->cpu_is_low)
-            strbuf_adds(out, "             some exited while no daemon ran (cpu_is_exact)\n");
-    }
+    if (of_group)
+        (void)report_say(section, "cpu",
+                         report_text_of(page, "%s of its control group",
+                                        report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CGROUP_CPU])),
+                         "cgroup_cpu_seconds");
+    if (!usage_has(usage, USAGE_CPU))
+        return;
+    (void)report_say(section, of_group ? "" : "cpu",
+                     report_text_of(page, "%s%s of all its processes", part->cpu_is_low ? "at least " : "",
+                                    report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CPU])),
+                     "proc_cpu_seconds");
+    if (part->cpu_is_low)
+        (void)report_say(section, "", "some exited while no daemon ran", "cpu_is_exact");
 }
 
-static void add_memory(struct strbuf *out, const struct job_usage *usage)
+static void add_memory(struct report_section *section, const struct job_usage *usage)
 {
-    const char *title = "  memory     peak ";
+    struct report_page *page = section->page;
+    const char *label = "memory";
 
     for (unsigned i = 0; i < JOB_MEMORY_COUNT; i++) {
         enum job_usage_value value = job_memory_values[i];
         if (!usage_has(usage, value))
             continue;
-        strbuf_adds(out, title);
-        add_human(out, UNIT_BYTES, usage->numbers[value]);
-        strbuf_addf(out, ", %s (%s)\n", job_memory_meaning(i), job_usage_columns[value].name);
-        title = "             peak ";
+        (void)report_say(section, label,
+                         report_text_of(page, "peak %s, %s",
+                                        report_human(page, UNIT_BYTES, usage->numbers[value]),
+                                        job_memory_meaning(i)),
+                         job_usage_columns[value].name);
+        label = "";
     }
     if (usage->numbers[USAGE_OOM_KILLS] > 0)
-        strbuf_addf(out, "             %.0f killed by the OOM killer (oom_kills)\n",
-                    usage->numbers[USAGE_OOM_KILLS]);
+        (void)report_say(
+            section, label,
+            report_text_of(page, "%.0f killed by the OOM killer", usage->numbers[USAGE_OOM_KILLS]),
+            "oom_kills");
 }
 
-static void add_processes(struct strbuf *out, const struct job_usage *usage)
+static void add_processes(struct report_section *section, const struct job_usage *usage)
 {
     bool is_exact = usage->numbers[USAGE_SPAWNED_IS_EXACT] != 0;
+    struct report_page *page = section->page;
 
     if (!usage_has(usage, USAGE_SPAWNED))
         return;
-    strbuf_addf(out, "  processes  %s", is_exact ? "" : "at least ");
-    add_human(out, UNIT_COUNT, usage->numbers[USAGE_SPAWNED]);
-    strbuf_adds(out, " spawned");
-    if (usage_has(usage, USAGE_PEAK_PROCESSES)) {
-        strbuf_adds(out, ", up to ");
-        add_human(out, UNIT_COUNT, usage->numbers[USAGE_PEAK_PROCESSES]);
-        strbuf_adds(out, " in a snapshot");
-    }
-    strbuf_adds(out,
-                is_exact ? " (told by the kernel)\n" : " (seen in snapshots: shorter lives are missed)\n");
+    const char *text = report_text_of(page, "%s%s spawned", is_exact ? "" : "at least ",
+                                      report_human(page, UNIT_COUNT, usage->numbers[USAGE_SPAWNED]));
+    if (text && usage_has(usage, USAGE_PEAK_PROCESSES))
+        text = report_text_of(page, "%s, up to %s in a snapshot", text,
+                              report_human(page, UNIT_COUNT, usage->numbers[USAGE_PEAK_PROCESSES]));
+    (void)report_say(section, "processes", text,
+                     is_exact ? "told by the kernel" : "seen in snapshots: shorter lives are missed");
 }
 
-static void add_storage(struct strbuf *out, const struct job_usage *usage)
+static void add_facts(struct report_section *section, const struct job_part *part)
 {
-    if (!usage_has(usage, USAGE_READ) || !usage_has(usage, USAGE_WRITTEN))
-        return;
-    strbuf_adds(out, "  storage    ");
-    add_human(out, UNIT_BYTES, usage->numbers[USAGE_READ]);
-    strbuf_adds(out, " read, ");
-    add_human(out, UNIT_BYTES, usage->numbers[USAGE_WRITTEN]);
-    strbuf_adds(out, " written\n");
-}
+    const struct job_usage *usage = &part->usage;
+    struct report_page *page = section->page;
+    char from[32], to[32];
 
-static void add_facts(struct strbuf *out, const struct job_part *part, double now)
-{
-    double wall = job_part_wall(part, now);
-    bool runs = strcmp(strbuf_text(&part->status), "running") == 0;
-
-    strbuf_addf(out, "job %s: %s", strbuf_text(&part->name),
-                part->status.length > 0 ? strbuf_text(&part->status) : "status unknown");
-    if (!isnan(wall)) {
-        strbuf_adds(out, runs ? " for " : " after ");
-        add_human(out, UNIT_SECONDS, wall);
-    }
-    strbuf_adds(out, "\n");
-    if (!isnan(part->started)) {
-        add_time(out, "  time       from", part->started);
-        add_time(out, " to", part->ended);
-        strbuf_adds(out, "\n");
-    }
+    clock_local_text(part->started, TIME_FORMAT, from, sizeof(from));
+    clock_local_text(part->ended, TIME_FORMAT, to, sizeof(to));
+    if (from[0])
+        (void)report_say(section, "time", report_text_of(page, "from %s%s%s", from, to[0] ? " to " : "", to),
+                         NULL);
     if (part->pid > 0)
-        strbuf_addf(out, "  process    %.0f and its descendants\n", part->pid);
-    if (part->workspace.length > 0)
-        strbuf_addf(out, "  workspace  %s\n", strbuf_text(&part->workspace));
-    if (part->config_hash.length > 0)
-        strbuf_addf(out, "  config     %s\n", strbuf_text(&part->config_hash));
-    add_cpu(out, part);
-    add_memory(out, &part->usage);
-    add_processes(out, &part->usage);
-    add_storage(out, &part->usage);
+        (void)report_say(section, "process", report_text_of(page, "%.0f and its descendants", part->pid),
+                         NULL);
+    (void)report_say(section, "workspace", report_told(strbuf_text(&part->workspace)).text, NULL);
+    (void)report_say(section, "config", report_told(strbuf_text(&part->config_hash)).text, NULL);
+    add_cpu(section, part);
+    add_memory(section, usage);
+    add_processes(section, usage);
+    if (usage_has(usage, USAGE_READ) && usage_has(usage, USAGE_WRITTEN))
+        (void)report_say(section, "storage",
+                         report_text_of(page, "%s read, %s written",
+                                        report_human(page, UNIT_BYTES, usage->numbers[USAGE_READ]),
+                                        report_human(page, UNIT_BYTES, usage->numbers[USAGE_WRITTEN])),
+                         NULL);
     if (!isnan(part->total_sheets))
-        strbuf_addf(out, "  sheets     %.0f in all\n", part->total_sheets);
+        (void)report_say(section, "sheets", report_text_of(page, "%.0f in all", part->total_sheets), NULL);
 }
 
-void job_page_write(struct strbuf *out, const char *json, size_t length, double now, size_t width)
+/* {name: {count, seconds}}, most time first. */
+static void add_calls(struct report_section *section, const struct json_text *calls)
 {
-    struct strbuf facts = STRBUF_INIT;
+    enum { SHOWN = 8 };
+    struct {
+        const char *name;
+        double count, seconds;
+    } shown[SHOWN], next;
     struct json_reader reader;
+    struct json_text key;
+    double whole = 0;
+    size_t count = 0;
+
+    json_reader_init(&reader, calls->bytes, calls->length);
+    if (calls->length && json_enter_object(&reader))
+        while (json_next_key(&reader, &key)) {
+            next.name = report_text_of(section->page, "%.*s", (int)key.length, key.bytes);
+            next.count = next.seconds = 0;
+            if (json_enter_object(&reader))
+                while (json_next_key(&reader, &key))
+                    if (!json_read_number(&reader, json_text_is(&key, "count") ? &next.count : &next.seconds))
+                        (void)json_skip(&reader);
+            whole += next.seconds;
+            if (count < SHOWN && next.name)
+                shown[count++] = next;
+        }
+    json_reader_fini(&reader);
+    for (size_t i = 0; i < count; i++)
+        (void)report_say(section, i ? "" : "syscalls",
+                         report_text_of(section->page, "%s %.0f calls, %.1f %% of their time", shown[i].name,
+                                        shown[i].count, whole > 0 ? 100 * shown[i].seconds / whole : 0),
+                         NULL);
+}
+
+static void add_details(struct report_section *section, const struct job_part *part,
+                        const struct job_happenings *happenings, double wall)
+{
+    struct report_page *page = section->page;
+
+    if (!isnan(part->cpu_seconds) && wall > 0)
+        (void)report_say(section, "cores", report_text_of(page, "%.2f on average", part->cpu_seconds / wall),
+                         NULL);
+    if (happenings)
+        (void)report_say(
+            section, "exits",
+            report_text_of(page,
+                           "failed %llu with another code than 0, killed %llu by a signal, %llu by "
+                           "the OOM killer; %llu signals ended nobody",
+                           (unsigned long long)happenings->failed, (unsigned long long)happenings->kills,
+                           (unsigned long long)happenings->ooms, (unsigned long long)happenings->signals),
+            NULL);
+    add_calls(section, &part->calls);
+}
+
+static void write_page(struct strbuf *out, const char *json, size_t length, bool is_report,
+                       const struct job_happenings *happenings, double now, size_t width)
+{
+    struct report_page page = {0};
+    struct strbuf title = STRBUF_INIT;
+    struct json_reader reader, sheets;
     struct job_part part;
 
     json_reader_init(&reader, json, length);
     job_part_read(&reader, &part);
-    add_facts(&facts, &part, now);
-    wrap_lines(out, strbuf_text(&facts), DETAIL_COLUMN, width);
+    double wall = job_part_wall(&part, now);
+    bool runs = strcmp(strbuf_text(&part.status), "running") == 0;
+    struct report_section *section = report_section_add(&page, "job", NULL);
+    strbuf_addf(&title, "job %s: %s%s%s\n", strbuf_text(&part.name),
+                part.status.length > 0 ? strbuf_text(&part.status) : "status unknown",
+                isnan(wall) ? ""
+                : runs      ? " for "
+                            : " after ",
+                isnan(wall) ? "" : report_human(&page, UNIT_SECONDS, wall));
+    wrap_lines(out, strbuf_text(&title), DETAIL_COLUMN, width);
+    if (section)
+        add_facts(section, &part);
+    if (section && is_report)
+        add_details(section, &part, happenings, wall);
+    report_page_text(out, &page, width, false);
+    out->failed |= page.failed || title.failed;
     if (part.sheets.length > 2) {
-        struct json_reader sheets;
         strbuf_addc(out, '\n');
         json_reader_init(&sheets, part.sheets.bytes, part.sheets.length);
         (void)job_rows_write(out, "SHEET", &sheets, now, width);
         json_reader_fini(&sheets);
     }
-    strbuf_fini(&facts);
+    report_page_fini(&page);
+    strbuf_fini(&title);
     job_part_fini(&part);
     json_reader_fini(&reader);
+}
+
+void job_page_write(struct strbuf *out, const char *json, size_t length, double now, size_t width)
+{
+    write_page(out, json, length, false, NULL, now, width);
+}
+
+void job_report_write(struct strbuf *out, const char *json, size_t length,
+                      const struct job_happenings *happenings, double now)
+{
+    write_page(out, json, length, true, happenings, now, 0);
 }

@@ -48,6 +48,8 @@ static void take_member(struct json_reader *reader, const struct json_text *key,
         strbuf_addf(&part->name, "%.0f", number);
     else if (json_text_is(key, "cpu_is_exact") && json_read_boolean(reader, &is_exact))
         part->cpu_is_low = !is_exact;
+    else if (json_text_is(key, "syscall_hotspots") && json_read_raw(reader, &part->calls))
+        return;
     else if (!json_text_is(key, "sheets") || !json_read_raw(reader, &part->sheets))
         (void)json_skip(reader);
 }

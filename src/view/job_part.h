@@ -19,6 +19,7 @@ struct job_part {
     struct job_usage usage;  /* by every method */
     bool cpu_is_low;         /* cpu_seconds is a lower bound */
     struct json_text sheets; /* an array as it came, borrowed; empty: none */
+    struct json_text calls;  /* an object, the same */
 };
 
 /* Takes one value off the reader. To be released in any case. */

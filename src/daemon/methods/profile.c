@@ -12,7 +12,7 @@
 #include "daemon/methods/later.h"
 #include "daemon/methods/methods.h"
 #include "store/history/reader.h"
-#include "view/job_report.h"
+#include "view/job_table.h"
 
 /* Of so many events of a job it is known what happened. */
 #define EVENTS_MAX 100000
@@ -78,17 +78,24 @@ static void write_answer(const struct question *question, struct json *json, con
     bool known = job->calls || !stored;
     const struct snapshot_call *calls = known ? job->calls : stored->calls;
     size_t call_count = known ? job->call_count : stored->call_count;
-    struct strbuf text = STRBUF_INIT;
+    struct strbuf whole = STRBUF_INIT, text = STRBUF_INIT;
+    struct job shown = *job;
+    struct json inner;
 
     if (!question->as_text) {
         profile_json(json, job, calls, call_count);
         return;
     }
-    job_report_write(&text, &(struct job_report){job, calls, call_count, happenings, clock_wall_seconds()});
+    shown.calls = calls;
+    shown.call_count = call_count;
+    json_init(&inner, &whole, 0);
+    job_json(&inner, &shown);
+    job_report_write(&text, strbuf_text(&whole), whole.length, happenings, clock_wall_seconds());
     json_object_begin(json);
     json_key_string(json, "job_id", job->id);
     json_key_string(json, "report", strbuf_text(&text));
     json_object_end(json);
+    strbuf_fini(&whole);
     strbuf_fini(&text);
 }
 

@@ -41,14 +41,6 @@ static bool number_of(const struct advice *advice, const char *field, double *ou
     return recording_number(advice->evidence->recording, field, out);
 }
 
-static const char *human(struct report_page *page, enum unit unit, double value)
-{
-    char text[UNIT_TEXT_SIZE];
-    const char *kept = report_text_of(page, "%s", unit_human(unit, value, text));
-
-    return kept ? kept : "";
-}
-
 /* The memory limit that was in force: the group's own as it was seen, else what it may use. */
 static bool limit_of(const struct advice *advice, double *limit)
 {
@@ -84,8 +76,8 @@ static bool advise_oom(const struct advice *advice)
                    page,
                    "The OOM killer struck at a limit of %s, when at least %s was held. What it needs "
                    "is more than that, and not known from this run: begin with %s.",
-                   human(page, UNIT_BYTES, limit), human(page, UNIT_BYTES, peak),
-                   human(page, UNIT_BYTES, suggestion_round_memory(SUGGESTION_BEYOND_LIMIT * limit))));
+                   report_human(page, UNIT_BYTES, limit), report_human(page, UNIT_BYTES, peak),
+                   report_human(page, UNIT_BYTES, suggestion_round_memory(SUGGESTION_BEYOND_LIMIT * limit))));
     else
         advise(advice, "memory",
                "The OOM killer struck: the peak of this run is a lower bound of what it needs.");
@@ -111,19 +103,20 @@ static void advise_memory(const struct advice *advice)
         advise(advice, "memory",
                report_text_of(
                    page, "Its peak of %s is %s of the %s it may use: a slightly larger input may be killed.",
-                   human(page, UNIT_BYTES, peak), human(page, UNIT_PERCENT, 100 * peak / limit),
-                   human(page, UNIT_BYTES, limit)));
+                   report_human(page, UNIT_BYTES, peak), report_human(page, UNIT_PERCENT, 100 * peak / limit),
+                   report_human(page, UNIT_BYTES, limit)));
     if (swap && swap->value > 0)
         advise(advice, "memory",
                report_text_of(page, "Up to %s of it was in swap: memory was short.",
-                              human(page, UNIT_BYTES, swap->value)));
+                              report_human(page, UNIT_BYTES, swap->value)));
     if (headline && headline->bound == BOUND_UPPER && advice->evidence->recording->kind == RECORDING_METRON)
         advise(advice, "memory",
                report_text_of(
                    page,
                    "The peak of %s is an upper bound (%s). A control group of its own (metron run --cgroup "
                    "own), or --smaps, tells what was really held; metron doctor says what works here.",
-                   human(page, UNIT_BYTES, headline->number), headline->source ? headline->source : "?"));
+                   report_human(page, UNIT_BYTES, headline->number),
+                   headline->source ? headline->source : "?"));
 }
 
 /* It came to its own end: what was cut short would have gone on otherwise. */
@@ -179,14 +172,14 @@ static void advise_waiting(const struct advice *advice, double wall)
             report_text_of(page,
                            "It kept the %.4g CPUs it may use busy, and %s of the time some of it waited for "
                            "one of them: with more CPUs it would be faster.",
-                           cpus, human(page, UNIT_PERCENT, 100 * share)));
+                           cpus, report_human(page, UNIT_PERCENT, 100 * share)));
     else if (machine && number_of(advice, "system.cpu_total", &cores) && machine->value >= 100 * BUSY * cores)
         advise(
             advice, "cpu",
             report_text_of(page,
                            "%s of the time it waited for a CPU while it used %.2f of them: others kept the "
                            "machine busy (%.1f of its %.4g CPUs), and its times say little.",
-                           human(page, UNIT_PERCENT, 100 * share), seconds / wall,
+                           report_human(page, UNIT_PERCENT, 100 * share), seconds / wall,
                            machine->value / 100 < cores ? machine->value / 100 : cores, cores));
 }
 
@@ -202,7 +195,7 @@ static void advise_stalls(const struct advice *advice)
     if (was_throttled)
         advise(advice, "cpu",
                report_text_of(page, "Its quota held it back for %s (%s): a larger one would make it faster.",
-                              human(page, UNIT_SECONDS, throttled->value), throttled->name));
+                              report_human(page, UNIT_SECONDS, throttled->value), throttled->name));
     if (!was_throttled)
         advise_waiting(advice, wall);
     if (number_of(advice, "stall.memory.share", &share) && share >= MEMORY_STALL)
@@ -210,12 +203,12 @@ static void advise_stalls(const struct advice *advice)
                report_text_of(
                    page,
                    "%s of the time was lost for want of memory (%s): with more of it it would be faster.",
-                   human(page, UNIT_PERCENT, 100 * share),
+                   report_human(page, UNIT_PERCENT, 100 * share),
                    recording_text(advice->evidence->recording, "stall.memory.source")));
     if (number_of(advice, "stall.io.share", &share) && share >= IO_STALL)
         advise(advice, "io",
                report_text_of(page, "%s of the time some process waited for I/O (%s).",
-                              human(page, UNIT_PERCENT, 100 * share),
+                              report_human(page, UNIT_PERCENT, 100 * share),
                               recording_text(advice->evidence->recording, "stall.io.source")));
 }
 
@@ -235,9 +228,10 @@ static void advise_programs(const struct advice *advice)
         report_text_of(
             page,
             "%s of the CPU was in %s processes of %s, %s each on average: that is where time can be saved.",
-            human(page, UNIT_PERCENT, 100 * first.cpu_seconds / events->cpu_seconds),
-            human(page, UNIT_COUNT, (double)first.with_use), first.name[0] ? first.name : REPORT_NOT_TOLD,
-            human(page, UNIT_SECONDS, first.cpu_seconds / (double)first.with_use)));
+            report_human(page, UNIT_PERCENT, 100 * first.cpu_seconds / events->cpu_seconds),
+            report_human(page, UNIT_COUNT, (double)first.with_use),
+            first.name[0] ? first.name : REPORT_NOT_TOLD,
+            report_human(page, UNIT_SECONDS, first.cpu_seconds / (double)first.with_use)));
 }
 
 static bool is_false(const struct advice *advice, const char *field)
@@ -276,7 +270,7 @@ static void advise_measuring(const struct advice *advice)
                    page,
                    "%s outlived the command; what %s used afterwards is not in these figures: metron run "
                    "--wait tree waits for such.",
-                   survivors == 1 ? "A process" : human(page, UNIT_COUNT, survivors),
+                   survivors == 1 ? "A process" : report_human(page, UNIT_COUNT, survivors),
                    survivors == 1 ? "it" : "they"));
     if (missed && taken && missed->value > MISSED_TICKS * (missed->value + taken->value) &&
         number_of(advice, "provenance.sample_interval", &interval))
@@ -285,8 +279,8 @@ static void advise_measuring(const struct advice *advice)
                    page,
                    "%s samples were missed, %s were taken: an interval longer than %s (--sample-interval) "
                    "would be kept.",
-                   human(page, UNIT_COUNT, missed->value), human(page, UNIT_COUNT, taken->value),
-                   human(page, UNIT_SECONDS, interval)));
+                   report_human(page, UNIT_COUNT, missed->value),
+                   report_human(page, UNIT_COUNT, taken->value), report_human(page, UNIT_SECONDS, interval)));
     if (advice->evidence->recording->kind == RECORDING_DUCT)
         advise(advice, "cpu",
                "How much CPU it used cannot be told exactly from this recording: metron run counts CPU "

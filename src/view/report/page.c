@@ -23,6 +23,14 @@ const char *report_text_of(struct report_page *page, const char *format, ...)
     return kept;
 }
 
+const char *report_human(struct report_page *page, enum unit unit, double value)
+{
+    char text[UNIT_TEXT_SIZE];
+    const char *kept = report_text_of(page, "%s", unit_human(unit, value, text));
+
+    return kept ? kept : "";
+}
+
 static void *page_alloc(struct report_page *page, size_t size)
 {
     void *memory = arena_alloc(&page->arena, size);

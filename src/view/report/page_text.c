@@ -304,7 +304,7 @@ void report_page_text(struct strbuf *out, const struct report_page *page, size_t
     bool any = false;
 
     for (const struct report_section *section = page->first; section; section = section->next) {
-        if (section->title) {
+        if (section->title || section == page->first) {
             title = section->title;
             labels = label_width(section);
         }

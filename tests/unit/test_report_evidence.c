@@ -162,6 +162,28 @@ static void a_run_without_a_summary_is_summed_up_from_its_records(void **state)
     report_measures_fini(&measures);
 }
 
+/* proc_swap_total counts a shared page in each process, smaps_swap_total once. */
+static void of_one_topic_an_exact_number_goes_before_a_bound(void **state)
+{
+    (void)state;
+    struct recorded_key two[] = {keys[TOTAL_RSS], keys[TOTAL_RSS]};
+    struct recorded_field fields[] = {{.name = "proc_peak_swap_total", .kind = FIELD_NUMBER, .number = 9},
+                                      {.name = "smaps_peak_swap_total", .kind = FIELD_NUMBER, .number = 4}};
+    struct recording recording = {.keys = two, .key_count = 2, .fields = fields, .field_count = 2};
+    struct report_measures measures;
+
+    two[0].key = "proc_swap_total";
+    two[1].key = "smaps_swap_total";
+    two[1].source = "smaps";
+    two[0].topic = two[1].topic = TOPIC_MEMORY_SWAP;
+    two[1].bound = BOUND_NONE;
+    report_measures_init(&measures, &recording);
+    assert_true(report_measure_of(&measures, TOPIC_MEMORY_SWAP, "peak")->value == 4);
+    measures.count = 1;
+    assert_true(report_measure_of(&measures, TOPIC_MEMORY_SWAP, "peak")->value == 9);
+    report_measures_fini(&measures);
+}
+
 /* Whatever else its name says. */
 static void the_mean_of_a_peak_is_a_mean(void **state)
 {
@@ -412,6 +434,7 @@ int main(void)
         cmocka_unit_test(one_whose_end_was_told_is_not_ranked_again),
         cmocka_unit_test(what_the_kernel_told_at_the_end_is_left_to_the_events),
         cmocka_unit_test(a_run_without_a_summary_is_summed_up_from_its_records),
+        cmocka_unit_test(of_one_topic_an_exact_number_goes_before_a_bound),
         cmocka_unit_test(the_mean_of_a_peak_is_a_mean),
         cmocka_unit_test(a_summary_is_taken_as_it_stands),
         cmocka_unit_test(the_largest_ends_are_kept_in_order),

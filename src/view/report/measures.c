@@ -238,14 +238,19 @@ const struct report_measure *report_measure_find(const struct report_measures *m
 const struct report_measure *report_measure_of(const struct report_measures *measures, enum topic topic,
                                                const char *statistic)
 {
+    const struct report_measure *bound = NULL;
+
     for (size_t i = 0; i < measures->count; i++) {
         const struct report_measure *measure = &measures->items[i];
         bool same = statistic && measure->statistic ? strcmp(statistic, measure->statistic) == 0
                                                     : !statistic == !measure->statistic;
-        if (same && !measure->is_tally && measure->key->topic == topic)
+        if (!same || measure->is_tally || measure->key->topic != topic)
+            continue;
+        if (measure->key->bound == BOUND_NONE)
             return measure;
+        bound = bound ? bound : measure;
     }
-    return NULL;
+    return bound;
 }
 
 bool report_measure_is_mean(const struct report_measure *measure)

@@ -54,7 +54,8 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
 void report_measures_end(struct report_measures *measures);
 
 const struct report_measure *report_measure_find(const struct report_measures *measures, const char *name);
-/* The first number of this topic and statistic (NULL: of the key itself); NULL: there is none. */
+/* The first number of this topic and statistic (NULL: of the key itself) that is exact, else the first; NULL:
+ * there is none. */
 const struct report_measure *report_measure_of(const struct report_measures *measures, enum topic topic,
                                                const char *statistic);
 bool report_measure_is_mean(const struct report_measure *measure);

@@ -22,6 +22,7 @@ static int resize(void *items, size_t item_size, size_t *capacity, size_t wanted
         return -ENOMEM;
     memcpy(items, &after, sizeof(after));
     *capacity = wanted;
+    /* cppcheck-suppress memleak ; `items` has it now */
     return 0;
 }
 

@@ -246,12 +246,12 @@ static void on_tick(void *owner, struct snapshot *snapshot)
     jobs_pss_tick(daemon->pss);
     if (daemon->options.jobs_only)
         leave_out_others(snapshot);
+    tell_news(daemon); /* may restore jobs, which brings events */
+    keep_socket(daemon);
     tell_events(daemon, snapshot);
     snapshot_release(daemon->latest);
     daemon->latest = snapshot_hold(snapshot);
-    store(daemon, snapshot);
-    tell_news(daemon);
-    keep_socket(daemon);
+    store(daemon, snapshot); /* last: from now on it is the writer's too */
 }
 
 static void on_sampled(void *owner)

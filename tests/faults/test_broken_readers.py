@@ -9,7 +9,7 @@ import pytest
 # What each reader alone provides: keys of records (or their beginnings) that must be absent without it.
 READERS = {
     "statm": ["proc_rss", "proc_pmem"],
-    "status": ["proc_hwm", "proc_ctx_"],
+    "status": ["proc_hwm", "proc_swap", "proc_ctx_"],
     "fd": ["proc_fds"],
     "limits": ["proc_fd_limit"],
     "cmdline": ["proc_cmd"],

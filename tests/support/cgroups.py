@@ -192,11 +192,15 @@ class Groups:
         if limit is None:
             return group
         group.write("memory.limit_in_bytes" if group.version == 1 else "memory.max", limit)
-        swap, value = ("memory.memsw.limit_in_bytes", limit) if group.version == 1 else ("memory.swap.max", 0)
-        if (with_swap or _swap_in_use()) and not (group.path / swap).exists():
-            pytest.skip(f"this kernel has no {swap}")
-        if with_swap or _swap_in_use():
+        if with_swap:
+            swap, value = ("memory.memsw.limit_in_bytes", limit) if group.version == 1 else ("memory.swap.max", 0)
+            if not (group.path / swap).exists():
+                pytest.skip(f"this kernel has no {swap}")
             group.write(swap, value)
+        else:  # somebody may switch swap on at any time
+            for name in ("memory.swappiness", "memory.swap.max"):
+                if (group.path / name).exists():
+                    group.write(name, 0)
         return group
 
     def cpu(self, quota_us, period_us):
@@ -289,10 +293,6 @@ def need_own_leaf(runner):
         if reason is not None:
             pytest.skip(f"no own cgroup here: {reason}")
         pytest.fail(f"a group can be made here, but not by metron: {probe.message.strip()}")
-
-
-def _swap_in_use():
-    return len(pathlib.Path("/proc/swaps").read_text(encoding="utf-8").splitlines()) > 1
 
 
 def _remove_tree(path):

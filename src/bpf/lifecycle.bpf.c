@@ -118,7 +118,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
     /* Before Linux 6.16 its memory is gone by now. */
     mm = task->mm;
     if (mm) {
-        __u64 resident = resident_pages(mm);
+        __u64 resident = pages_of(mm).resident;
 
         peak = mm->hiwater_rss;
         if (resident > peak)

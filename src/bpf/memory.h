@@ -1,5 +1,5 @@
 /*
- * How many pages a process has in memory, exactly.
+ * How many pages a process has in memory and in swap, exactly.
  *
  * The kernel counts them per CPU and only now and then adds the parts up; the sum that it keeps may be off by
  * dozens of pages for each CPU. Here the parts are added to it, as /proc does from Linux 6.17 on.
@@ -45,8 +45,18 @@ static __always_inline void find_cpu_offsets(void)
     cpu_offsets_known = 1;
 }
 
+struct pages {
+    __s64 resident, swapped;
+};
+
+static __always_inline void add_parts(struct pages *pages, const __s32 parts[RSS_KINDS])
+{
+    pages->resident += parts[RSS_FILE] + parts[RSS_ANON] + parts[RSS_SHMEM];
+    pages->swapped += parts[RSS_SWAP];
+}
+
 /* From 6.6 on the counters of one CPU lie side by side. */
-static __always_inline __s64 parts_of_cpu(__u64 first)
+static __always_inline void add_parts_of_cpu(struct pages *pages, __u64 first)
 {
     __s32 parts[RSS_KINDS] = {};
 
@@ -55,77 +65,67 @@ static __always_inline __s64 parts_of_cpu(__u64 first)
         for (int kind = 0; kind < RSS_KINDS; kind++)
             /* A struct of nothing but an int, by one of its names. */
             parts[kind] = POINT(struct refcount_struct, first + kind * sizeof(__s32))->refs.counter;
-        return parts[RSS_FILE] + parts[RSS_ANON] + parts[RSS_SHMEM];
+        add_parts(pages, parts);
+        return;
     }
 #endif
     bpf_probe_read_kernel(parts, sizeof(parts), (const void *)first);
-    return parts[RSS_FILE] + parts[RSS_ANON] + parts[RSS_SHMEM];
+    add_parts(pages, parts);
 }
 
-static __always_inline __s64 parts_side_by_side(__u64 first)
+static __always_inline void add_parts_side_by_side(struct pages *pages, __u64 first)
 {
-    __s64 pages = 0;
-
     for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++)
-        pages += parts_of_cpu(first + cpu_offsets[cpu]);
-    return pages;
+        add_parts_of_cpu(pages, first + cpu_offsets[cpu]);
 }
 
-static __always_inline __s64 parts_one_by_one(const __u64 counters[RSS_KINDS])
+static __always_inline void add_parts_one_by_one(struct pages *pages, const __u64 counters[RSS_KINDS])
 {
-    __s64 pages = 0;
+    for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++) {
+        __s32 parts[RSS_KINDS] = {};
 
-    for (__u32 cpu = 0; cpu < WIRE_CPUS_MAX && cpu < settings.cpu_count; cpu++)
-        for (int kind = 0; kind < RSS_KINDS; kind++) {
-            __s32 part = 0;
-
-            if (kind == RSS_SWAP)
-                continue;
-            bpf_probe_read_kernel(&part, sizeof(part), (const void *)(counters[kind] + cpu_offsets[cpu]));
-            pages += part;
-        }
-    return pages;
+        for (int kind = 0; kind < RSS_KINDS; kind++)
+            bpf_probe_read_kernel(&parts[kind], sizeof(parts[kind]),
+                                  (const void *)(counters[kind] + cpu_offsets[cpu]));
+        add_parts(pages, parts);
+    }
 }
 
-static __always_inline __u64 resident_pages(struct mm_struct *mm)
+static __always_inline struct pages pages_of(struct mm_struct *mm)
 {
-    __s64 pages = 0;
+    struct pages pages = {};
 
     find_cpu_offsets();
     if (bpf_core_field_exists(mm->rss_stat[0].count)) {
         __u64 counters[RSS_KINDS];
 
-        pages = mm->rss_stat[RSS_FILE].count + mm->rss_stat[RSS_ANON].count + mm->rss_stat[RSS_SHMEM].count;
+        pages.resident =
+            mm->rss_stat[RSS_FILE].count + mm->rss_stat[RSS_ANON].count + mm->rss_stat[RSS_SHMEM].count;
+        pages.swapped = mm->rss_stat[RSS_SWAP].count;
         counters[RSS_FILE] = (__u64)mm->rss_stat[RSS_FILE].counters;
         counters[RSS_SHMEM] = (__u64)mm->rss_stat[RSS_SHMEM].counters;
         if (cpu_offsets_known) {
             if (counters[RSS_SHMEM] == counters[RSS_FILE] + RSS_SHMEM * sizeof(__s32)) {
-                pages += parts_side_by_side(counters[RSS_FILE]);
+                add_parts_side_by_side(&pages, counters[RSS_FILE]);
             } else {
                 counters[RSS_ANON] = (__u64)mm->rss_stat[RSS_ANON].counters;
-                pages += parts_one_by_one(counters);
+                counters[RSS_SWAP] = (__u64)mm->rss_stat[RSS_SWAP].counters;
+                add_parts_one_by_one(&pages, counters);
             }
         }
     } else {
         struct mm_struct___before_6_2 *old = (void *)mm;
 
-        pages += BPF_CORE_READ(old, rss_stat.count[RSS_FILE].counter);
-        pages += BPF_CORE_READ(old, rss_stat.count[RSS_ANON].counter);
-        pages += BPF_CORE_READ(old, rss_stat.count[RSS_SHMEM].counter);
+        pages.resident += BPF_CORE_READ(old, rss_stat.count[RSS_FILE].counter);
+        pages.resident += BPF_CORE_READ(old, rss_stat.count[RSS_ANON].counter);
+        pages.resident += BPF_CORE_READ(old, rss_stat.count[RSS_SHMEM].counter);
+        pages.swapped = BPF_CORE_READ(old, rss_stat.count[RSS_SWAP].counter);
     }
-    return pages > 0 ? pages : 0;
-}
-
-/* As /proc/PID/status has it: without what the CPUs have not added yet. */
-static __always_inline __u64 swap_pages(struct mm_struct *mm)
-{
-    __s64 pages;
-
-    if (bpf_core_field_exists(mm->rss_stat[0].count))
-        pages = mm->rss_stat[RSS_SWAP].count;
-    else
-        pages = BPF_CORE_READ((struct mm_struct___before_6_2 *)mm, rss_stat.count[RSS_SWAP].counter);
-    return pages > 0 ? pages : 0;
+    if (pages.resident < 0)
+        pages.resident = 0;
+    if (pages.swapped < 0)
+        pages.swapped = 0;
+    return pages;
 }
 
 #endif

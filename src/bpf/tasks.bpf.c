@@ -64,13 +64,14 @@ int seed_members(struct bpf_iter__task *context)
 
 static __always_inline void fill_memory(struct wire_task *told, struct mm_struct *mm)
 {
-    __u64 resident = resident_pages(mm);
+    struct pages pages = pages_of(mm);
+    __u64 resident = pages.resident;
     __u64 highest = mm->hiwater_rss;
 
     told->vsize_bytes = mm->total_vm * settings.page_size;
     told->rss_bytes = resident * settings.page_size;
     told->hwm_bytes = (highest > resident ? highest : resident) * settings.page_size;
-    told->swap_bytes = swap_pages(mm) * settings.page_size;
+    told->swap_bytes = pages.swapped * settings.page_size;
     told->start_stack = mm->start_stack;
 }
 

@@ -265,8 +265,11 @@ def test_swap_is_as_the_kernel_counts_it_of_one_that_sleeps(with_bpf, swap, even
     assert before["proc_swap"][str(sleeper.pid)] == 0
     swapped = sleeper.page_out()
     after = await_records(run, 2)[-1]["measurements"]
-    assert after["proc_swap"][str(sleeper.pid)] == swapped
-    assert after["proc_swap_total"] >= swapped
+    # From Linux 6.17 on the file has what each CPU has counted, too; the iterator always has.
+    release = tuple(map(int, os.uname().release.split(".")[:2]))
+    slack = RSS_SLACK if events == "bpf" and release < (6, 17) else 0
+    assert abs(after["proc_swap"][str(sleeper.pid)] - swapped) <= slack
+    assert after["proc_swap_total"] >= swapped - slack
     run.signal(signal.SIGTERM)
     read_by = run.finish().info["provenance"]["processes_read_by"]
     assert ("iterator" in read_by) == (events == "bpf"), read_by

@@ -57,6 +57,26 @@ def test_a_job_whose_process_is_gone_after_a_restart_is_lost_and_others_go_on(st
     assert daemon.stop() == 0
 
 
+def test_a_sheet_that_has_ended_stays_so_though_a_process_of_its_job_names_it(start_either):
+    daemon = start_either()
+    child = subprocess.Popen(
+        [*daemon.runner.wrapper, "sleep", "600"], stdin=subprocess.DEVNULL,
+        env=daemon.runner.environment({"METRON_JOB": "names", "METRON_SHEET": "1"}))
+    daemon.top_when(lambda top: (dc.process_in(top, child.pid) or {}).get("command") == "sleep 600", what="the process")
+    daemon.call("job.start", job_id="names", pid=child.pid)
+    for event in ("sheet.started", "sheet.completed"):
+        daemon.call("event.publish", event=event, job_id="names", sheet_num=1, data={})
+    before = daemon.call("job.status", job_id="names")["sheets"]
+    kill_daemon(daemon)
+    daemon.start()
+    daemon.top_when(lambda top: (dc.process_in(top, child.pid) or {}).get("job_id") == "names", what="the process")
+    [sheet] = daemon.call("job.status", job_id="names")["sheets"]
+    assert (sheet["status"], sheet["tries"], sheet["ended"]) == ("completed", 1, before[0]["ended"])
+    child.kill()
+    child.wait()
+    assert daemon.stop() == 0
+
+
 def stored_status(daemon, name):
     return daemon.rows("SELECT status FROM jobs WHERE name = ?", name)[0]["status"]
 

@@ -43,6 +43,7 @@ static enum own_cgroup claim_again(struct jobs *jobs, struct part *part, pid_t p
     return part_claim_cgroup(jobs, part, pid, is_first, usage);
 }
 
+/* Without its processes: these may belong to any sheet, so all sheets are known first. */
 static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct job_sheet *sheet)
 {
     size_t place;
@@ -66,9 +67,19 @@ static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct jo
     jobs->active_sheets++;
     part->before = sheet->usage;
     part->has_gap = true;
-    if (take_in_again(jobs, part->group, sheet->pid, sheet->pid_start_ticks))
-        kept->own_cgroup = claim_again(jobs, part, kept->pid, kept->tries == 1, &kept->usage);
     return 0;
+}
+
+static void resume_sheet(struct jobs *jobs, struct entry *entry, const struct job_sheet *sheet)
+{
+    size_t place;
+
+    if (sheet->status != SHEET_RUNNING || !sheet_is_known(entry, sheet->number, &place))
+        return;
+    struct job_sheet *kept = &entry->job.sheets[place];
+    struct part *part = &entry->sheets[place];
+    if (part->group && take_in_again(jobs, part->group, sheet->pid, sheet->pid_start_ticks))
+        kept->own_cgroup = claim_again(jobs, part, kept->pid, kept->tries == 1, &kept->usage);
 }
 
 int jobs_restore(struct jobs *jobs, const struct job *job)
@@ -98,10 +109,12 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
     entry->job.usage = entry->part.before = job->usage;
     entry->part.has_gap = true;
     code = entry_restore_members(entry, job);
+    for (size_t i = 0; i < job->sheet_count && code == 0; i++)
+        code = restore_sheet(jobs, entry, &job->sheets[i]);
     if (take_in_again(jobs, entry->part.group, job->pid, job->pid_start_ticks))
         entry->job.own_cgroup = claim_again(jobs, &entry->part, job->pid, true, &entry->job.usage);
     for (size_t i = 0; i < job->sheet_count && code == 0; i++)
-        code = restore_sheet(jobs, entry, &job->sheets[i]);
+        resume_sheet(jobs, entry, &job->sheets[i]);
     jobs_begin_found(jobs);
     entry_restore_calls(jobs, entry, job);
     return code;

@@ -243,12 +243,12 @@ static void look_at_streams(struct server *server)
             server->flushing[i] = false;
         flushing = flushing || server->flushing[i];
     }
+    if (was_open && !output_open(server)) /* says more than DELIVERED, after which metron reads nothing */
+        send_message(server->socket_fd, OUTPUT_ENDED, 0, NULL);
     if (server->asked && !flushing) {
         send_message(server->socket_fd, DELIVERED, 0, NULL);
         server->asked = false;
     }
-    if (was_open && !output_open(server))
-        send_message(server->socket_fd, OUTPUT_ENDED, 0, NULL);
 }
 
 /* A command closes its output before it ends, be it only for a moment. */

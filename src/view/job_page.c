@@ -33,7 +33,10 @@ static void add_cpu(struct report_section *section, const struct job_part *part)
                                     report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CPU])),
                      "proc_cpu_seconds");
     if (part->cpu_is_low)
-        (void)report_say(section, "", "some exited while no daemon ran", "cpu_is_exact");
+        (void)report_say(section, "",
+                         of_group ? "its control group was removed after the last reading"
+                                  : "some exited while no daemon ran",
+                         "cpu_is_exact");
 }
 
 static void add_memory(struct report_section *section, const struct job_usage *usage)

@@ -67,7 +67,7 @@ static void add_part(struct table *table, const struct job_part *part, double no
 static void add_legend(struct strbuf *out, const struct seen *seen)
 {
     if (seen->low_cpu)
-        strbuf_adds(out, "CPU ≥: processes exited while no daemon ran; part of their CPU may be missing\n");
+        strbuf_adds(out, "CPU ≥: some may be missing: no daemon ran, or a control group was removed\n");
     for (int i = 0; i < JOB_MEMORY_COUNT; i++)
         if (seen->methods[i])
             strbuf_addf(out, "MEMORY %c: %s\n", 'a' + i, job_memory_meaning((enum job_memory)i));

@@ -43,8 +43,8 @@ struct gpu_readings {
 
     struct reading work; /* the thread's own */
 
-    struct reading taken; /* the loop's own, as is what follows */
-    uint64_t asked_ns;    /* when first; 0: not yet */
+    struct reading taken;   /* the loop's own, as is what follows */
+    uint64_t unanswered_ns; /* the first time it was asked since a reading began; 0: it was not */
 };
 
 static bool left_behind; /* a thread was */
@@ -150,8 +150,8 @@ const char *gpu_readings_source(const struct gpu_readings *readings)
 
 void gpu_readings_ask(struct gpu_readings *readings)
 {
-    if (readings->asked_ns == 0)
-        readings->asked_ns = clock_monotonic_ns();
+    if (readings->unanswered_ns == 0)
+        readings->unanswered_ns = clock_monotonic_ns();
     wake_poke(readings->wake_fd);
 }
 
@@ -190,13 +190,15 @@ const struct gpu_list *gpu_readings_take(struct gpu_readings *readings, double i
                                          struct metron_error *error)
 {
     const struct reading *taken = newest(readings);
+    const uint64_t now_ns = clock_monotonic_ns();
+    const uint64_t limit_ns = (uint64_t)(age_limit(readings, interval) * (double)NS_PER_SECOND);
 
     *begin_ns = taken->begin_ns;
-    uint64_t since_ns = taken->begin_ns ? taken->begin_ns : readings->asked_ns;
-    double age = (double)(clock_monotonic_ns() - since_ns) / (double)NS_PER_SECOND;
-    if (since_ns && age > age_limit(readings, interval))
+    if (taken->begin_ns >= readings->unanswered_ns)
+        readings->unanswered_ns = 0;
+    if (readings->unanswered_ns && now_ns - readings->unanswered_ns > limit_ns)
         (void)error_set(error, -ETIME, "the driver of the GPUs does not answer");
-    else if (taken->begin_ns == 0)
+    else if (taken->begin_ns == 0 || now_ns - taken->begin_ns > limit_ns) /* nobody asked for long */
         (void)error_set(error, -EAGAIN, "the driver of the GPUs does not answer yet");
     else if (taken->error.code < 0)
         *error = taken->error;

@@ -184,11 +184,13 @@ static const struct measurement measurements[] = {
                 COST_STAT, "processes alive at once"),
     MEASUREMENT("proc_zombies", TOPIC_PROCESS_ZOMBIES, ZOMBIES, SCOPE_SINGLE, TYPE_GAUGE, UNIT_COUNT,
                 REDUCE_MAX, COST_STAT, "processes that ended and were not waited for"),
-    COUNT_SINGLE("proc_spawned", TOPIC_PROCESS, SPAWNED, UNIT_COUNT, COST_NOTHING,
-                 "processes that began, the command included; a lower bound unless every event was told",
-                 .bound = BOUND_LOWER),
+    COUNT_SINGLE(
+        "proc_spawned", TOPIC_PROCESS, SPAWNED, UNIT_COUNT, COST_NOTHING,
+        "processes that began, the command included; a lower bound unless the kernel reported every event",
+        .bound = BOUND_LOWER),
     COUNT_SINGLE("proc_exited", TOPIC_PROCESS, EXITED, UNIT_COUNT, COST_NOTHING,
-                 "processes that ended; a lower bound unless every event was told", .bound = BOUND_LOWER),
+                 "processes that ended; a lower bound unless the kernel reported every event",
+                 .bound = BOUND_LOWER),
 };
 
 /* Of the whole machine the costly files are read where they may matter: from so many descriptors on the

@@ -28,7 +28,7 @@ static const char *const fields[FIELD_COUNT] = {
 
 static const struct measurement measurements[] = {
     STALL("psi_cpu_some_pct", "psi_cpu_some", TOPIC_STALL_MACHINE_CPU, CPU_SOME,
-          "share of the time in which a task of the machine, whosesoever, waited for a CPU"),
+          "share of the time in which any task of the machine waited for a CPU"),
     STALL("psi_memory_some_pct", "psi_memory_some", TOPIC_STALL_MACHINE_MEMORY, MEMORY_SOME,
           "share of the time in which a task of the machine waited for memory (reclaim, swap, thrashing)"),
     STALL("psi_memory_full_pct", "psi_memory_full", TOPIC_STALL_MACHINE, MEMORY_FULL,

@@ -47,7 +47,7 @@ struct table_column {
     unsigned drop;     /* where there is no room: those with the lowest go first, together; 0: it stays */
     bool drop_if_same; /* only if all rows have the same text */
     size_t texts_give; /* columns of the screen that texts give of what they want, so that it stays */
-    bool left_out;     /* by the caller; after table_write, also for want of room */
+    bool left_out;     /* by the caller; after table_write, also where there is no room */
     /* inner: */
     size_t width, tag, natural;
 };

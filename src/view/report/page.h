@@ -86,12 +86,12 @@ void report_page_fini(struct report_page *page);
 const char *report_text_of(struct report_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* "1.5 GiB"; "" for want of memory. */
+/* "1.5 GiB"; "" if there is no memory. */
 const char *report_human(struct report_page *page, enum unit unit, double value);
 
 struct report_section *report_section_add(struct report_page *page, const char *name, const char *title);
-/* The fact, to add what is not in the call; NULL for want of memory. Without a label it is for programs only;
- * source and note may be NULL. */
+/* The fact, to add what is not in the call; NULL if there is no memory. Without a label it is for programs
+ * only; source and note may be NULL. */
 struct report_item *report_add_number(struct report_section *section, const char *name, const char *label,
                                       enum unit unit, double value, const char *source, const char *note);
 /* NULL text: nothing is added. */

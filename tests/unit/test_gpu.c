@@ -313,6 +313,26 @@ static void reading_grows_old_while_the_driver_blocks_and_nobody_waits(void **st
         (void)usleep(1000);
 }
 
+/* As after a stop of metron: the reading is old, but the driver has just been asked. */
+static void driver_that_nobody_asked_is_not_blamed(void **state)
+{
+    struct gpu_readings *readings = readings_of(TWO);
+
+    (void)state;
+    gpu_readings_wait(readings, 60);
+    assert_non_null(take(readings, 60));
+    const unsigned before = thread_count();
+    (void)usleep(2100000); /* more than twice the interval of a second */
+    says("sleep nvmlDeviceGetUtilizationRates/0 600\n" TWO);
+    gpu_readings_ask(readings);
+    assert_null(take(readings, 1));
+    assert_int_equal(error.code, -EAGAIN);
+    says(TWO);
+    gpu_readings_free(readings);
+    while (thread_count() >= before)
+        (void)usleep(1000);
+}
+
 /* ---- the collector ---- */
 
 extern const struct collector collector_gpu;
@@ -462,6 +482,7 @@ int main(void)
         cmocka_unit_test_teardown(driver_that_is_not_loaded_is_not_asked_at_every_reading, unload),
         cmocka_unit_test_teardown(driver_that_fails_is_ended_and_not_begun_again_at_once, unload),
         cmocka_unit_test_teardown(reading_grows_old_while_the_driver_blocks_and_nobody_waits, unload),
+        cmocka_unit_test_teardown(driver_that_nobody_asked_is_not_blamed, unload),
         cmocka_unit_test_teardown(pass_has_a_row_for_each_device_with_what_could_be_read, unload),
         cmocka_unit_test_teardown(survey_says_why_there_are_none, unload),
         cmocka_unit_test_teardown(run_wants_the_device_file_of_the_driver, unload),

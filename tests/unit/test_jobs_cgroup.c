@@ -107,6 +107,35 @@ static void a_hybrid_host_counts_cpu_in_v2_and_memory_in_v1(void **state)
     assert_int_equal(pids.pids[1], 4712);
 }
 
+/* Another metron may sweep a leaf away just after it was made: then it is made again with a number. */
+static void a_leaf_with_a_number_is_the_jobs_as_well(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_own;
+    } cases[] = {{"metron-99-2", true}, {"metron-99-2x", false}, {"metron-999", false}, {"task_0", false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_usage usage = {0};
+        char text[128];
+        copy_layout("hybrid-6.18");
+        (void)snprintf(text, sizeof(text), "4:memory:/jobs/55d64081/%s\n2:cpuacct:/\n0::/metron-99\n",
+                       cases[i].name);
+        add_process(text);
+        const char *unified = add_group(0, "unified/metron-99", "4711\n4712\n");
+        group_put(unified, "cpu.stat", "usage_usec 1500000\nuser_usec 1000000\nsystem_usec 500000\n");
+        (void)snprintf(text, sizeof(text), "memory/jobs/55d64081/%s", cases[i].name);
+        group_put(add_group(1, text, "4711\n"), "memory.max_usage_in_bytes", "8192\n");
+        assert_int_equal(open_it(), 0);
+        assert_string_equal(cgroup->folder, folders[cases[i].is_own ? 0 : 1]);
+        job_cgroup_take(cgroup, &usage);
+        assert_true(usage_has(&usage, USAGE_PEAK_CGROUP));
+        assert_int_equal(usage_has(&usage, USAGE_CGROUP_CPU), cases[i].is_own);
+        (void)fixture_teardown(state);
+    }
+}
+
 static void a_v2_host_counts_all_in_one_group(void **state)
 {
     struct job_usage usage = {0};
@@ -500,6 +529,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RECORDED(a_hybrid_host_counts_cpu_in_v2_and_memory_in_v1),
+        cmocka_unit_test(a_leaf_with_a_number_is_the_jobs_as_well),
         RECORDED(a_v2_host_counts_all_in_one_group),
         RECORDED(periods_count_from_when_the_group_was_announced),
         RECORDED(what_no_controller_counts_is_absent),

@@ -1,8 +1,8 @@
 /*
  * Control groups of jobs. A process is in one group of each hierarchy; which of these were made for the job,
- * nobody tells. The deepest one is taken for the job's, and with it those of the same name in the other
- * hierarchies: `metron run` in a step of a batch system has a leaf of its own for memory, while its CPU is
- * counted in the step's group, where others are.
+ * nobody tells. The deepest one is taken for the job's, and with it those of the same name (or the same run
+ * of metron) in the other hierarchies: `metron run` in a step of a batch system has a leaf of its own for
+ * memory, while its CPU is counted in the step's group, where others are.
  */
 #include "daemon/jobs/cgroup.h"
 
@@ -14,6 +14,7 @@
 #include "daemon/jobs/inner.h"
 #include "probe/allowance.h"
 #include "probe/cgroup/files.h"
+#include "probe/cgroup/leaf.h"
 #include "tree/tree.h"
 
 /* Each costs up to four descriptors. */
@@ -80,8 +81,10 @@ static bool is_own(const struct cgroup_place *place, const struct cgroup_place *
 {
     const struct cgroup_spot *spot = &place->spots[controller];
 
-    return !why_shared(spot, &daemon->spots[controller]) &&
-           strcmp(last_name(spot->path), last_name(own->path)) == 0;
+    if (why_shared(spot, &daemon->spots[controller]))
+        return false;
+    const char *name = last_name(spot->path), *own_name = last_name(own->path);
+    return strcmp(name, own_name) == 0 || cgroup_leaf_has_same_maker(name, own_name);
 }
 
 /* The deepest group that may be its alone, v2's if it has one of that name, which is cheaper to read; NULL,

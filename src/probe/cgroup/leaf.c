@@ -125,22 +125,32 @@ static const char *skip_digits(const char *text)
     return text + strspn(text, "0123456789");
 }
 
-/* A name that make_leaf gives, and no other: metron-4711, metron-4711-self, metron-4711-2. */
-static int is_leaf(const struct dirent *entry)
+/* The length of "metron-4711" in a name that make_leaf gives: metron-4711, metron-4711-self, metron-4711-2.
+ * 0: it gives no such name. */
+static size_t maker_length(const char *name)
 {
-    const char *at = entry->d_name;
+    size_t prefix = sizeof(LEAF_PREFIX) - 1;
 
-    if (strncmp(at, LEAF_PREFIX, sizeof(LEAF_PREFIX) - 1) != 0)
+    if (strncmp(name, LEAF_PREFIX, prefix) != 0 || skip_digits(name + prefix) == name + prefix)
         return 0;
-    at += sizeof(LEAF_PREFIX) - 1;
-    if (skip_digits(at) == at)
-        return 0;
-    at = skip_digits(at);
+    const char *maker_end = skip_digits(name + prefix), *at = maker_end;
     if (strncmp(at, SELF_ROLE, sizeof(SELF_ROLE) - 1) == 0)
         at += sizeof(SELF_ROLE) - 1;
     if (*at == '-' && skip_digits(at + 1) > at + 1)
         at = skip_digits(at + 1);
-    return *at == '\0';
+    return *at == '\0' ? (size_t)(maker_end - name) : 0;
+}
+
+static int is_leaf(const struct dirent *entry)
+{
+    return maker_length(entry->d_name) > 0;
+}
+
+bool cgroup_leaf_has_same_maker(const char *name, const char *other)
+{
+    size_t length = maker_length(name);
+
+    return length > 0 && length == maker_length(other) && strncmp(name, other, length) == 0;
 }
 
 static void sweep_leaf(const char *parent, const char *name)

@@ -30,6 +30,9 @@ int cgroup_leaf_make(const char *parent, int version, struct cgroup_leaf *out);
 int cgroup_leaf_make_aside(const char *parent, struct cgroup_leaf *out);
 /* Closes it and removes it with all empty groups below it. One that still has members stays, unlocked. */
 void cgroup_leaf_remove(struct cgroup_leaf *leaf);
+/* Whether groups of these names, in two hierarchies, are leaves of the same metron: it makes them one after
+ * another, and a name that is free in one hierarchy may be taken in the next. */
+bool cgroup_leaf_has_same_maker(const char *name, const char *other);
 /* Removes the leaves below `parent` that nobody holds and nobody is in. */
 void cgroup_leaf_sweep(const char *parent);
 

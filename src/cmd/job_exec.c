@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/alone.h"
 #include "cmd/ask.h"
 #include "cmd/commands.h"
@@ -50,25 +51,34 @@ static void disconnect(struct sheet_run *run)
 
 /* ---- before anything runs ---- */
 
+static int refuse(const struct sheet_run *run, bool has_ended)
+{
+    struct strbuf name = STRBUF_INIT;
+
+    text_shell_quote(&name, run->job);
+    log_error(has_ended ? "job '%s' has ended; 'metron job start %s' begins it anew"
+                        : "there is no job '%s'; 'metron job start %s' begins one",
+              run->job, strbuf_text(&name));
+    strbuf_fini(&name);
+    return EXIT_TROUBLE;
+}
+
 /* EXIT_OK also where the daemon cannot tell: the command matters more. */
 static int check_job(struct sheet_run *run)
 {
     struct metron_error error;
     bool runs = false;
-    int exit_code = EXIT_OK;
     int code = ask_job_runs(run->client, run->job, &runs, &error);
 
-    if (client_rpc_code(run->client) == RPC_NO_SUCH_JOB) {
-        log_error("there is no job '%s'; metron job start %s begins one", run->job, run->job);
-        exit_code = EXIT_TROUBLE;
-    } else if (code < 0) {
+    if (client_rpc_code(run->client) == RPC_NO_SUCH_JOB)
+        return refuse(run, false);
+    if (code == 0 && !runs)
+        return refuse(run, true);
+    if (code < 0) {
         warn(&error);
         disconnect(run);
-    } else if (!runs) {
-        log_error("job '%s' has ended; metron job start %s begins it anew", run->job, run->job);
-        exit_code = EXIT_TROUBLE;
     }
-    return exit_code;
+    return EXIT_OK;
 }
 
 /* ---- what is told of the sheet ---- */

@@ -121,9 +121,9 @@ def test_signals_are_handed_on_to_the_command(run_metron, night, number):
 
 def test_a_job_that_is_not_there_is_an_error_before_anything_runs(run_metron, night, tmp_path):
     mark = tmp_path / "ran"
-    done = execute(run_metron, night, 1, ["touch", mark], job="day")
+    done = execute(run_metron, night, 1, ["touch", mark], job="a day")
     assert done.returncode == 1
-    assert done.err == b"metron: error: there is no job 'day'; metron job start day begins one\n"
+    assert done.err == b"metron: error: there is no job 'a day'; 'metron job start 'a day'' begins one\n"
     assert not mark.exists()
 
 

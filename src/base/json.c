@@ -380,6 +380,12 @@ void json_key_integer(struct json *json, const char *key, int64_t value)
     json_integer(json, value);
 }
 
+void json_key_nonzero(struct json *json, const char *key, int64_t value)
+{
+    if (value != 0)
+        json_key_integer(json, key, value);
+}
+
 void json_key_boolean(struct json *json, const char *key, bool value)
 {
     json_key(json, key);

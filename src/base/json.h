@@ -46,6 +46,7 @@ void json_key_string(struct json *json, const char *key, const char *text);
 void json_key_number(struct json *json, const char *key, double value);
 void json_key_decimal(struct json *json, const char *key, double value, unsigned digits);
 void json_key_integer(struct json *json, const char *key, int64_t value);
+void json_key_nonzero(struct json *json, const char *key, int64_t value); /* nothing at all for 0 */
 void json_key_boolean(struct json *json, const char *key, bool value);
 
 #endif

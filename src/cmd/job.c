@@ -111,8 +111,7 @@ static int start_job(const struct settings *settings, struct words words)
     json_init(&json, &params, 0);
     json_object_begin(&json);
     json_key_string(&json, "job_id", words.argv[0]);
-    if (pid)
-        json_key_integer(&json, "pid", pid);
+    json_key_nonzero(&json, "pid", pid);
     json_object_end(&json);
     int exit_code = send(settings, "job.start", &params);
     strbuf_fini(&params);
@@ -151,8 +150,7 @@ static int tell_sheet(const struct settings *settings, struct words words)
     json_key_string(&json, "job_id", words.argv[0]);
     json_key_integer(&json, "sheet_num", number);
     json_key_object(&json, "data");
-    if (pid)
-        json_key_integer(&json, "pid", pid);
+    json_key_nonzero(&json, "pid", pid);
     json_object_end(&json);
     json_object_end(&json);
     int exit_code = send(settings, "event.publish", &params);

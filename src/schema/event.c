@@ -33,8 +33,7 @@ static void status_json(struct json *json, const struct event *event)
 /* A process may call itself "kernel": the kernel is who has no pid. */
 static void sender_json(struct json *json, const struct event_sender *sender)
 {
-    if (sender->pid)
-        json_key_integer(json, "sender_pid", sender->pid);
+    json_key_nonzero(json, "sender_pid", sender->pid);
     json_key_string(json, "sender", sender->pid ? sender->name : "kernel");
 }
 
@@ -59,8 +58,7 @@ static void body_json(struct json *json, const struct event *event)
     json_key_string(json, "event_type", event_type_name(event->type));
     json_key_integer(json, "pid", event->pid);
     json_key_string(json, "start_time", event->start_time);
-    if (event->ppid)
-        json_key_integer(json, "ppid", event->ppid);
+    json_key_nonzero(json, "ppid", event->ppid);
     status_json(json, event);
     if (event->sender && (event->type == EVENT_SIGNAL || event->type == EVENT_KILL))
         sender_json(json, event->sender);

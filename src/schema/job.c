@@ -198,10 +198,8 @@ static void sheet_json(struct json *json, const struct job_sheet *sheet)
     json_object_begin(json);
     json_key_integer(json, "sheet_num", sheet->number);
     json_key_string(json, "status", sheet_status_name(sheet->status));
-    if (sheet->pid)
-        json_key_integer(json, "pid", sheet->pid);
-    if (sheet->runner)
-        json_key_integer(json, "runner", sheet->runner);
+    json_key_nonzero(json, "pid", sheet->pid);
+    json_key_nonzero(json, "runner", sheet->runner);
     key_own_cgroup(json, sheet->own_cgroup);
     key_time(json, "started", sheet->started);
     key_time(json, "ended", sheet->ended);
@@ -228,10 +226,8 @@ void job_members_json(struct json *json, const struct job *job)
     if (job->has_total)
         json_key_integer(json, "total_sheets", job->total_sheets);
     json_key_string(json, "status", job_status_name(job->status));
-    if (job->pid)
-        json_key_integer(json, "pid", job->pid);
-    if (job->runner)
-        json_key_integer(json, "runner", job->runner);
+    json_key_nonzero(json, "pid", job->pid);
+    json_key_nonzero(json, "runner", job->runner);
     key_own_cgroup(json, job->own_cgroup);
     key_time(json, "started", job->started);
     key_time(json, "ended", job->ended);

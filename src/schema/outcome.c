@@ -11,8 +11,7 @@ static void sender_json(struct json *json, const struct event_sender *sender)
     if (!sender)
         return;
     json_key_object(json, "sender");
-    if (sender->pid)
-        json_key_integer(json, "pid", sender->pid);
+    json_key_nonzero(json, "pid", sender->pid);
     json_key_string(json, "command", sender->pid ? sender->name : "kernel");
     json_object_end(json);
 }
@@ -34,8 +33,7 @@ void outcome_json(struct json *json, const struct outcome *outcome)
     json_key_object(json, "outcome");
     json_key_string(json, "kind", kinds[outcome->kind]);
     json_key_integer(json, "exit_code", outcome->exit_code);
-    if (outcome->signal)
-        json_key_integer(json, "signal", outcome->signal);
+    json_key_nonzero(json, "signal", outcome->signal);
     json_key_if(json, "core_dumped", outcome->core_dumped);
     sender_json(json, outcome->sender);
     json_key_if(json, "ended_by_metron", outcome->ended_by_metron);
@@ -43,11 +41,9 @@ void outcome_json(struct json *json, const struct outcome *outcome)
     json_key_string(json, "error", outcome->error);
     json_key_string(json, "oom_victim", victims[outcome->oom_victim]);
     json_key_if(json, "oom_likely", outcome->oom_likely);
-    if (outcome->oom_kills)
-        json_key_integer(json, "oom_kills", (int64_t)outcome->oom_kills);
+    json_key_nonzero(json, "oom_kills", (int64_t)outcome->oom_kills);
     json_key_string(json, "limit_of", limits[outcome->limit_of]);
-    if (outcome->limit_bytes)
-        json_key_integer(json, "limit_bytes", (int64_t)outcome->limit_bytes);
+    json_key_nonzero(json, "limit_bytes", (int64_t)outcome->limit_bytes);
     json_key_string(json, "limit_group", outcome->limit_group);
     json_object_end(json);
 }

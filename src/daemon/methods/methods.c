@@ -94,8 +94,7 @@ static int answer_status(struct call *call, struct json *result)
     if (latest)
         json_key_integer(result, "processes", (int64_t)latest->process_count);
     json_key_integer(result, "clients", (int64_t)counts.clients);
-    if (counts.remade > 0)
-        json_key_integer(result, "socket_remade", (int64_t)counts.remade);
+    json_key_nonzero(result, "socket_remade", (int64_t)counts.remade);
     store_json(daemon, result);
     json_object_end(result);
     return 0;

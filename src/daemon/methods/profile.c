@@ -32,8 +32,7 @@ static void profile_json(struct json *json, const struct job *job, const struct 
     json_key_string(json, "job_id", job->id);
     json_key_string(json, "status", job_status_name(job->status));
     json_key_string(json, "config_hash", job->config_hash);
-    if (job->pid)
-        json_key_integer(json, "pid", job->pid);
+    json_key_nonzero(json, "pid", job->pid);
     json_key_decimal(json, "started", clock_timespec_seconds(job->started), 6);
     if (job->ended.tv_sec)
         json_key_decimal(json, "ended", clock_timespec_seconds(job->ended), 6);

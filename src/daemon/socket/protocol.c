@@ -68,8 +68,7 @@ void rpc_request(struct strbuf *out, long long id, const char *method, const str
     json_init(&json, out, 0);
     json_object_begin(&json);
     json_key_string(&json, "jsonrpc", "2.0");
-    if (id != 0)
-        json_key_integer(&json, "id", id);
+    json_key_nonzero(&json, "id", id);
     json_key_string(&json, "method", method);
     if (params && params->length > 0) {
         json_key(&json, "params");

@@ -34,9 +34,9 @@ static void check_key(const struct recording *recording, const struct recorded_k
 {
     check(key->key && key->source && key->field);
     check(recording_key_index(recording, key->key) >= 0);
-    (void)scope_name(key->scope);
-    (void)type_name(key->type);
-    (void)reduce_name(key->reduce);
+    check(scope_names[key->scope] != NULL);
+    check(type_names[key->type] != NULL);
+    check(reduce_names[key->reduce] != NULL);
     (void)unit_name(key->unit);
 }
 

@@ -4,35 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *scope_name(enum scope scope)
-{
-    static const char *const names[] = {"single", "per_pid", "per_device"};
-    return names[scope];
-}
-
-const char *type_name(enum type type)
-{
-    static const char *const names[] = {"gauge", "counter", "label", "categorical"};
-    return names[type];
-}
-
-const char *derive_name(enum derive derive)
-{
-    static const char *const names[] = {"none", "rate"};
-    return names[derive];
-}
-
-const char *collapse_name(enum collapse collapse)
-{
-    static const char *const names[] = {"none", "sum", "max", "count"};
-    return names[collapse];
-}
-
-const char *reduce_name(enum reduce reduce)
-{
-    static const char *const names[] = {"max", "min", "last", "delta", "tally"};
-    return names[reduce];
-}
+const char *const scope_names[] = {"single", "per_pid", "per_device"};
+const char *const type_names[] = {"gauge", "counter", "label", "categorical"};
+const char *const derive_names[] = {"none", "rate"};
+const char *const collapse_names[] = {"none", "sum", "max", "count"};
+const char *const reduce_names[] = {"max", "min", "last", "delta", "tally"};
 
 const char *reduce_statistic(enum reduce reduce)
 {

@@ -82,11 +82,9 @@ struct source {
     uint8_t measurement_count;
 };
 
-const char *scope_name(enum scope scope);
-const char *type_name(enum type type);
-const char *derive_name(enum derive derive);
-const char *collapse_name(enum collapse collapse);
-const char *reduce_name(enum reduce reduce);
+/* By the values of their enum. */
+extern const char *const scope_names[], *const type_names[], *const derive_names[], *const collapse_names[],
+                                                                                        *const reduce_names[];
 const char *reduce_statistic(enum reduce reduce); /* in a summary: "peak", "low"; NULL: the key itself */
 /* "stat", "status+fd", "nothing"; into `out`, which is returned. */
 #define COST_TEXT_SIZE 160

@@ -47,13 +47,11 @@ static void system_json(struct json *json, const struct run_info *info)
     json_key_string(json, "kernel", info->kernel);
     json_key_integer(json, "cpu_total", info->cpu_total);
     json_key_integer(json, "cpu_usable", info->cpu_usable);
-    if (info->memory_total_bytes)
-        json_key_integer(json, "memory_total", (int64_t)info->memory_total_bytes);
+    json_key_nonzero(json, "memory_total", (int64_t)info->memory_total_bytes);
     json_key_object(json, "may_use");
     json_key_number(json, "cpus", info->may_use.cpus);
     json_key_string(json, "cpus_by", info->may_use.cpus_by);
-    if (info->may_use.memory_bytes)
-        json_key_integer(json, "memory", (int64_t)info->may_use.memory_bytes);
+    json_key_nonzero(json, "memory", (int64_t)info->may_use.memory_bytes);
     json_key_string(json, "memory_by", info->may_use.memory_by);
     json_key_boolean(json, "ancestors_hidden", info->may_use.ancestors_hidden);
     json_object_end(json);
@@ -87,9 +85,9 @@ static void measurements_json(struct json *json, const struct registry *registry
         json_key_string(json, "topic", topic_name(entry->measurement->topic));
         json_key_string(json, "unit", unit_name(entry->measurement->unit));
         bound_json(json, entry->measurement->bound);
-        json_key_string(json, "scope", scope_name(entry->measurement->scope));
-        json_key_string(json, "type", type_name(entry->measurement->type));
-        json_key_string(json, "reduce", reduce_name(entry->measurement->reduce));
+        json_key_string(json, "scope", scope_names[entry->measurement->scope]);
+        json_key_string(json, "type", type_names[entry->measurement->type]);
+        json_key_string(json, "reduce", reduce_names[entry->measurement->reduce]);
         json_object_end(json);
     }
     json_object_end(json);
@@ -135,8 +133,7 @@ static void provenance_json(struct json *json, const struct run_info *info)
             json_key_boolean(json, "io_is_conserved", info->io_is_conserved);
         json_key_boolean(json, "spawned_is_exact", info->spawned_is_exact);
     }
-    if (info->events_lost)
-        json_key_integer(json, "events_lost", (int64_t)info->events_lost);
+    json_key_nonzero(json, "events_lost", (int64_t)info->events_lost);
     json_key_object(json, "collectors");
     for (size_t i = 0; i < info->collector_count; i++) {
         json_key_object(json, info->collectors[i].name);
@@ -238,8 +235,7 @@ static void syscalls_json(struct json *json, const struct run_info *info)
     json_key_object(json, "syscalls");
     json_key_string(json, "method", syscalls->method);
     json_key_string(json, "reason", syscalls->reason);
-    if (syscalls->lost)
-        json_key_integer(json, "lost", (int64_t)syscalls->lost);
+    json_key_nonzero(json, "lost", (int64_t)syscalls->lost);
     if (syscalls->method && info->summary)
         syscall_summary_json(json, info->summary);
     json_object_end(json);
@@ -250,8 +246,7 @@ static void ending_json(struct json *json, const struct run_info *info)
     json_key_object(json, "execution_summary");
     if (run_info_has_exit(info))
         json_key_integer(json, "exit_code", info->outcome.exit_code);
-    if (info->outcome.signal)
-        json_key_integer(json, "signal", info->outcome.signal);
+    json_key_nonzero(json, "signal", info->outcome.signal);
     json_key_string(json, "cause", info->cause);
     json_key_string(json, "command", info->command);
     json_key_string(json, "logs_prefix", info->prefix);
@@ -312,8 +307,7 @@ void run_info_json(struct json *json, const struct run_info *info)
     json_key_string(json, "status", info->ended ? "ended" : "running");
     json_key_object(json, "recorder");
     json_key_integer(json, "pid", info->metron_pid);
-    if (info->metron_start_ticks)
-        json_key_integer(json, "start_ticks", (int64_t)info->metron_start_ticks);
+    json_key_nonzero(json, "start_ticks", (int64_t)info->metron_start_ticks);
     json_key_string(json, "boot_id", info->boot_id);
     json_object_end(json);
 

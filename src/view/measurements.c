@@ -14,7 +14,7 @@ static const char *how(const struct measurement *measurement)
         return measurement->reduce == REDUCE_MIN ? "min of rate" : "max of rate";
     if (measurement->collapse == COLLAPSE_SUM)
         return measurement->reduce == REDUCE_DELTA ? "sum of deltas" : "max of sum";
-    return reduce_name(measurement->reduce);
+    return reduce_names[measurement->reduce];
 }
 
 enum { INDENT = 2, NARROW_INDENT = 6, UNIT_LEAST = 8, MEANING_LEAST = 30 };
@@ -42,8 +42,8 @@ static void add_measurement(struct table *table, const struct measurement *m, co
     const char *const end = wide ? "" : "\n";
 
     table_add(table, m->key);
-    table_add(table, scope_name(m->scope));
-    table_add(table, type_name(m->type));
+    table_add(table, scope_names[m->scope]);
+    table_add(table, type_names[m->type]);
     table_add(table, unit_name(m->unit));
     table_add(table, how(m));
     table_add(table, cost_text(m->cost, cost));
@@ -103,14 +103,14 @@ void measurements_json(struct strbuf *out, const struct registry *registry)
         json_key_string(&json, "key", m->key);
         json_key_string(&json, "source", entry->source->name);
         json_key_string(&json, "field", entry->source->fields[m->field]);
-        json_key_string(&json, "scope", scope_name(m->scope));
-        json_key_string(&json, "type", type_name(m->type));
+        json_key_string(&json, "scope", scope_names[m->scope]);
+        json_key_string(&json, "type", type_names[m->type]);
         json_key_string(&json, "topic", topic_name(m->topic));
         json_key_string(&json, "unit", unit_name(m->unit));
         json_key_string(&json, "bound", m->bound ? bound_name(m->bound) : "exact");
-        json_key_string(&json, "derive", derive_name(m->derive));
-        json_key_string(&json, "collapse", collapse_name(m->collapse));
-        json_key_string(&json, "reduce", reduce_name(m->reduce));
+        json_key_string(&json, "derive", derive_names[m->derive]);
+        json_key_string(&json, "collapse", collapse_names[m->collapse]);
+        json_key_string(&json, "reduce", reduce_names[m->reduce]);
         json_key_string(&json, "cost", cost_text(m->cost, cost));
         json_key_string(&json, "meaning", m->meaning);
         json_key_string(&json, "column", m->column);
@@ -165,7 +165,7 @@ void measurements_markdown(struct strbuf *out, const struct registry *registry)
                              "|---|---|---|---|---|---|---|---|---|---|---|\n");
         }
         strbuf_addf(out, "| `%s` | %s | %s | %s | %s | %s | %s | %s | ", m->key, topic_name(m->topic),
-                    scope_name(m->scope), type_name(m->type), unit_name(m->unit),
+                    scope_names[m->scope], type_names[m->type], unit_name(m->unit),
                     m->bound ? bound_name(m->bound) : "exact", entry->source->fields[m->field], how(m));
         markdown_names(out, entry);
         strbuf_addf(out, " | %s | %s |\n", cost_text(m->cost, cost), m->meaning);

@@ -240,9 +240,9 @@ static void every_promised_key_is_there_as_promised(void **state)
         if (m->scope != promised[i].scope || m->type != promised[i].type || m->unit != promised[i].unit ||
             m->derive != promised[i].derive || m->collapse != promised[i].collapse ||
             m->reduce != promised[i].reduce)
-            fail_msg("%s is %s %s %s derive %s collapse %s reduce %s", m->key, scope_name(m->scope),
-                     type_name(m->type), unit_name(m->unit), derive_name(m->derive),
-                     collapse_name(m->collapse), reduce_name(m->reduce));
+            fail_msg("%s is %s %s %s derive %s collapse %s reduce %s", m->key, scope_names[m->scope],
+                     type_names[m->type], unit_name(m->unit), derive_names[m->derive],
+                     collapse_names[m->collapse], reduce_names[m->reduce]);
     }
 }
 

@@ -133,8 +133,8 @@ static void every_combination_is_judged_as_the_vocabulary_does(void **state)
         bool allowed = vocabulary_allows(&m);
         if ((measurement_check(&source, &m, &error) == 0) != allowed)
             fail_msg("%s %s %s derive %s collapse %s reduce %s ceiling %d kept %d should%s be legal: %s",
-                     scope_name(m.scope), type_name(m.type), unit_name(m.unit), derive_name(m.derive),
-                     collapse_name(m.collapse), reduce_name(m.reduce), (int)m.ceiling, (int)m.kept,
+                     scope_names[m.scope], type_names[m.type], unit_name(m.unit), derive_names[m.derive],
+                     collapse_names[m.collapse], reduce_names[m.reduce], (int)m.ceiling, (int)m.kept,
                      allowed ? "" : " not", error.message);
         legal += allowed;
         assert_true(allowed || (error.code == -EINVAL && strstr(error.message, "t_any")));
@@ -323,24 +323,24 @@ static void the_statistic_follows_the_source(void **state)
 static void names_are_the_vocabulary(void **state)
 {
     (void)state;
-    assert_string_equal(scope_name(SCOPE_SINGLE), "single");
-    assert_string_equal(scope_name(SCOPE_PER_PID), "per_pid");
-    assert_string_equal(scope_name(SCOPE_PER_DEVICE), "per_device");
-    assert_string_equal(type_name(TYPE_GAUGE), "gauge");
-    assert_string_equal(type_name(TYPE_COUNTER), "counter");
-    assert_string_equal(type_name(TYPE_LABEL), "label");
-    assert_string_equal(type_name(TYPE_CATEGORICAL), "categorical");
-    assert_string_equal(derive_name(DERIVE_NONE), "none");
-    assert_string_equal(derive_name(DERIVE_RATE), "rate");
-    assert_string_equal(collapse_name(COLLAPSE_NONE), "none");
-    assert_string_equal(collapse_name(COLLAPSE_SUM), "sum");
-    assert_string_equal(collapse_name(COLLAPSE_MAX), "max");
-    assert_string_equal(collapse_name(COLLAPSE_COUNT), "count");
-    assert_string_equal(reduce_name(REDUCE_MAX), "max");
-    assert_string_equal(reduce_name(REDUCE_MIN), "min");
-    assert_string_equal(reduce_name(REDUCE_LAST), "last");
-    assert_string_equal(reduce_name(REDUCE_DELTA), "delta");
-    assert_string_equal(reduce_name(REDUCE_TALLY), "tally");
+    assert_string_equal(scope_names[SCOPE_SINGLE], "single");
+    assert_string_equal(scope_names[SCOPE_PER_PID], "per_pid");
+    assert_string_equal(scope_names[SCOPE_PER_DEVICE], "per_device");
+    assert_string_equal(type_names[TYPE_GAUGE], "gauge");
+    assert_string_equal(type_names[TYPE_COUNTER], "counter");
+    assert_string_equal(type_names[TYPE_LABEL], "label");
+    assert_string_equal(type_names[TYPE_CATEGORICAL], "categorical");
+    assert_string_equal(derive_names[DERIVE_NONE], "none");
+    assert_string_equal(derive_names[DERIVE_RATE], "rate");
+    assert_string_equal(collapse_names[COLLAPSE_NONE], "none");
+    assert_string_equal(collapse_names[COLLAPSE_SUM], "sum");
+    assert_string_equal(collapse_names[COLLAPSE_MAX], "max");
+    assert_string_equal(collapse_names[COLLAPSE_COUNT], "count");
+    assert_string_equal(reduce_names[REDUCE_MAX], "max");
+    assert_string_equal(reduce_names[REDUCE_MIN], "min");
+    assert_string_equal(reduce_names[REDUCE_LAST], "last");
+    assert_string_equal(reduce_names[REDUCE_DELTA], "delta");
+    assert_string_equal(reduce_names[REDUCE_TALLY], "tally");
 }
 
 static void a_cost_names_what_is_read(void **state)

@@ -161,28 +161,13 @@ static enum unit unit_named(const struct json_text *name)
     return UNIT_NONE;
 }
 
-static enum scope scope_named(const struct json_text *name)
+/* The place of a name among those up to `last`; `otherwise`: it is none of them. */
+static int named(const struct json_text *name, const char *const *names, int last, int otherwise)
 {
-    for (int scope = SCOPE_SINGLE; scope <= SCOPE_PER_DEVICE; scope++)
-        if (json_text_is(name, scope_name((enum scope)scope)))
-            return (enum scope)scope;
-    return SCOPE_SINGLE;
-}
-
-static enum type type_named(const struct json_text *name)
-{
-    for (int type = TYPE_GAUGE; type <= TYPE_CATEGORICAL; type++)
-        if (json_text_is(name, type_name((enum type)type)))
-            return (enum type)type;
-    return TYPE_GAUGE;
-}
-
-static enum reduce reduce_named(const struct json_text *name)
-{
-    for (int reduce = REDUCE_MAX; reduce <= REDUCE_TALLY; reduce++)
-        if (json_text_is(name, reduce_name((enum reduce)reduce)))
-            return (enum reduce)reduce;
-    return REDUCE_LAST;
+    for (int i = 0; i <= last; i++)
+        if (json_text_is(name, names[i]))
+            return i;
+    return otherwise;
 }
 
 static const char *keep_text(struct parser *parser, const struct json_text *text)
@@ -268,13 +253,13 @@ static void set_word(struct parser *parser, struct recorded_key *key, enum word 
         key->unit = unit_named(value);
         break;
     case WORD_SCOPE:
-        key->scope = scope_named(value);
+        key->scope = (enum scope)named(value, scope_names, SCOPE_PER_DEVICE, SCOPE_SINGLE);
         break;
     case WORD_TYPE:
-        key->type = type_named(value);
+        key->type = (enum type)named(value, type_names, TYPE_CATEGORICAL, TYPE_GAUGE);
         break;
     case WORD_REDUCE:
-        key->reduce = reduce_named(value);
+        key->reduce = (enum reduce)named(value, reduce_names, REDUCE_TALLY, REDUCE_LAST);
         break;
     case WORD_TOPIC:
         key->topic = topic_named(value->bytes, value->length);

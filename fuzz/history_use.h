@@ -136,7 +136,6 @@ static inline void use_history(struct history_reader *reader)
     (void)history_read_events(reader, 0, "night", HISTORY_LIMIT, use_event, NULL, NULL);
     (void)history_read_process(reader, all_columns(), 4711, 0, 0, HISTORY_LIMIT, use_process, NULL, NULL);
     (void)history_read_running_jobs(reader, use_job, NULL, NULL);
-    (void)history_read_jobs(reader, HISTORY_LIMIT, use_job, NULL, NULL);
     use_profile(reader, "night");
     sqlite3_progress_handler(reader->database, 0, NULL, NULL);
     snapshot_pool_free(pool);

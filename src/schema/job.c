@@ -12,15 +12,8 @@
 #include "base/units.h"
 #include "schema/snapshot.h"
 
-const char *job_status_name(enum job_status status)
-{
-    static const char *const names[] = {[JOB_RUNNING] = "running",
-                                        [JOB_COMPLETED] = "completed",
-                                        [JOB_FAILED] = "failed",
-                                        [JOB_CANCELLED] = "cancelled",
-                                        [JOB_LOST] = "lost"};
-    return names[status];
-}
+const char *const job_status_names[] = {"running", "completed", "failed", "cancelled", "lost"};
+const char *const sheet_status_names[] = {"running", "retrying", "completed", "failed", "lost"};
 
 int job_status_of_outcome(const char *outcome, size_t length, enum job_status *out)
 {
@@ -39,16 +32,6 @@ int job_status_of_outcome(const char *outcome, size_t length, enum job_status *o
         }
     }
     return -EINVAL;
-}
-
-const char *sheet_status_name(enum sheet_status status)
-{
-    static const char *const names[] = {[SHEET_RUNNING] = "running",
-                                        [SHEET_RETRYING] = "retrying",
-                                        [SHEET_COMPLETED] = "completed",
-                                        [SHEET_FAILED] = "failed",
-                                        [SHEET_LOST] = "lost"};
-    return names[status];
 }
 
 const struct job_usage_column job_usage_columns[USAGE_COUNT] = {
@@ -197,7 +180,7 @@ static void sheet_json(struct json *json, const struct job_sheet *sheet)
 {
     json_object_begin(json);
     json_key_integer(json, "sheet_num", sheet->number);
-    json_key_string(json, "status", sheet_status_name(sheet->status));
+    json_key_string(json, "status", sheet_status_names[sheet->status]);
     json_key_nonzero(json, "pid", sheet->pid);
     json_key_nonzero(json, "runner", sheet->runner);
     key_own_cgroup(json, sheet->own_cgroup);
@@ -225,7 +208,7 @@ void job_members_json(struct json *json, const struct job *job)
     json_key_string(json, "config_hash", job->config_hash);
     if (job->has_total)
         json_key_integer(json, "total_sheets", job->total_sheets);
-    json_key_string(json, "status", job_status_name(job->status));
+    json_key_string(json, "status", job_status_names[job->status]);
     json_key_nonzero(json, "pid", job->pid);
     json_key_nonzero(json, "runner", job->runner);
     key_own_cgroup(json, job->own_cgroup);

@@ -19,11 +19,10 @@
 /* JOB_LOST: it ran when the daemon was last heard of, and nothing of it is left. */
 enum job_status { JOB_RUNNING, JOB_COMPLETED, JOB_FAILED, JOB_CANCELLED, JOB_LOST };
 enum sheet_status { SHEET_RUNNING, SHEET_RETRYING, SHEET_COMPLETED, SHEET_FAILED, SHEET_LOST };
-const char *job_status_name(enum job_status status);
+extern const char *const job_status_names[], *const sheet_status_names[];
 /* The status that an outcome's word (completed, failed, cancelled; success and failure too) means; -EINVAL.
  */
 int job_status_of_outcome(const char *outcome, size_t length, enum job_status *out);
-const char *sheet_status_name(enum sheet_status status);
 
 /* What a job or one of its sheets has used so far, each value by its own method: bytes, seconds and counts.
  */

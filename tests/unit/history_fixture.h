@@ -111,6 +111,11 @@ static inline int64_t ask(const char *sql)
     return answer;
 }
 
+static inline int64_t last_id(void)
+{
+    return ask("SELECT max(id) FROM ticks");
+}
+
 /* Snapshots that a visitor keeps. */
 struct kept {
     struct snapshot *snapshots[16];

@@ -19,7 +19,7 @@
 
 #include "base/strbuf.h"
 #include "columns_fixture.h"
-#include "store/history/history.h"
+#include "store/history/state.h"
 
 struct option_value {
     const char *name;
@@ -301,9 +301,9 @@ static void tell(const struct history *history, const struct snapshot *snapshot)
     if (get(JSON) > 0) {
         json_init(&json, &text, 0);
         snapshot_json(&json, snapshot, NULL);
-        printf("%lld %s\n", (long long)history_last_id(history), strbuf_text(&text));
+        printf("%lld %s\n", (long long)history->committed.tick, strbuf_text(&text));
     } else if (get(FIGURES) == 0) {
-        printf("%lld %zu\n", (long long)history_last_id(history), snapshot->process_count);
+        printf("%lld %zu\n", (long long)history->committed.tick, snapshot->process_count);
     }
     (void)fflush(stdout);
     strbuf_fini(&text);

@@ -170,10 +170,10 @@ static void ids_go_on_after_a_restart_and_all_are_opened_anew(void **state)
     put(make(4, 0));
     put(make(4, 1));
     reopen();
-    assert_int_equal(history_last_id(history), 2);
+    assert_int_equal(last_id(), 2);
     assert_int_equal(ask("SELECT count(*) FROM processes WHERE last_seen IS NULL"), 0);
     put(make(4, 2));
-    assert_int_equal(history_last_id(history), 3);
+    assert_int_equal(last_id(), 3);
     assert_int_equal(ask("SELECT count(*) FROM processes"), 8);
     assert_int_equal(ask("SELECT count(*) FROM process_metrics"), 12);
 }

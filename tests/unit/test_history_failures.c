@@ -22,7 +22,7 @@ static void failed_write_leaves_nothing_and_the_next_is_whole(void **state)
     struct snapshot *next = make(12, 2);
     add_to_value(&next->processes[3], "rss_mb", 4096);
     assert_int_equal(history_write(history, next, &error), 0);
-    assert_int_equal(history_last_id(history), 2);
+    assert_int_equal(last_id(), 2);
     assert_int_equal(ask("SELECT count(*) FROM snapshots"), 2);
     assert_int_equal(ask("SELECT count(*) FROM process_metrics WHERE snapshot_id = 2"), 12);
     assert_int_equal(ask("SELECT count(*) FROM samples"), 13);
@@ -78,13 +78,13 @@ static void snapshot_that_found_no_room_leaves_no_gap(void **state)
         code = history_write(history, snapshot, &error);
         jobs[0].job_id = "day"; /* the last one tells of a new one */
     }
-    int64_t written = history_last_id(history);
+    int64_t written = last_id();
     assert_int_equal(code, -ENOSPC);
     jobs[0].job_id = "noon";
     assert_int_equal(history_write(history, snapshot, &error), -ENOSPC);
     set_file_limit(RLIM_INFINITY);
     assert_int_equal(history_write(history, snapshot, &error), 0);
-    assert_int_equal(history_last_id(history), written + 1);
+    assert_int_equal(last_id(), written + 1);
     assert_int_equal(ask("SELECT max(id) = count(*) FROM snapshots"), 1);
     struct kept kept = read_back(0, 1);
     assert_int_equal(kept.snapshots[0]->job_count, 1);

@@ -33,16 +33,16 @@ static int release(void **state)
 static void every_state_has_a_word(void **state)
 {
     (void)state;
-    assert_string_equal(job_status_name(JOB_RUNNING), "running");
-    assert_string_equal(job_status_name(JOB_COMPLETED), "completed");
-    assert_string_equal(job_status_name(JOB_FAILED), "failed");
-    assert_string_equal(job_status_name(JOB_CANCELLED), "cancelled");
-    assert_string_equal(job_status_name(JOB_LOST), "lost");
-    assert_string_equal(sheet_status_name(SHEET_RUNNING), "running");
-    assert_string_equal(sheet_status_name(SHEET_RETRYING), "retrying");
-    assert_string_equal(sheet_status_name(SHEET_COMPLETED), "completed");
-    assert_string_equal(sheet_status_name(SHEET_FAILED), "failed");
-    assert_string_equal(sheet_status_name(SHEET_LOST), "lost");
+    assert_string_equal(job_status_names[JOB_RUNNING], "running");
+    assert_string_equal(job_status_names[JOB_COMPLETED], "completed");
+    assert_string_equal(job_status_names[JOB_FAILED], "failed");
+    assert_string_equal(job_status_names[JOB_CANCELLED], "cancelled");
+    assert_string_equal(job_status_names[JOB_LOST], "lost");
+    assert_string_equal(sheet_status_names[SHEET_RUNNING], "running");
+    assert_string_equal(sheet_status_names[SHEET_RETRYING], "retrying");
+    assert_string_equal(sheet_status_names[SHEET_COMPLETED], "completed");
+    assert_string_equal(sheet_status_names[SHEET_FAILED], "failed");
+    assert_string_equal(sheet_status_names[SHEET_LOST], "lost");
 }
 
 static int status_of(const char *outcome)

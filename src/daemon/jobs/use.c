@@ -105,7 +105,7 @@ static void describe_progress(const struct entry *entry, struct snapshot_job *ou
 {
     const struct job *job = &entry->job;
 
-    out->status = job_status_name(job->status);
+    out->status = job_status_names[job->status];
     out->has_total = job->has_total;
     out->total_sheets = job->total_sheets;
     for (size_t i = 0; i < job->sheet_count; i++) {

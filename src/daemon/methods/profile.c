@@ -30,7 +30,7 @@ static void profile_json(struct json *json, const struct job *job, const struct 
 {
     json_object_begin(json);
     json_key_string(json, "job_id", job->id);
-    json_key_string(json, "status", job_status_name(job->status));
+    json_key_string(json, "status", job_status_names[job->status]);
     json_key_string(json, "config_hash", job->config_hash);
     json_key_nonzero(json, "pid", job->pid);
     json_key_decimal(json, "started", clock_timespec_seconds(job->started), 6);

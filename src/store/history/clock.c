@@ -19,38 +19,24 @@
 /* The offset of this boot, if it is stored: 1. */
 static int read_offset(struct history *history, const char *boot, double *offset)
 {
-    sqlite3_stmt *find = NULL;
-    int code = sqlite3_prepare_v2(history->database, "SELECT offset FROM clock WHERE boot = ?", -1, &find,
-                                  NULL) == SQLITE_OK
-                   ? 0
-                   : database_errno(history->database, sqlite3_extended_errcode(history->database));
+    sqlite3_stmt *find = history_statement(history, SQL_CLOCK_FIND);
 
     bind_text(find, 1, boot);
-    if (code == 0) {
-        int result = sqlite3_step(find);
-
-        code = result == SQLITE_ROW ? 1 : database_errno(history->database, result);
-        if (code == 1)
-            *offset = sqlite3_column_double(find, 0);
-    }
-    (void)sqlite3_finalize(find);
+    int code = database_step(history->database, find);
+    if (code == 1)
+        *offset = sqlite3_column_double(find, 0);
+    (void)sqlite3_reset(find);
     return code;
 }
 
 static int write_offset(struct history *history, const char *boot, double offset)
 {
-    sqlite3_stmt *add = NULL;
     int code = database_run(history->database, "DELETE FROM clock");
+    sqlite3_stmt *add = history_statement(history, SQL_CLOCK_ADD);
 
-    if (code == 0 && sqlite3_prepare_v2(history->database, "INSERT INTO clock(boot, offset) VALUES(?, ?)", -1,
-                                        &add, NULL) != SQLITE_OK)
-        code = database_errno(history->database, sqlite3_extended_errcode(history->database));
     bind_text(add, 1, boot);
     bind_real(add, 2, true, offset);
-    if (code == 0)
-        code = history_run(history, add);
-    (void)sqlite3_finalize(add);
-    return code;
+    return code < 0 ? code : history_run(history, add);
 }
 
 static int find_offset(struct history *history, double boot_seconds)

@@ -49,18 +49,21 @@ static int check_owner(const char *path, const struct stat *status, struct metro
     return 0;
 }
 
-/* The inode of a companion; 0: there is none, or its name is too long for SQLite too. */
+/* False: there is none, or its name is too long for SQLite too. */
+static bool companion_stat(const char *path, size_t which, char name[PATH_MAX], struct stat *status)
+{
+    return snprintf(name, PATH_MAX, "%s%s", path, companions[which]) < PATH_MAX && lstat(name, status) == 0;
+}
+
+/* The inode of a companion; 0: there is none. */
 static int companion_find(const char *path, size_t which, ino_t *inode, struct metron_error *error)
 {
     char name[PATH_MAX];
     struct stat status;
+    bool there = companion_stat(path, which, name, &status);
 
-    *inode = 0;
-    if (snprintf(name, sizeof(name), "%s%s", path, companions[which]) >= (int)sizeof(name) ||
-        lstat(name, &status) < 0)
-        return 0;
-    *inode = status.st_ino;
-    return check_owner(name, &status, error);
+    *inode = there ? status.st_ino : 0;
+    return there ? check_owner(name, &status, error) : 0;
 }
 
 int64_t history_log_bytes(const struct history *history)
@@ -68,10 +71,7 @@ int64_t history_log_bytes(const struct history *history)
     char name[PATH_MAX];
     struct stat status;
 
-    if (snprintf(name, sizeof(name), "%s%s", history->path, companions[0]) >= (int)sizeof(name) ||
-        lstat(name, &status) < 0)
-        return 0;
-    return status.st_size;
+    return companion_stat(history->path, 0, name, &status) ? status.st_size : 0;
 }
 
 static int check_companions(const char *path, struct metron_error *error)
@@ -146,27 +146,20 @@ static int out_of_time(void *deadline)
     return clock_monotonic_ns() > *(const uint64_t *)deadline;
 }
 
-/* 0: nothing wrong was found. */
-static int check_sound(sqlite3 *database)
+static bool is_damaged(sqlite3 *database)
 {
     uint64_t deadline = clock_monotonic_ns() + CHECK_NS;
     sqlite3_stmt *compiled = NULL;
 
     sqlite3_progress_handler(database, CHECK_INSTRUCTIONS, out_of_time, &deadline);
-    int result = sqlite3_prepare_v2(database, "PRAGMA quick_check(1)", -1, &compiled, NULL);
-    if (result == SQLITE_OK)
-        result = sqlite3_step(compiled);
-    int code = 0;
-    if (result == SQLITE_ROW) {
-        const char *answer = (const char *)sqlite3_column_text(compiled, 0);
-
-        code = answer && strcmp(answer, "ok") == 0 ? 0 : -EBADMSG;
-    } else if (result != SQLITE_INTERRUPT) {
-        code = database_errno(database, sqlite3_extended_errcode(database));
-    }
+    int code = database_prepare(database, "PRAGMA quick_check(1)", &compiled);
+    if (code == 0)
+        code = database_step(database, compiled);
+    const char *answer = code == 1 ? (const char *)sqlite3_column_text(compiled, 0) : NULL;
+    bool damaged = code == 1 ? !answer || strcmp(answer, "ok") != 0 : code == -EBADMSG;
     (void)sqlite3_finalize(compiled);
     sqlite3_progress_handler(database, 0, NULL, NULL);
-    return code;
+    return damaged;
 }
 
 /* The log goes into the file once it has so many pages, and does not stay larger. */
@@ -216,7 +209,7 @@ static int open_once(struct history *history, struct metron_error *error)
     code = schema_check(history->database, history->path, SCHEMA_VERSION, error);
     if (code == 0)
         code = configure(history, error);
-    if (code == 0 && check_sound(history->database) == -EBADMSG)
+    if (code == 0 && is_damaged(history->database))
         code = error_set(error, -EBADMSG, "history '%s': the file is damaged", history->path);
     if (code == 0)
         code = schema_migrate(history->database, history->path, schema_steps, SCHEMA_VERSION,
@@ -229,8 +222,10 @@ static int open_once(struct history *history, struct metron_error *error)
 
 void history_disconnect(struct history *history)
 {
-    for (size_t i = 0; i < SQL_COUNT; i++)
-        statement_fini(&history->statements[i]);
+    for (size_t i = 0; i < SQL_COUNT; i++) {
+        (void)sqlite3_finalize(history->statements[i].compiled);
+        history->statements[i].compiled = NULL;
+    }
     (void)sqlite3_close(history->database);
     history->database = NULL;
     if (history->fd >= 0)
@@ -301,23 +296,13 @@ static int rename_all(const char *path, const char *aside)
 
     for (size_t i = 0; i <= count; i++) {
         const char *suffix = i < count ? companions[i] : "";
-        char *from = NULL, *to = NULL;
-        int code = 0;
+        char from[PATH_MAX], to[PATH_MAX];
 
-        if (asprintf(&from, "%s%s", path, suffix) < 0) {
-            from = NULL;
-            code = -ENOMEM;
-        }
-        if (code == 0 && asprintf(&to, "%s%s", aside, suffix) < 0) {
-            to = NULL;
-            code = -ENOMEM;
-        }
-        if (code == 0 && rename(from, to) < 0 && (errno != ENOENT || i == count))
-            code = -errno;
-        free(from);
-        free(to);
-        if (code < 0)
-            return code;
+        if (snprintf(from, sizeof(from), "%s%s", path, suffix) >= (int)sizeof(from) ||
+            snprintf(to, sizeof(to), "%s%s", aside, suffix) >= (int)sizeof(to))
+            return -ENAMETOOLONG;
+        if (rename(from, to) < 0 && (errno != ENOENT || i == count))
+            return -errno;
     }
     return 0;
 }

@@ -10,15 +10,16 @@
  * one, and does not keep the cause of a failed commit: errno has it still. */
 static int full_or_broken(sqlite3 *database)
 {
-    int now = errno, kept = database ? sqlite3_system_errno(database) : 0;
+    int now = errno, kept = sqlite3_system_errno(database);
 
     return now == EDQUOT || now == EFBIG || kept == ENOSPC || kept == EDQUOT || kept == EFBIG ? -ENOSPC
                                                                                               : -EIO;
 }
 
-int database_errno(sqlite3 *database, int result)
+/* Of what failed last. */
+static int last_errno(sqlite3 *database)
 {
-    switch (result & 0xFF) {
+    switch (sqlite3_errcode(database) & 0xFF) {
     case SQLITE_OK:
     case SQLITE_ROW:
     case SQLITE_DONE:
@@ -37,7 +38,7 @@ int database_errno(sqlite3 *database, int result)
     case SQLITE_PERM:
         return -EACCES;
     case SQLITE_CANTOPEN: {
-        int cause = database ? sqlite3_system_errno(database) : 0;
+        int cause = sqlite3_system_errno(database);
         return cause == ENOSPC ? -ENOSPC : cause == ENOENT ? -ENOENT : -EACCES;
     }
     default:
@@ -71,7 +72,7 @@ int database_failed(sqlite3 *database, const char *path, const char *what, int c
     bool theirs = known != SQLITE_OK && known != SQLITE_ROW && known != SQLITE_DONE;
 
     if (code == 0)
-        code = theirs ? database_errno(database, sqlite3_extended_errcode(database)) : -ENOMEM;
+        code = theirs ? last_errno(database) : -ENOMEM;
     return error_set(error, code, "history '%s': %s: %s; %s", path, what,
                      theirs && database ? sqlite3_errmsg(database) : strerror(-code), way_out(code));
 }
@@ -81,58 +82,38 @@ int database_run(sqlite3 *database, const char *sql)
     errno = 0;
     int result = sqlite3_exec(database, sql, NULL, NULL, NULL);
 
-    return result == SQLITE_OK ? 0 : database_errno(database, sqlite3_extended_errcode(database));
+    return result == SQLITE_OK ? 0 : last_errno(database);
+}
+
+int database_prepare(sqlite3 *database, const char *sql, sqlite3_stmt **out)
+{
+    int result = sqlite3_prepare_v2(database, sql, -1, out, NULL);
+
+    return result == SQLITE_OK ? 0 : last_errno(database);
+}
+
+int database_step(sqlite3 *database, sqlite3_stmt *compiled)
+{
+    errno = 0;
+    int result = compiled ? sqlite3_step(compiled) : SQLITE_ERROR;
+
+    if (result == SQLITE_ROW || result == SQLITE_DONE)
+        return result == SQLITE_ROW;
+    int code = last_errno(database);
+    return code < 0 ? code : -ENOMEM;
 }
 
 int database_number(sqlite3 *database, const char *sql, int64_t *out)
 {
     sqlite3_stmt *compiled = NULL;
-    int result = sqlite3_prepare_v2(database, sql, -1, &compiled, NULL);
+    int code = database_prepare(database, sql, &compiled);
 
-    if (result == SQLITE_OK)
-        result = sqlite3_step(compiled);
-    if (result == SQLITE_ROW)
+    if (code == 0)
+        code = database_step(database, compiled);
+    if (code == 1)
         *out = sqlite3_column_int64(compiled, 0);
-    int code = result == SQLITE_ROW    ? 0
-               : result == SQLITE_DONE ? -EBADMSG
-                                       : database_errno(database, sqlite3_extended_errcode(database));
     (void)sqlite3_finalize(compiled);
-    return code;
-}
-
-sqlite3_stmt *statement_use(sqlite3 *database, struct statement *statement)
-{
-    if (!statement->compiled) {
-        if (sqlite3_prepare_v3(database, statement->sql, -1, SQLITE_PREPARE_PERSISTENT, &statement->compiled,
-                               NULL) != SQLITE_OK)
-            return NULL;
-    } else {
-        (void)sqlite3_reset(statement->compiled);
-    }
-    return statement->compiled;
-}
-
-void statement_fini(struct statement *statement)
-{
-    (void)sqlite3_finalize(statement->compiled);
-    statement->compiled = NULL;
-}
-
-int statement_run(sqlite3 *database, sqlite3_stmt *compiled)
-{
-    if (!compiled) {
-        int code = database_errno(database, sqlite3_extended_errcode(database));
-
-        return code < 0 ? code : -ENOMEM;
-    }
-    errno = 0;
-    int result = sqlite3_step(compiled);
-    int code = result == SQLITE_DONE || result == SQLITE_ROW
-                   ? 0
-                   : database_errno(database, sqlite3_extended_errcode(database));
-
-    (void)sqlite3_reset(compiled);
-    return code;
+    return code == 1 ? 0 : code == 0 ? -EBADMSG : code;
 }
 
 void bind_integer(sqlite3_stmt *compiled, int index, bool there, int64_t value)

@@ -13,30 +13,20 @@
 #include "base/error.h"
 #include "schema/columns.h"
 
-/* The errno for a result code of SQLite's, for whatever the connection (may be NULL) knows about the cause.
- * -EBADMSG: the file is damaged or no database. */
-int database_errno(sqlite3 *database, int result);
 /* Sets `error` to "'PATH': what failed: why; what to do" and returns its code: `code`, or where that is 0
  * what the connection says. */
 int database_failed(sqlite3 *database, const char *path, const char *what, int code,
                     struct metron_error *error);
 
-/* Runs statements that give no rows. */
+/* Runs statements that give no rows. As with all that return a code here, -EBADMSG: the file is damaged or no
+ * database. */
 int database_run(sqlite3 *database, const char *sql);
 /* The number that a statement gives; -EBADMSG if it gives none, *out is 0 for NULL. */
 int database_number(sqlite3 *database, const char *sql, int64_t *out);
 
-/* A statement that is prepared at its first use and kept. */
-struct statement {
-    char *sql; /* owned by its setter */
-    sqlite3_stmt *compiled;
-};
-
-/* Prepared and without values of an earlier use; NULL: it cannot be prepared. */
-sqlite3_stmt *statement_use(sqlite3 *database, struct statement *statement);
-void statement_fini(struct statement *statement);
-/* Steps a statement that gives no rows, and resets it: 0 or a negative errno. */
-int statement_run(sqlite3 *database, sqlite3_stmt *compiled);
+int database_prepare(sqlite3 *database, const char *sql, sqlite3_stmt **out);
+/* Steps a statement (NULL: it could not be prepared): 1: there is a row; 0: there is none, or no more. */
+int database_step(sqlite3 *database, sqlite3_stmt *compiled);
 
 /* Values are counted from 1. What is not `there` is NULL. */
 void bind_integer(sqlite3_stmt *compiled, int index, bool there, int64_t value);

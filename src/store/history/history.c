@@ -30,6 +30,26 @@ static void fill_in(struct history_options *options)
         options->busy_timeout_ms = 2000;
 }
 
+sqlite3_stmt *history_statement(struct history *history, enum history_statement which)
+{
+    sqlite3_stmt **compiled = &history->statements[which].compiled;
+
+    if (*compiled)
+        (void)sqlite3_reset(*compiled);
+    else
+        (void)sqlite3_prepare_v3(history->database, history->statements[which].sql, -1,
+                                 SQLITE_PREPARE_PERSISTENT, compiled, NULL);
+    return *compiled;
+}
+
+int history_run(struct history *history, sqlite3_stmt *compiled)
+{
+    int code = database_step(history->database, compiled);
+
+    (void)sqlite3_reset(compiled);
+    return code < 0 ? code : 0;
+}
+
 static int expand_statements(struct history *history)
 {
     struct strbuf sql = STRBUF_INIT;
@@ -87,11 +107,6 @@ int history_open(const struct history_options *options, struct history **out, st
 const char *history_set_aside(const struct history *history)
 {
     return history->set_aside;
-}
-
-int64_t history_last_id(const struct history *history)
-{
-    return history->committed.tick;
 }
 
 int history_maintain(struct history *history, double now, double budget_seconds, struct metron_error *error)

@@ -51,8 +51,6 @@ int history_write(struct history *history, const struct snapshot *snapshot, stru
 /* Writes the changed jobs of a snapshot, and nothing else of it, in one transaction: between two snapshots.
  * On failure nothing of it is written. */
 int history_write_jobs(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
-/* The id of the last snapshot written; 0: none yet. */
-int64_t history_last_id(const struct history *history);
 
 /* Makes the means and maxima of the minutes that have ended, and forgets what is older than it may be, in
  * small steps until the budget is spent. `now` in unix seconds. 1: there is more to do; 0: there is not; or a

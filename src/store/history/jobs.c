@@ -48,14 +48,13 @@ static int job_find(struct history *history, const char *name, int64_t at_ns, in
 
     bind_text(find, 1, name);
     bind_integer(find, 2, at_ns != 0, at_ns);
-    int result = sqlite3_step(find);
-    if (result == SQLITE_ROW) {
+    int code = database_step(history->database, find);
+    if (code == 1) {
         *row = sqlite3_column_int64(find, 0);
         *started_ns = sqlite3_column_int64(find, 1);
     }
-    int code = database_errno(history->database, result);
     (void)sqlite3_reset(find);
-    return code;
+    return code < 0 ? code : 0;
 }
 
 static int job_add(struct history *history, const char *name, int64_t *row)
@@ -137,7 +136,7 @@ static int sheet_write(struct history *history, int64_t job, const struct job_sh
     bind_usage(set, &sheet->usage);
     bind_integer(set, ++place, true, job);
     bind_integer(set, ++place, true, sheet->number);
-    bind_text(set, ++place, sheet_status_name(sheet->status));
+    bind_text(set, ++place, sheet_status_names[sheet->status]);
     bind_integer(set, ++place, sheet->pid > 0, sheet->pid);
     bind_integer(set, ++place, started != 0, started);
     bind_integer(set, ++place, ended != 0, ended);
@@ -202,7 +201,7 @@ static int job_write(struct history *history, const struct job *job)
     bind_text(set, ++place, job->workspace);
     bind_text(set, ++place, job->config_hash);
     bind_integer(set, ++place, job->has_total, job->total_sheets);
-    bind_text(set, ++place, job_status_name(job->status));
+    bind_text(set, ++place, job_status_names[job->status]);
     bind_integer(set, ++place, job->pid > 0, job->pid);
     bind_integer(set, ++place, started != 0, started);
     bind_integer(set, ++place, ended != 0, ended);

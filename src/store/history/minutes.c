@@ -166,11 +166,11 @@ static int find_minute(struct history *history, double now)
     struct rollup *rollup = history->rollup;
     sqlite3_stmt *next = history_statement(history, SQL_MINUTE_NEXT);
     int64_t minute = 0;
-    int found = 0, result = 0;
+    int found = 0, code = 0;
     bool ended = false;
 
     bind_integer(next, 1, true, rollup->done_tick);
-    while (!ended && (result = sqlite3_step(next)) == SQLITE_ROW) {
+    while (!ended && (code = database_step(history->database, next)) == 1) {
         int64_t id = sqlite3_column_int64(next, 0), at = sqlite3_column_int64(next, 1);
 
         if (found == 0) {
@@ -182,7 +182,6 @@ static int find_minute(struct history *history, double now)
             rollup->last_tick = id;
         ended = at != minute;
     }
-    int code = ended ? 0 : next ? database_errno(history->database, result) : -ENOMEM;
     (void)sqlite3_reset(next);
     if (code < 0 || found == 0)
         return code;
@@ -228,40 +227,37 @@ static int reserve_held(struct rollup *rollup)
 static int find_span(struct history *history, sqlite3_stmt *ticks)
 {
     struct rollup *rollup = history->rollup;
-    int result = 0;
+    int code;
 
     rollup->base = INT64_MAX;
     rollup->last = 0;
-    while ((result = sqlite3_step(ticks)) == SQLITE_ROW) {
+    while ((code = database_step(history->database, ticks)) == 1) {
         int64_t first = sqlite3_column_int64(ticks, 2), last = sqlite3_column_int64(ticks, 3);
 
         rollup->base = first < rollup->base ? first : rollup->base;
         rollup->last = last > rollup->last ? last : rollup->last;
     }
     (void)sqlite3_reset(ticks);
-    return result == SQLITE_DONE ? 0 : database_errno(history->database, result);
+    return code;
 }
 
 static int read_ticks(struct history *history)
 {
     struct rollup *rollup = history->rollup;
     sqlite3_stmt *ticks = history_statement(history, SQL_MINUTE_TICKS);
-    int result = 0;
 
     bind_integer(ticks, 1, true, rollup->first_tick);
     bind_integer(ticks, 2, true, rollup->last_tick);
-    int code = ticks ? find_span(history, ticks) : -ENOMEM;
+    int code = find_span(history, ticks);
     if (code == 0)
         code = reserve_held(rollup);
-    while (code == 0 && (result = sqlite3_step(ticks)) == SQLITE_ROW) {
+    while (code == 0 && (code = database_step(history->database, ticks)) == 1) {
         struct range_context context = {rollup, sqlite3_column_int64(ticks, 1)};
         const char *text = (const char *)sqlite3_column_text(ticks, 4);
 
         code =
             text ? ranges_read(text, (size_t)sqlite3_column_bytes(ticks, 4), add_range, &context) : -EBADMSG;
     }
-    if (code == 0)
-        code = database_errno(history->database, result);
     (void)sqlite3_reset(ticks);
     for (int64_t i = 1; code == 0 && i <= rollup->last - rollup->base; i++) {
         rollup->held[i].ms += rollup->held[i - 1].ms;
@@ -312,7 +308,7 @@ static int read_samples(struct history *history)
 {
     struct rollup *rollup = history->rollup;
     sqlite3_stmt *samples = history_statement(history, SQL_MINUTE_SAMPLES);
-    int result = SQLITE_DONE, code = samples ? 0 : -ENOMEM;
+    int code = 0, read = 0;
 
     /* What is not held is not read, where much of it lies together. */
     while (rollup->at <= rollup->last && rollup->held[rollup->at - rollup->base].ticks == 0)
@@ -320,18 +316,14 @@ static int read_samples(struct history *history)
     bind_integer(samples, 1, true, rollup->at);
     bind_integer(samples, 2, true, rollup->last);
     bind_integer(samples, 3, true, STEP_SAMPLES);
-    int read = 0;
-    while (code == 0 && (result = sqlite3_step(samples)) == SQLITE_ROW) {
+    while (code == 0 && (code = database_step(history->database, samples)) == 1) {
         int64_t id = sqlite3_column_int64(samples, 0);
         const struct held *held = &rollup->held[id - rollup->base];
 
-        if (held->ticks > 0)
-            code = add_sample(rollup, samples, held);
+        code = held->ticks > 0 ? add_sample(rollup, samples, held) : 0;
         rollup->at = id + 1;
         read++;
     }
-    if (code == 0)
-        code = database_errno(history->database, result);
     (void)sqlite3_reset(samples);
     if (read < STEP_SAMPLES)
         rollup->at = rollup->last + 1;

@@ -57,14 +57,13 @@ int command_row(struct history *history, const char *text, int64_t hour, int64_t
 
     bind_integer(find, 1, true, hash);
     bind_text(find, 2, text);
-    int result = sqlite3_step(find);
-    bool found = result == SQLITE_ROW;
+    int code = database_step(history->database, find);
+    bool found = code == 1;
     *out = found ? sqlite3_column_int64(find, 0) : 0;
     bool old = found && sqlite3_column_int64(find, 1) < hour;
-    int code = found ? 0 : database_errno(history->database, result);
     (void)sqlite3_reset(find);
     if (code < 0 || (found && !old))
-        return code;
+        return code < 0 ? code : 0;
     sqlite3_stmt *set = history_statement(history, found ? SQL_COMMAND_TOUCH : SQL_COMMAND_ADD);
     if (found) {
         bind_integer(set, 1, true, hour);

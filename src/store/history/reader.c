@@ -104,18 +104,10 @@ sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *
     sql_expand(&sql, template, columns);
     if (sql.failed)
         *code = -ENOMEM;
-    else if (*code == 0 &&
-             sqlite3_prepare_v2(reader->database, strbuf_text(&sql), -1, &statement, NULL) != SQLITE_OK)
-        *code = database_errno(reader->database, sqlite3_extended_errcode(reader->database));
+    else if (*code == 0)
+        *code = database_prepare(reader->database, strbuf_text(&sql), &statement);
     strbuf_fini(&sql);
     return statement;
-}
-
-int reader_step(struct history_reader *reader, sqlite3_stmt *statement)
-{
-    int result = sqlite3_step(statement);
-
-    return result == SQLITE_ROW ? 1 : database_errno(reader->database, result);
 }
 
 const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena, int *code)

@@ -59,9 +59,6 @@ int history_read_process(struct history_reader *reader, const struct snapshot_co
 typedef int history_visit_job(void *context, const struct job *job);
 int history_read_running_jobs(struct history_reader *reader, history_visit_job *visit, void *context,
                               struct metron_error *error);
-/* The last `limit` jobs, running or not, oldest first. */
-int history_read_jobs(struct history_reader *reader, size_t limit, history_visit_job *visit, void *context,
-                      struct metron_error *error);
 
 /* What a job used: by itself and by sheet in `job`, and the system calls that its processes were counted in,
  * most time first. */

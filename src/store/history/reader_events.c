@@ -86,7 +86,7 @@ int history_read_events(struct history_reader *reader, double since, const char 
     bind_real(rows, 1, true, since);
     bind_text(rows, 2, job_id);
     bind_integer(rows, 3, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
-    while (code == 0 && (code = reader_step(reader, rows)) == 1) {
+    while (code == 0 && (code = database_step(reader->database, rows)) == 1) {
         event_text(rows, &text);
         struct history_event event = {
             .id = sqlite3_column_int64(rows, 0),

@@ -85,20 +85,15 @@ static int column_calls(sqlite3_stmt *row, int column, struct arena *arena,
     return text ? calls_read(text, (size_t)sqlite3_column_bytes(row, column), arena, calls, count) : 0;
 }
 
-static enum job_status job_status_of(const char *name)
+/* The last of them is "lost": what has no name that is known here. */
+static int status_of(const char *const *names, int lost, sqlite3_stmt *row, int column)
 {
-    for (int status = JOB_RUNNING; name && status < JOB_LOST; status++)
-        if (strcmp(job_status_name((enum job_status)status), name) == 0)
-            return (enum job_status)status;
-    return JOB_LOST;
-}
+    const char *name = (const char *)sqlite3_column_text(row, column);
+    int status = 0;
 
-static enum sheet_status sheet_status_of(const char *name)
-{
-    for (int status = SHEET_RUNNING; name && status < SHEET_LOST; status++)
-        if (strcmp(sheet_status_name((enum sheet_status)status), name) == 0)
-            return (enum sheet_status)status;
-    return SHEET_LOST;
+    while (status < lost && !(name && strcmp(names[status], name) == 0))
+        status++;
+    return status;
 }
 
 static int count_sheets(struct history_reader *reader, int64_t job, int64_t *out)
@@ -108,7 +103,7 @@ static int count_sheets(struct history_reader *reader, int64_t job, int64_t *out
 
     bind_integer(count, 1, true, job);
     if (code == 0)
-        code = reader_step(reader, count);
+        code = database_step(reader->database, count);
     *out = code == 1 ? sqlite3_column_int64(count, 0) : 0;
     (void)sqlite3_finalize(count);
     return code < 0 ? code : *out > SHEETS_MAX ? -E2BIG : 0;
@@ -118,7 +113,7 @@ static int sheet_read(sqlite3_stmt *row, struct arena *arena, struct job_sheet *
 {
     *out = (struct job_sheet){
         .number = sqlite3_column_int64(row, SHEET_NUMBER),
-        .status = sheet_status_of((const char *)sqlite3_column_text(row, SHEET_STATUS)),
+        .status = (enum sheet_status)status_of(sheet_status_names, SHEET_LOST, row, SHEET_STATUS),
         .pid = (pid_t)sqlite3_column_int64(row, SHEET_PID),
         .started = column_time(row, SHEET_STARTED),
         .ended = column_time(row, SHEET_ENDED),
@@ -145,7 +140,8 @@ static int sheets_read(struct history_reader *reader, int64_t row, struct arena 
     sqlite3_stmt *sheets =
         reader_prepare(reader, "SELECT " SHEET_COLUMNS " FROM sheets WHERE job = ? ORDER BY number", &code);
     bind_integer(sheets, 1, true, row);
-    while (code == 0 && (code = reader_step(reader, sheets)) == 1 && job->sheet_count < (size_t)count)
+    while (code == 0 && (code = database_step(reader->database, sheets)) == 1 &&
+           job->sheet_count < (size_t)count)
         code = sheet_read(sheets, arena, &job->sheets[job->sheet_count++]);
     (void)sqlite3_finalize(sheets);
     return code < 0 ? code : 0;
@@ -159,7 +155,7 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
         .id = column_copy(row, JOB_NAME, arena, &code),
         .workspace = column_copy(row, JOB_WORKSPACE, arena, &code),
         .config_hash = column_copy(row, JOB_CONFIG_HASH, arena, &code),
-        .status = job_status_of((const char *)sqlite3_column_text(row, JOB_STATUS)),
+        .status = (enum job_status)status_of(job_status_names, JOB_LOST, row, JOB_STATUS),
         .pid = (pid_t)sqlite3_column_int64(row, JOB_PID),
         .started = column_time(row, JOB_STARTED),
         .ended = column_time(row, JOB_ENDED),
@@ -181,8 +177,8 @@ static int job_read(struct history_reader *reader, sqlite3_stmt *row, struct are
     return code < 0 ? code : sheets_read(reader, sqlite3_column_int64(row, JOB_ROW), arena, out);
 }
 
-static int jobs_visit(struct history_reader *reader, const char *sql, size_t limit, history_visit_job *visit,
-                      void *context, struct metron_error *error)
+int history_read_running_jobs(struct history_reader *reader, history_visit_job *visit, void *context,
+                              struct metron_error *error)
 {
     struct arena arena = {0};
     bool visited = false;
@@ -190,9 +186,11 @@ static int jobs_visit(struct history_reader *reader, const char *sql, size_t lim
 
     if (code < 0)
         return code;
-    sqlite3_stmt *rows = reader_prepare(reader, sql, &code);
-    bind_integer(rows, 1, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
-    while (code == 0 && (code = reader_step(reader, rows)) == 1) {
+    sqlite3_stmt *rows = reader_prepare(reader,
+                                        "SELECT " JOB_COLUMNS " FROM jobs WHERE status = 'running'"
+                                        " AND name IS NOT NULL ORDER BY id",
+                                        &code);
+    while (code == 0 && (code = database_step(reader->database, rows)) == 1) {
         struct job job;
 
         arena_reset(&arena);
@@ -207,24 +205,6 @@ static int jobs_visit(struct history_reader *reader, const char *sql, size_t lim
     return reader_end(reader, code, visited, error);
 }
 
-int history_read_running_jobs(struct history_reader *reader, history_visit_job *visit, void *context,
-                              struct metron_error *error)
-{
-    return jobs_visit(reader,
-                      "SELECT " JOB_COLUMNS
-                      " FROM jobs WHERE status = 'running' AND name IS NOT NULL ORDER BY id LIMIT ?",
-                      SIZE_MAX, visit, context, error);
-}
-
-int history_read_jobs(struct history_reader *reader, size_t limit, history_visit_job *visit, void *context,
-                      struct metron_error *error)
-{
-    return jobs_visit(reader,
-                      "SELECT * FROM (SELECT " JOB_COLUMNS " FROM jobs WHERE status IS NOT NULL"
-                      " AND name IS NOT NULL ORDER BY id DESC LIMIT ?) ORDER BY id",
-                      limit, visit, context, error);
-}
-
 /* Of a job that runs: what its processes have called until now. */
 static int calls_so_far(struct history_reader *reader, int64_t job, struct arena *arena,
                         struct history_profile *out)
@@ -234,7 +214,7 @@ static int calls_so_far(struct history_reader *reader, int64_t job, struct arena
 
     bind_integer(row, 1, true, job);
     if (code == 0)
-        code = reader_step(reader, row);
+        code = database_step(reader->database, row);
     const char *text = code == 1 ? (const char *)sqlite3_column_text(row, 0) : NULL;
     if (text)
         code = calls_read(text, (size_t)sqlite3_column_bytes(row, 0), arena, &out->calls, &out->call_count);
@@ -257,7 +237,7 @@ int history_read_profile(struct history_reader *reader, const char *job_id, stru
                        &code);
     bind_text(row, 1, job_id);
     if (code == 0)
-        code = reader_step(reader, row);
+        code = database_step(reader->database, row);
     if (code == 0)
         code = error_set(error, -ENOENT, "history '%s' has no job '%s'", reader->path, job_id);
     else if (code == 1)

@@ -66,7 +66,7 @@ static int point_next(struct history_reader *reader, sqlite3_stmt *samples, cons
                       struct points *points)
 {
     struct point *ahead = &points->at[!points->current];
-    int code = reader_step(reader, samples);
+    int code = database_step(reader->database, samples);
 
     points->more = code == 1;
     if (code != 1)
@@ -149,7 +149,7 @@ int history_read_process(struct history_reader *reader, const struct snapshot_co
     if (code == 0)
         code = point_next(reader, samples, &columns->process, &points);
     while (code == 0) {
-        int step = reader_step(reader, ticks);
+        int step = database_step(reader->database, ticks);
 
         if (step != 1) {
             code = step;

@@ -190,7 +190,7 @@ static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, con
     if (count == 0)
         return 0;
     (void)sqlite3_bind_text(rows, 1, ranges, length, SQLITE_STATIC);
-    while (code == 0 && (code = reader_step(reader, rows)) == 1) {
+    while (code == 0 && (code = database_step(reader->database, rows)) == 1) {
         code = (int64_t)snapshot->process_count < count ? make_room(snapshot, &room) : -EBADMSG;
         if (code == 0)
             code = process_read(rows, &snapshot->columns->process, &snapshot->arena, timestamp,
@@ -277,7 +277,7 @@ int history_read_snapshots(struct history_reader *reader, const struct snapshot_
     sqlite3_stmt *rows = reader_prepare_columns(reader, row_sql, columns, &code);
     bind_real(ticks, 1, true, since);
     bind_integer(ticks, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
-    while (code == 0 && (code = reader_step(reader, ticks)) == 1) {
+    while (code == 0 && (code = database_step(reader->database, ticks)) == 1) {
         struct snapshot *snapshot = snapshot_new(pool);
 
         code = snapshot ? snapshot_set_columns(snapshot, columns) : -ENOMEM;
@@ -305,7 +305,7 @@ int history_read_last_time(struct history_reader *reader, double before, struct 
         reader, "SELECT timestamp FROM ticks WHERE timestamp < ? ORDER BY id DESC LIMIT 1", &code);
     bind_real(row, 1, true, before);
     if (code == 0)
-        code = reader_step(reader, row);
+        code = database_step(reader->database, row);
     if (code == 0)
         code = error_set(error, -ENOENT, "history '%s' has no snapshot", reader->path);
     else if (code == 1)

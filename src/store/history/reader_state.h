@@ -23,8 +23,6 @@ sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *template
 /* The same of one over the columns of snapshots. */
 sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *template,
                                      const struct snapshot_columns *columns, int *code);
-/* 1: there is a row; 0: no more. */
-int reader_step(struct history_reader *reader, sqlite3_stmt *statement);
 
 /* Whether a number can be converted: out of the bounds of the type C does not say what becomes of it. */
 bool is_within(double number, double lowest, double bound);

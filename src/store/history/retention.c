@@ -146,8 +146,8 @@ static int delete_some(struct history *history, const char *sql, double older, i
     sqlite3_stmt *statement = NULL;
     int changed = 0, code = history_begin(history);
 
-    if (code == 0 && sqlite3_prepare_v2(history->database, sql, -1, &statement, NULL) != SQLITE_OK)
-        code = database_errno(history->database, sqlite3_extended_errcode(history->database));
+    if (code == 0)
+        code = database_prepare(history->database, sql, &statement);
     if (code == 0) {
         if (sqlite3_bind_parameter_count(statement) >= 1)
             bind_real(statement, 1, true, older);

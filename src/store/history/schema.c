@@ -266,15 +266,14 @@ static int has_view(sqlite3 *database, const char *name, const char *sql, bool *
 {
     sqlite3_stmt *find = NULL;
 
-    if (sqlite3_prepare_v2(database, "SELECT sql = ? FROM sqlite_master WHERE type = 'view' AND name = ?", -1,
-                           &find, NULL) != SQLITE_OK)
-        return database_errno(database, sqlite3_extended_errcode(database));
+    (void)database_prepare(database, "SELECT sql = ? FROM sqlite_master WHERE type = 'view' AND name = ?",
+                           &find);
     bind_text(find, 1, sql);
     bind_text(find, 2, name);
-    int result = sqlite3_step(find);
-    *out = result == SQLITE_ROW && sqlite3_column_int(find, 0);
+    int code = database_step(database, find);
+    *out = code == 1 && sqlite3_column_int(find, 0);
     (void)sqlite3_finalize(find);
-    return database_errno(database, result);
+    return code < 0 ? code : 0;
 }
 
 /* The columns that are not among the names, whose first and last are of no column. Those of devices have

@@ -60,6 +60,8 @@ enum history_statement {
     SQL_BEGIN,
     SQL_COMMIT,
     SQL_DATA_VERSION,
+    SQL_CLOCK_FIND,
+    SQL_CLOCK_ADD,
     SQL_COMMAND_FIND,
     SQL_COMMAND_ADD,
     SQL_COMMAND_TOUCH,
@@ -101,7 +103,10 @@ struct history {
     ino_t companions[2];            /* its log and the index of that, which SQLite has open; 0: none */
     struct history_options options; /* with the defaults filled in */
     sqlite3 *database;
-    struct statement statements[SQL_COUNT];
+    struct {
+        char *sql; /* owned */
+        sqlite3_stmt *compiled;
+    } statements[SQL_COUNT];
     bool loaded; /* the counters are what the file says */
     int64_t data_version;
     struct history_counters counters, committed;
@@ -113,14 +118,10 @@ struct history {
     struct prune *prune;        /* owned */
 };
 
-static inline sqlite3_stmt *history_statement(struct history *history, enum history_statement which)
-{
-    return statement_use(history->database, &history->statements[which]);
-}
-static inline int history_run(struct history *history, sqlite3_stmt *compiled)
-{
-    return statement_run(history->database, compiled);
-}
+/* A statement that is prepared at its first use and kept, reset; NULL: it cannot be prepared. */
+sqlite3_stmt *history_statement(struct history *history, enum history_statement which);
+/* Steps one that gives no rows, and resets it: 0 or a negative errno. */
+int history_run(struct history *history, sqlite3_stmt *compiled);
 
 uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length); /* FNV-1a; begin with HASH_BEGIN */
 #define HASH_BEGIN UINT64_C(14695981039346656037)

@@ -32,6 +32,8 @@ const char *const history_sql[SQL_COUNT] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_COMMIT] = "COMMIT",
     [SQL_DATA_VERSION] = "PRAGMA data_version",
+    [SQL_CLOCK_FIND] = "SELECT offset FROM clock WHERE boot = ?",
+    [SQL_CLOCK_ADD] = "INSERT INTO clock(boot, offset) VALUES(?, ?)",
     [SQL_COMMAND_FIND] = "SELECT id, used FROM commands WHERE hash = ? AND text = ?",
     [SQL_COMMAND_ADD] = "INSERT INTO commands(hash, used, text) VALUES(?, ?, ?)",
     [SQL_COMMAND_TOUCH] = "UPDATE commands SET used = ? WHERE id = ?",

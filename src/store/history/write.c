@@ -55,13 +55,12 @@ static int settle_jobs(struct history *history)
 static int read_data_version(struct history *history, int64_t *out)
 {
     sqlite3_stmt *compiled = history_statement(history, SQL_DATA_VERSION);
-    int result = sqlite3_step(compiled);
+    int code = database_step(history->database, compiled);
 
-    if (result == SQLITE_ROW)
+    if (code == 1)
         *out = sqlite3_column_int64(compiled, 0);
-    int code = result == SQLITE_ROW ? 0 : database_errno(history->database, result);
     (void)sqlite3_reset(compiled);
-    return result != SQLITE_ROW && code == 0 ? -EIO : code;
+    return code == 1 ? 0 : code == 0 ? -EIO : code;
 }
 
 int history_begin(struct history *history)

@@ -6,22 +6,17 @@
  */
 #include "probe/allowance.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "probe/cgroup/files.h"
-
-#define FILE_NAME_ROOM   32   /* for "/" and the longest name read, and NUL */
-#define NUMBER_SIZE      64   /* for a file that holds a number or two */
-#define MEMORY_STAT_SIZE 8192 /* v1: 2 to 3 KiB */
+#include "probe/cgroup/group.h"
 
 /* A group on the way up. */
 struct walk {
     const struct cgroup_spot *spot;
-    char *folder;         /* owned, with room for a file's name */
+    char *folder;         /* owned */
     size_t folder_length; /* of the group's own folder, where the walk began */
 };
 
@@ -29,30 +24,14 @@ static bool walk_begin(struct walk *walk, const struct cgroup_spot *spot)
 {
     walk->spot = spot;
     walk->folder_length = strlen(spot->folder);
-    walk->folder = malloc(walk->folder_length + FILE_NAME_ROOM);
-    if (walk->folder == NULL)
-        return false;
-    memcpy(walk->folder, spot->folder, walk->folder_length + 1);
-    return true;
+    walk->folder = strdup(spot->folder);
+    return walk->folder != NULL;
 }
 
 /* Whether the walk stands on a group that may have limits. */
 static bool walk_counts(const struct walk *walk)
 {
     return walk->spot->ancestors_hidden || strlen(walk->folder) > walk->spot->top_length;
-}
-
-/* Reads a file of the group the walk stands on. */
-static ssize_t walk_read(const struct walk *walk, const char *name, char *text, size_t capacity)
-{
-    size_t length = strlen(walk->folder);
-    ssize_t count;
-
-    walk->folder[length] = '/';
-    memcpy(walk->folder + length + 1, name, strlen(name) + 1);
-    count = file_read(AT_FDCWD, walk->folder, text, capacity);
-    walk->folder[length] = '\0';
-    return count;
 }
 
 /* "quota of /slurm/job_1": the path of the group the walk stands on. One that does not fit loses its first
@@ -82,11 +61,11 @@ static void walk_name(const struct walk *walk, const char *what, char *out)
     (void)snprintf(out, ALLOWANCE_BY_SIZE, "%s...%.*s", what, (int)kept, tail);
 }
 
-static void quota_apply(const struct walk *walk, uint64_t quota, uint64_t period, struct allowance *out)
+static void quota_apply(const struct walk *walk, int version, struct allowance *out)
 {
-    double cpus = (double)quota / (double)period;
+    double cpus;
 
-    if (quota == CGROUP_NO_LIMIT || cpus >= out->cpus)
+    if (!cgroup_group_quota(walk->folder, version, &cpus) || cpus >= out->cpus)
         return;
     out->cpus = cpus;
     walk_name(walk, "quota of ", out->cpus_by);
@@ -100,37 +79,6 @@ static void limit_apply(const struct walk *walk, uint64_t limit, struct allowanc
     walk_name(walk, "limit of ", by);
 }
 
-static void cpu_v1(const struct walk *walk, struct allowance *out)
-{
-    char text[NUMBER_SIZE];
-    ssize_t length = walk_read(walk, "cpu.cfs_quota_us", text, sizeof(text));
-    uint64_t quota, period;
-
-    if (length < 0 || cgroup_quota_parse(text, (size_t)length, &quota) < 0 || quota == CGROUP_NO_LIMIT)
-        return;
-    length = walk_read(walk, "cpu.cfs_period_us", text, sizeof(text));
-    if (length >= 0 && cgroup_number_parse(text, (size_t)length, &period) == 0 && period > 0)
-        quota_apply(walk, quota, period, out);
-}
-
-static void cpu_v2(const struct walk *walk, struct allowance *out)
-{
-    char text[NUMBER_SIZE];
-    ssize_t length = walk_read(walk, "cpu.max", text, sizeof(text));
-    uint64_t quota, period;
-
-    if (length >= 0 && cgroup_cpu_max_parse(text, (size_t)length, &quota, &period) == 0)
-        quota_apply(walk, quota, period, out);
-}
-
-static bool limit_read(const struct walk *walk, const char *name, uint64_t *limit)
-{
-    char text[NUMBER_SIZE];
-    ssize_t length = walk_read(walk, name, text, sizeof(text));
-
-    return length >= 0 && cgroup_number_parse(text, (size_t)length, limit) == 0;
-}
-
 /*
  * v1's memory.stat names the limit in force, hidden ancestors counted, and those not that do not bind: before
  * Linux 5.11 a group without memory.use_hierarchy left its children alone. So where that can be read it is
@@ -138,17 +86,12 @@ static bool limit_read(const struct walk *walk, const char *name, uint64_t *limi
  */
 static void memory_v1(const struct cgroup_spot *spot, struct allowance *out, char *by)
 {
-    static const char *const key = "hierarchical_memory_limit";
-    char text[MEMORY_STAT_SIZE];
     struct walk walk;
     uint64_t in_force = 0, limit;
-    ssize_t length;
-    bool told;
 
     if (spot->is_root || !walk_begin(&walk, spot))
         return;
-    length = walk_read(&walk, "memory.stat", text, sizeof(text));
-    told = length >= 0 && cgroup_keyed_parse(text, (size_t)length, &key, 1, &in_force) == 1;
+    bool told = cgroup_group_key(walk.folder, "memory.stat", "hierarchical_memory_limit", &in_force);
     in_force = cgroup_limit_of(in_force);
     if (!told)
         out->ancestors_hidden |= spot->ancestors_hidden;
@@ -158,7 +101,7 @@ static void memory_v1(const struct cgroup_spot *spot, struct allowance *out, cha
     }
     if (!told || in_force != CGROUP_NO_LIMIT) {
         do {
-            if (!walk_counts(&walk) || !limit_read(&walk, "memory.limit_in_bytes", &limit))
+            if (!walk_counts(&walk) || !cgroup_group_number(walk.folder, "memory.limit_in_bytes", &limit))
                 continue;
             if (!told) {
                 limit_apply(&walk, limit, out, by);
@@ -180,7 +123,7 @@ static void cpus_v1(const struct cgroup_spot *spot, struct allowance *out)
         return;
     do {
         if (walk_counts(&walk))
-            cpu_v1(&walk, out);
+            quota_apply(&walk, 1, out);
     } while (cgroup_spot_ascend(spot, walk.folder));
     free(walk.folder);
 }
@@ -199,8 +142,8 @@ static void unified_limits(const struct cgroup_spot *spot, bool cpu, bool memory
         if (!walk_counts(&walk))
             continue;
         if (cpu)
-            cpu_v2(&walk, out);
-        if (memory && limit_read(&walk, "memory.max", &limit))
+            quota_apply(&walk, 2, out);
+        if (memory && cgroup_group_number(walk.folder, "memory.max", &limit))
             limit_apply(&walk, limit, out, by);
     } while (cgroup_spot_ascend(spot, walk.folder));
     free(walk.folder);

@@ -39,6 +39,25 @@ bool cgroup_group_number(const char *folder, const char *name, uint64_t *value)
     return length > 0 && cgroup_number_parse(text, (size_t)length, value) == 0;
 }
 
+bool cgroup_group_quota(const char *folder, int version, double *cpus)
+{
+    char text[64];
+    uint64_t quota = CGROUP_NO_LIMIT, period = 0;
+    ssize_t length =
+        cgroup_group_read(folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us", text, sizeof(text));
+
+    if (length <= 0)
+        return false;
+    int code = version == 2 ? cgroup_cpu_max_parse(text, (size_t)length, &quota, &period)
+                            : cgroup_quota_parse(text, (size_t)length, &quota);
+    if (code < 0 || quota == CGROUP_NO_LIMIT)
+        return false;
+    if (version == 1 && !cgroup_group_number(folder, "cpu.cfs_period_us", &period))
+        return false;
+    *cpus = (double)quota / (double)period;
+    return period > 0;
+}
+
 bool cgroup_group_key(const char *folder, const char *name, const char *key, uint64_t *value)
 {
     char text[8192];

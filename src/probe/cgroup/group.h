@@ -20,6 +20,8 @@ ssize_t cgroup_group_read(const char *folder, const char *name, char *text, size
  * False if it cannot be had. */
 bool cgroup_group_number(const char *folder, const char *name, uint64_t *value);
 bool cgroup_group_key(const char *folder, const char *name, const char *key, uint64_t *value);
+/* The cores that a quota leaves to the group; false: it has none that can be read. */
+bool cgroup_group_quota(const char *folder, int version, double *cpus);
 /* Whether a file of words holds this one. */
 bool cgroup_group_word(const char *folder, const char *name, const char *word);
 /* One short write. 0 or a negative errno. */

@@ -157,21 +157,6 @@ static uint32_t facts_of(const struct group_file *file)
     return bits;
 }
 
-/* Whether a quota binds the members of a group. */
-static bool has_quota(const char *folder, int version)
-{
-    char text[64];
-    uint64_t quota = CGROUP_NO_LIMIT, period;
-    ssize_t length =
-        cgroup_group_read(folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us", text, sizeof(text));
-
-    if (length <= 0)
-        return false;
-    int code = version == 2 ? cgroup_cpu_max_parse(text, (size_t)length, &quota, &period)
-                            : cgroup_quota_parse(text, (size_t)length, &quota);
-    return code == 0 && quota != CGROUP_NO_LIMIT;
-}
-
 /* Throttling is counted where the quota is: in the nearest group that has one, whether or not the cpu
  * controller reaches down to ours. Without one, in our own group: it may be set while we run. */
 static const char *throttled_folder(const struct cgroup_target *target, int *version, const char **reason,
@@ -180,12 +165,13 @@ static const char *throttled_folder(const struct cgroup_target *target, int *ver
     const struct cgroup_spot *spots = target->place.spots;
     const struct cgroup_spot *spot = spots[CGROUP_CPU].version ? &spots[CGROUP_CPU] : &spots[CGROUP_UNIFIED];
     const char *own = cgroup_target_folder(target, CGROUP_CPU, version, reason);
+    double cpus;
 
     if (target->scope == CGROUP_SCOPE_NONE || !spot->version ||
         snprintf(above, CGROUP_FOLDER_SIZE, "%s", spot->folder) >= CGROUP_FOLDER_SIZE)
         return own;
     do {
-        if (has_quota(above, spot->version)) {
+        if (cgroup_group_quota(above, spot->version, &cpus)) {
             *version = spot->version;
             *reason = NULL;
             return above;

@@ -182,12 +182,12 @@ static void answer_match(void *context, const struct cn_msg *header, const struc
     answer->err = event->event_data.ack.err;
 }
 
-/* Sends a request and takes its answer out of the queue, with any events that stood before it. 0, -ENOMSG if
+/* Asks for events and takes the answer out of the queue, with any events that stood before it. 0, -ENOMSG if
  * the kernel gave no answer, or the error it answered. */
-static int request_ask(int fd, uint32_t sequence, uint32_t operation)
+static int subscribe(int fd)
 {
-    struct answer answer = {.sequence = sequence};
-    int status = request_send(fd, sequence, operation);
+    struct answer answer = {.sequence = (uint32_t)getpid() << 1}; /* unlike that of any other program here */
+    int status = request_send(fd, answer.sequence, PROC_CN_MCAST_LISTEN);
 
     if (status < 0)
         return status;
@@ -206,12 +206,6 @@ static int request_ask(int fd, uint32_t sequence, uint32_t operation)
             datagram_walk(datagram, (size_t)length, answer_match, &answer);
     }
     return -(int)answer.err;
-}
-
-static int subscribe(int fd)
-{
-    /* An ack unlike that of any other program on this machine. */
-    return request_ask(fd, (uint32_t)getpid() << 1, PROC_CN_MCAST_LISTEN);
 }
 
 static int refusal(int code, const char *what, struct metron_error *error)

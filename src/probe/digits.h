@@ -1,5 +1,5 @@
 /*
- * Decimal numbers out of kernel text: no locale, no NUL needed, never past the end.
+ * Lines and decimal numbers out of kernel text: no locale, no NUL needed, never past the end.
  *
  * These run for every field of every process at every sample, so they are inline and do nothing else.
  */
@@ -8,6 +8,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* The newline that ends the line; NULL: there is none before `end`, because the text is over or cut off. */
+static inline const char *line_end_of(const char *line, const char *end)
+{
+    return line < end ? memchr(line, '\n', (size_t)(end - line)) : NULL;
+}
 
 /* Reads the digits at `at`. Returns where they end, or NULL if there is none before `end`. A number too large
  * for 64 bits becomes UINT64_MAX. */

@@ -37,10 +37,7 @@ int pressure_parse(const char *text, size_t length, struct pressure *out)
     const char *line = text, *end = text + length, *line_end;
 
     *out = (struct pressure){0};
-    for (; line < end; line = line_end + 1) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            return -EBADMSG;
+    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         if (line_end - line < 5)
             continue;
         if (memcmp(line, "some ", 5) == 0) {
@@ -53,5 +50,5 @@ int pressure_parse(const char *text, size_t length, struct pressure *out)
             out->has_full = true;
         }
     }
-    return out->has_some || out->has_full ? 0 : -EBADMSG;
+    return line == end && (out->has_some || out->has_full) ? 0 : -EBADMSG;
 }

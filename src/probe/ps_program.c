@@ -99,17 +99,18 @@ static int output_visit(const struct strbuf *output, const struct ps_visitor *vi
     const pid_t self = getpid();
     bool seen_self = false;
 
-    for (; line < end; line = line_end + 1) {
+    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         struct ps_process process;
 
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL || ps_line_parse(line, (size_t)(line_end - line), &process) < 0)
+        if (ps_line_parse(line, (size_t)(line_end - line), &process) < 0)
             return -EBADMSG;
         if (process.pid == self)
             seen_self = true;
         else
             visitor->on_process(visitor->context, &process);
     }
+    if (line < end)
+        return -EBADMSG;
     return seen_self ? 0 : -ENOTSUP;
 }
 

@@ -54,13 +54,10 @@ int smaps_parse(const char *text, size_t length, struct smaps *out)
     uint64_t bytes[LINE_COUNT];
     size_t found = 0;
 
-    for (; line < end && found < LINE_COUNT; line = line_end + 1) {
+    for (; found < LINE_COUNT && (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         size_t name_length = strlen(names[found]);
         uint64_t kibibytes;
 
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            break;
         if ((size_t)(line_end - line) < name_length || memcmp(line, names[found], name_length) != 0)
             continue;
         for (line += name_length; line < line_end && *line == ' ';)

@@ -81,10 +81,3 @@ int syscall_table_merge(struct syscall_table *table, const struct syscall_table 
             code = -ENOMEM;
     return code;
 }
-
-const struct syscall_totals *syscall_table_find(const struct syscall_table *table, const char *name)
-{
-    bool found;
-    size_t place = place_of(table, name, &found);
-    return found ? &table->entries[place].totals : NULL;
-}

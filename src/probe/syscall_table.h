@@ -31,8 +31,6 @@ int syscall_table_add(struct syscall_table *table, uint32_t number, const struct
 int syscall_table_add_named(struct syscall_table *table, const char *name, const struct syscall_totals *more);
 /* Adds all of `more`. -ENOMEM: some of it is lost. */
 int syscall_table_merge(struct syscall_table *table, const struct syscall_table *more);
-/* NULL: no such call was counted. */
-const struct syscall_totals *syscall_table_find(const struct syscall_table *table, const char *name);
 
 /* What a source of counts tells a collector. All counts are cumulative since the process, or the target, was
  * first followed. */

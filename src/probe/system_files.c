@@ -36,10 +36,7 @@ int meminfo_parse(const char *text, size_t length, struct meminfo *out)
     size_t found = 0;
 
     memset(out, 0, sizeof(*out));
-    for (; line < end && found < wanted_count; line = line_end + 1) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            break;
+    for (; found < wanted_count && (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         for (size_t i = 0; i < wanted_count; i++) {
             const char *at = line + wanted[i].key_length;
             uint64_t kibibytes;
@@ -131,10 +128,7 @@ int system_stat_parse(const char *text, size_t length, struct system_stat *out)
     if (count < 4)
         return -EBADMSG;
 
-    for (line = line_end + 1; line < end; line = line_end + 1) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            break;
+    for (line = line_end + 1; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         if (line_end - line > 6 && memcmp(line, "btime ", 6) == 0) {
             if (digits_read(line + 6, line_end, &out->boot_time) != line_end)
                 return -EBADMSG;

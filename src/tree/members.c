@@ -342,7 +342,8 @@ static void read_command(struct tree *tree, struct process *process)
         process->command_is_told = false; /* until it gives itself another name */
         return;
     }
-    ssize_t length = pid_dir_cmdline(&process->dir, &tree->reader, bytes, sizeof(bytes));
+    ssize_t length =
+        pid_dir_read(&process->dir, &tree->reader, PID_FILE_CMDLINE, false, bytes, sizeof(bytes));
     if (length > 0) {
         member_set_command(tree, process, bytes, (size_t)length);
         return;

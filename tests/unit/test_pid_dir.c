@@ -103,9 +103,9 @@ static void recorded_process_is_read(void **state)
     assert_int_equal(number, 3);
     assert_int_equal(pid_dir_open_file_limit(&dir, &reader, &number), 0);
     assert_int_equal(number, 20000);
-    assert_int_equal(pid_dir_cmdline(&dir, &reader, text, sizeof(text)), 11);
+    assert_int_equal(pid_dir_read(&dir, &reader, PID_FILE_CMDLINE, false, text, sizeof(text)), 11);
     assert_string_equal(text, "./subjects");
-    assert_int_equal(pid_dir_cmdline(&dir, &reader, text, 3), 3);
+    assert_int_equal(pid_dir_read(&dir, &reader, PID_FILE_CMDLINE, false, text, 3), 3);
 
     assert_int_equal(pid_dir_status(&dir, &reader, 1, true, &status), 0);
     assert_int_equal(status.hwm_bytes, 1608 * 1024);
@@ -114,7 +114,7 @@ static void recorded_process_is_read(void **state)
     assert_int_equal(reader.budget.left, 10);
 
     pid_dir_init(&dir, 19139);
-    assert_int_equal(pid_dir_cmdline(&dir, &reader, text, sizeof(text)), 0);
+    assert_int_equal(pid_dir_read(&dir, &reader, PID_FILE_CMDLINE, false, text, sizeof(text)), 0);
     assert_int_equal(pid_dir_count_fds(&dir, &reader, false, &number), 0);
     assert_int_equal(number, 0);
     pid_reader_fini(&reader);
@@ -184,7 +184,7 @@ static void missing_process_is_gone(void **state)
         assert_int_equal(pid_dir_open_file_limit(&dir, &reader, &number), -ESRCH);
         assert_int_equal(pid_dir_children(&dir, &reader, 1, true, remember, &seen), -ESRCH);
         assert_int_equal(pid_dir_children(&dir, &reader, 2, true, remember, &seen), -ESRCH);
-        assert_int_equal(pid_dir_cmdline(&dir, &reader, text, sizeof(text)), -ESRCH);
+        assert_int_equal(pid_dir_read(&dir, &reader, PID_FILE_CMDLINE, false, text, sizeof(text)), -ESRCH);
         assert_int_equal(reader.budget.left, 10);
         pid_dir_close(&dir, &reader);
         pid_reader_fini(&reader);

@@ -174,7 +174,10 @@ static bool has_calls(struct call_book_key key)
 {
     const struct syscall_table *table = call_books_find(test.books, key);
 
-    return table && syscall_table_find(table, "getppid");
+    for (size_t i = 0; table && i < table->count; i++)
+        if (strcmp(table->entries[i].name, "getppid") == 0)
+            return true;
+    return false;
 }
 
 static void a_sheet_and_its_job_have_the_calls(void **state)

@@ -19,10 +19,18 @@ static void add(struct syscall_table *table, uint32_t number, uint64_t count, ui
     assert_int_equal(syscall_table_add(table, number, &more), 0);
 }
 
+static const struct syscall_totals *find_call(const struct syscall_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->entries[i].name, name) == 0)
+            return &table->entries[i].totals;
+    return NULL;
+}
+
 static void totals_are(const struct syscall_table *table, const char *name, uint64_t count, uint64_t errors,
                        uint64_t ns)
 {
-    const struct syscall_totals *totals = syscall_table_find(table, name);
+    const struct syscall_totals *totals = find_call(table, name);
 
     if (!totals)
         fail_msg("no %s", name);
@@ -42,7 +50,7 @@ static void what_is_added_to_one_call_adds_up(void **state)
     assert_int_equal(table.count, 2);
     totals_are(&table, "read", 12, 3, 1500);
     totals_are(&table, "write", 2, 0, 70);
-    assert_null(syscall_table_find(&table, "close"));
+    assert_null(find_call(&table, "close"));
     syscall_table_fini(&table);
 }
 
@@ -103,7 +111,7 @@ static void a_cleared_table_is_empty_and_keeps_its_memory(void **state)
     add(&table, SYS_read, 5, 1, 1000);
     const void *memory = table.entries;
     syscall_table_clear(&table);
-    assert_null(syscall_table_find(&table, "read"));
+    assert_null(find_call(&table, "read"));
     assert_int_equal(table.count, 0);
     add(&table, SYS_read, 2, 0, 10);
     totals_are(&table, "read", 2, 0, 10);

@@ -60,14 +60,11 @@ int cgroup_membership_parse(const char *text, size_t length,
     const char *line = text, *end = text + length, *line_end;
     int count = 0;
 
-    for (; line < end; line = line_end + 1) {
+    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         struct cgroup_membership membership;
         const char *at, *colon;
         uint64_t hierarchy;
 
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            return -EBADMSG;
         at = digits_read(line, line_end, &hierarchy);
         if (at == NULL || at == line_end || *at != ':' || hierarchy > INT_MAX)
             return -EBADMSG;
@@ -86,7 +83,7 @@ int cgroup_membership_parse(const char *text, size_t length,
         visit(context, &membership);
         count++;
     }
-    return count;
+    return line < end ? -EBADMSG : count;
 }
 
 static bool is_octal(char byte)
@@ -177,29 +174,20 @@ int cgroup_mounts_parse(const char *text, size_t length,
 {
     const char *line = text, *end = text + length, *line_end;
     struct strbuf scratch = STRBUF_INIT;
-    int count = 0;
+    int count = 0, visited = 0;
 
-    for (; line < end; line = line_end + 1) {
-        const char *separator;
-        int visited;
+    for (; visited >= 0 && (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
+        const char *separator = memmem(line, (size_t)(line_end - line), " - ", 3);
 
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL) {
-            count = -EBADMSG;
-            break;
-        }
-        separator = memmem(line, (size_t)(line_end - line), " - ", 3);
         if (separator == NULL)
             continue;
         visited = mount_line(line, separator + 3, line_end, &scratch, visit, context);
-        if (visited < 0) {
-            count = visited;
-            break;
-        }
         count += visited;
     }
     strbuf_fini(&scratch);
-    return count;
+    if (visited < 0)
+        return visited;
+    return line < end ? -EBADMSG : count;
 }
 
 /*
@@ -223,10 +211,7 @@ int cgroup_keyed_parse(const char *text, size_t length, const char *const *keys,
     all = (1U << count) - 1;
     for (size_t i = 0; i < count; i++)
         lengths[i] = strlen(keys[i]);
-    for (; line < end && found != all; line = line_end + 1) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            break;
+    for (; found != all && (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         for (size_t i = 0; i < count; i++) {
             if ((found & 1U << i) != 0 || (size_t)(line_end - line) <= lengths[i] ||
                 line[lengths[i]] != ' ' || memcmp(line, keys[i], lengths[i]) != 0)
@@ -395,13 +380,10 @@ int cgroup_blkio_parse(const char *text, size_t length, uint64_t *read_bytes, ui
     uint64_t read_sum = 0, write_sum = 0, number;
     bool whole = true; /* the text may end here */
 
-    for (; line < end; line = line_end + 1) {
+    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         const char *first_end, *second_end;
         enum device_word device;
 
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            return -EBADMSG;
         first_end = field_end(line, line_end);
         whole = text_is(line, (size_t)(first_end - line), "Total");
         second_end = whole ? first_end : field_end(first_end + 1, line_end);
@@ -416,7 +398,7 @@ int cgroup_blkio_parse(const char *text, size_t length, uint64_t *read_bytes, ui
         else if (text_is(first_end + 1, (size_t)(second_end - first_end - 1), "Write"))
             add_saturated(&write_sum, number);
     }
-    if (!whole)
+    if (!whole || line < end)
         return -EBADMSG;
     *read_bytes = read_sum;
     *write_bytes = write_sum;

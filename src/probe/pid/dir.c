@@ -135,11 +135,6 @@ ssize_t pid_dir_read(struct pid_dir *dir, struct pid_reader *reader, enum pid_fi
     return length;
 }
 
-ssize_t pid_dir_cmdline(struct pid_dir *dir, struct pid_reader *reader, char *buffer, size_t capacity)
-{
-    return pid_dir_read(dir, reader, PID_FILE_CMDLINE, false, buffer, capacity);
-}
-
 /* The buffers are taken out of the reader while they are in use, so that a visitor may read other processes:
  * only then does a second set come into being, and goes again. */
 static struct pid_scratch scratch_borrow(struct pid_reader *reader)

@@ -24,7 +24,7 @@ enum pid_file {
     PID_FILE_STATM,
     PID_FILE_STATUS,
     PID_FILE_CHILDREN, /* of the first thread */
-    PID_FILE_CMDLINE,
+    PID_FILE_CMDLINE, /* the arguments, each ended by NUL; empty for a kernel thread or a zombie */
     PID_FILE_LIMITS,
     PID_FILE_IO,
     PID_FILE_SMAPS, /* smaps_rollup */
@@ -69,9 +69,5 @@ int pid_dir_open_file_limit(struct pid_dir *dir, struct pid_reader *reader, uint
  * no such files, or another negative errno. */
 int pid_dir_children(struct pid_dir *dir, struct pid_reader *reader, uint32_t threads, bool keep,
                      void (*visit)(void *context, pid_t pid), void *context);
-
-/* The arguments, each ended by NUL, up to `capacity` bytes; returns the length. 0 for a kernel thread or a
- * zombie. */
-ssize_t pid_dir_cmdline(struct pid_dir *dir, struct pid_reader *reader, char *buffer, size_t capacity);
 
 #endif

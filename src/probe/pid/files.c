@@ -80,11 +80,10 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out)
     memset(out, 0, sizeof(*out));
     if (length < 5 || memcmp(text, "Name:", 5) != 0)
         return -EBADMSG;
-    for (; line < end && !(out->has_hwm && out->has_swap && has_voluntary && has_involuntary);
+    /* A last line that is cut off is not there. */
+    for (; !(out->has_hwm && out->has_swap && has_voluntary && has_involuntary) &&
+           (line_end = line_end_of(line, end)) != NULL;
          line = line_end + 1) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            break; /* cut off: what is not whole is not there */
         if (*line == 'V' && LINE_IS(line, line_end, "VmHWM:")) {
             out->has_hwm = line_kib(line + 6, line_end, &out->hwm_bytes);
         } else if (*line == 'V' && LINE_IS(line, line_end, "VmSwap:")) {
@@ -107,10 +106,7 @@ int pid_identity_parse(const char *text, size_t length, struct pid_identity *out
     *out = (struct pid_identity){0};
     if (length < 5 || memcmp(text, "Name:", 5) != 0)
         return -EBADMSG;
-    for (; line < end; line = line_end + 1) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            break;
+    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         if (LINE_IS(line, line_end, "Tgid:"))
             (void)line_number(line + 5, line_end, &leader);
         else if (LINE_IS(line, line_end, "Uid:"))
@@ -175,10 +171,7 @@ int pid_limits_parse(const char *text, size_t length, uint64_t *open_files)
 {
     const char *line = text, *end = text + length, *line_end;
 
-    for (; line < end; line = line_end + 1) {
-        line_end = memchr(line, '\n', (size_t)(end - line));
-        if (line_end == NULL)
-            return -EBADMSG;
+    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
         if (!LINE_IS(line, line_end, "Max open files "))
             continue;
         line += sizeof("Max open files ") - 1;

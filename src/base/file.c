@@ -110,6 +110,18 @@ ssize_t file_read(int dir_fd, const char *path, char *buffer, size_t capacity)
     return length;
 }
 
+int file_open_regular(const char *path, struct stat *status, struct metron_error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int code = fd < 0 || fstat(fd, status) < 0 ? -errno : S_ISREG(status->st_mode) ? 0 : -EINVAL;
+
+    if (code == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return error_set(error, code, "%s: %s", path, code == -EINVAL ? "not a regular file" : strerror(-code));
+}
+
 int file_read_all_fd(int fd, size_t limit, struct strbuf *out)
 {
     size_t total = 0;

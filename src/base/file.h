@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -20,6 +21,9 @@ ssize_t file_read(int dir_fd, const char *path, char *buffer, size_t capacity);
 /* The same from an open descriptor, from offset 0 (pread). One read of what the kernel gives at once is
  * followed by others until end of file. */
 ssize_t file_read_fd(int fd, char *buffer, size_t capacity);
+/* Opens a regular file for reading. What is none is -EINVAL, and a pipe is not waited for; the error names
+ * the file. Returns the descriptor. */
+int file_open_regular(const char *path, struct stat *status, struct metron_error *error);
 /* Reads a whole file of any size up to `limit` bytes into `out` (appended). -EFBIG past the limit. */
 int file_read_all(int dir_fd, const char *path, size_t limit, struct strbuf *out);
 /* The same from an open descriptor, from where it stands. */

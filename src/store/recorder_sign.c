@@ -1,11 +1,10 @@
 #include "store/recorder_sign.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "store/recording/reader.h"
 
 #define STAMP_SIZE 64
@@ -32,19 +31,16 @@ static bool stamp_of(const char *line, size_t length, double *out)
  * cannot be read. The caller frees it. */
 static char *read_end(const char *path, size_t *length)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
-    char *bytes = NULL;
-    ssize_t count = 0;
+    int fd = file_open_regular(path, &status, NULL);
 
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-        size_t size = status.st_size < (off_t)END_BYTES ? (size_t)status.st_size : END_BYTES;
-        bytes = malloc(size + 1);
-        if (bytes)
-            count = pread(fd, bytes, size, status.st_size - (off_t)size);
-    }
-    if (fd >= 0)
-        (void)close(fd);
+    *length = 0;
+    if (fd < 0)
+        return NULL;
+    size_t size = status.st_size < (off_t)END_BYTES ? (size_t)status.st_size : END_BYTES;
+    char *bytes = malloc(size + 1);
+    ssize_t count = bytes ? pread(fd, bytes, size, status.st_size - (off_t)size) : 0;
+    (void)close(fd);
     *length = count > 0 ? (size_t)count : 0;
     return bytes;
 }

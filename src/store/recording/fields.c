@@ -8,7 +8,7 @@
 #define MIX UINT64_C(0x9E3779B97F4A7C15)
 
 /* Names differ at their ends: those sixteen bytes and the length are enough. Equal hashes are compared. */
-uint32_t field_name_hash(const char *name, size_t length)
+static uint32_t field_name_hash(const char *name, size_t length)
 {
     uint64_t head = 0, tail = 0;
 

@@ -36,8 +36,6 @@ struct field_list {
     bool too_many, no_memory;
 };
 
-uint32_t field_name_hash(const char *name, size_t length);
-
 void field_wish_init(struct field_wish *wish, const char *const *names, const char *const *always);
 bool field_wish_takes(const struct field_wish *wish, const char *name, size_t length);
 /* Whether something below this path ("headline" of "headline.processes.value") is wanted. */

@@ -13,38 +13,34 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #define READ_STEP    ((size_t)1 << 18)
 #define BINARY_LOOKS 4096 /* a NUL in the first bytes means that it is no text at all */
 
-static int open_path(struct json_pieces *pieces, const char *path, int flags, struct metron_error *error)
+static void use_fd(struct json_pieces *pieces, const char *name, int fd)
 {
-    json_pieces_init(pieces, path, NULL, 0);
+    json_pieces_init(pieces, name, NULL, 0);
     pieces->at_end = false;
-    pieces->fd = open(path, O_RDONLY | O_CLOEXEC | flags);
-    pieces->close_fd = pieces->fd >= 0;
-    return pieces->fd < 0 ? error_set(error, -errno, "%s: %s", path, strerror(errno)) : 0;
+    pieces->fd = fd;
+    pieces->close_fd = fd > STDIN_FILENO;
 }
 
 int json_pieces_open(struct json_pieces *pieces, const char *path, struct metron_error *error)
 {
-    if (strcmp(path, "-") != 0)
-        return open_path(pieces, path, 0, error);
-    json_pieces_init(pieces, "stdin", NULL, 0);
-    pieces->at_end = false;
-    pieces->fd = STDIN_FILENO;
-    return 0;
+    bool is_stdin = strcmp(path, "-") == 0;
+
+    use_fd(pieces, is_stdin ? "stdin" : path, is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC));
+    return pieces->fd < 0 ? error_set(error, -errno, "%s: %s", path, strerror(errno)) : 0;
 }
 
 int json_pieces_open_regular(struct json_pieces *pieces, const char *path, struct metron_error *error)
 {
     struct stat status;
-    int code = open_path(pieces, path, O_NONBLOCK, error);
 
-    if (code == 0 && (fstat(pieces->fd, &status) < 0 || !S_ISREG(status.st_mode)))
-        code = error_set(error, -EINVAL, "%s: not a regular file", path);
-    return code;
+    use_fd(pieces, path, file_open_regular(path, &status, error));
+    return pieces->fd < 0 ? pieces->fd : 0;
 }
 
 void json_pieces_init(struct json_pieces *pieces, const char *name, const char *bytes, size_t length)

@@ -1,13 +1,12 @@
 #include "store/recording/line_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #define PIECE ((size_t)1 << 20)
@@ -15,21 +14,15 @@
 int line_reader_open(struct line_reader *reader, const char *path, struct metron_error *error)
 {
     struct stat status;
-    int code = 0;
 
-    *reader = (struct line_reader){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    *reader = (struct line_reader){.fd = file_open_regular(path, &status, error), .capacity = PIECE};
     if (reader->fd < 0)
-        return error_set(error, -errno, "%s: %s", path, strerror(errno));
-    if (fstat(reader->fd, &status) < 0)
-        code = error_set(error, -errno, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(status.st_mode))
-        code = error_set(error, -EINVAL, "%s: not a regular file", path);
-    else if (!(reader->buffer = malloc(PIECE)))
-        code = error_set(error, -ENOMEM, "%s: no memory to read it", path);
-    reader->capacity = PIECE;
-    if (code < 0)
-        line_reader_fini(reader);
-    return code;
+        return reader->fd;
+    reader->buffer = malloc(PIECE);
+    if (reader->buffer)
+        return 0;
+    line_reader_fini(reader);
+    return error_set(error, -ENOMEM, "%s: no memory to read it", path);
 }
 
 void line_reader_init(struct line_reader *reader, const char *bytes, size_t length)

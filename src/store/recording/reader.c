@@ -5,11 +5,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "store/run_files.h"
 
@@ -71,20 +71,12 @@ int recording_find(const char *path, struct strbuf *info, struct metron_error *e
 static int read_file(const char *path, struct strbuf *out, struct metron_error *error)
 {
     struct stat status;
-    /* Not to wait for the writer of a pipe that somebody named info.json. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int code = 0;
+    int fd = file_open_regular(path, &status, error);
 
     if (fd < 0)
-        return error_set(error, -errno, "%s: %s", path, strerror(errno));
-    if (fstat(fd, &status) < 0)
-        code = error_set(error, -errno, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(status.st_mode))
-        code = error_set(error, -EINVAL, "%s: not a regular file", path);
-    else if (status.st_size > (off_t)RECORDING_INFO_MAX)
-        code = -EFBIG;
-    else
-        code = strbuf_reserve(out, (size_t)status.st_size + 1);
+        return fd;
+    int code =
+        status.st_size > (off_t)RECORDING_INFO_MAX ? -EFBIG : strbuf_reserve(out, (size_t)status.st_size + 1);
     while (code == 0) {
         code = out->length > RECORDING_INFO_MAX ? -EFBIG : strbuf_reserve(out, 1);
         if (code < 0)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash_table.h"
 #include "store/recording/duct.h"
 #include "store/recording/reader.h"
 #include "store/recording/usage_values.h"
@@ -22,19 +23,20 @@
 /* How far two estimates of the start of one process may lie apart. */
 #define SAME_START_SECONDS 3.0
 #define ETIME_DAYS_MAX     36525
-#define FIRST_CAPACITY     64
+#define FIRST_ROOM         32
 
 struct known_process {
-    uint64_t pid; /* 0: an empty slot */
+    uint64_t pid;
     double cpu_seconds, etime, start;
     double rate; /* percent: the latest */
     bool has_rate;
     uint64_t record; /* when it was seen last */
+    UT_hash_handle hh;
 };
 
 struct duct_rates {
-    struct known_process *slots; /* owned */
-    size_t capacity, used;       /* a power of two; at most half are used */
+    struct known_process *processes; /* owned; uthash by pid */
+    size_t room;                     /* with so many of them those are forgotten that have gone */
     uint64_t record;
     double total; /* of the record that is read */
     bool fresh;   /* a rate was worked out in it */
@@ -48,56 +50,51 @@ struct sighting {
 
 int duct_rates_new(struct duct_rates **out)
 {
-    struct duct_rates *rates = calloc(1, sizeof(*rates));
+    *out = calloc(1, sizeof(**out));
+    if (*out)
+        (*out)->room = FIRST_ROOM;
+    return *out ? 0 : -ENOMEM;
+}
 
-    if (rates)
-        rates->capacity = FIRST_CAPACITY;
-    if (rates && !(rates->slots = calloc(rates->capacity, sizeof(*rates->slots)))) {
-        free(rates);
-        rates = NULL;
+/* Forgets the processes that were last seen before this record. */
+static void forget(struct duct_rates *rates, uint64_t record)
+{
+    struct known_process *known, *next;
+
+    HASH_ITER (hh, rates->processes, known, next) {
+        if (known->record < record) {
+            HASH_DEL(rates->processes, known);
+            free(known);
+        }
     }
-    *out = rates;
-    return rates ? 0 : -ENOMEM;
 }
 
 void duct_rates_free(struct duct_rates *rates)
 {
     if (rates)
-        free(rates->slots);
+        forget(rates, UINT64_MAX);
     free(rates);
 }
 
-static struct known_process *slot_of(struct known_process *slots, size_t capacity, uint64_t pid)
+/* The process of this pid, with `record` 0 if it is new. NULL: no memory. */
+static struct known_process *find_or_add(struct duct_rates *rates, uint64_t pid)
 {
-    size_t slot = (size_t)(pid * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+    struct known_process *known;
 
-    while (slots[slot & (capacity - 1)].pid != 0 && slots[slot & (capacity - 1)].pid != pid)
-        slot++;
-    return &slots[slot & (capacity - 1)];
-}
-
-/* Processes that were not in the record before are forgotten first. */
-static bool make_room(struct duct_rates *rates)
-{
-    size_t capacity = FIRST_CAPACITY, kept = 0;
-
-    for (size_t i = 0; i < rates->capacity; i++)
-        kept += rates->slots[i].pid != 0 && rates->slots[i].record + 1 >= rates->record;
-    while (kept * 4 > capacity)
-        capacity *= 2;
-
-    struct known_process *slots = calloc(capacity, sizeof(*slots));
-
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < rates->capacity; i++)
-        if (rates->slots[i].pid != 0 && rates->slots[i].record + 1 >= rates->record)
-            *slot_of(slots, capacity, rates->slots[i].pid) = rates->slots[i];
-    free(rates->slots);
-    rates->slots = slots;
-    rates->capacity = capacity;
-    rates->used = kept;
-    return true;
+    if (HASH_COUNT(rates->processes) >= rates->room) {
+        forget(rates, rates->record - 1);
+        for (rates->room = FIRST_ROOM; 2 * HASH_COUNT(rates->processes) > rates->room;)
+            rates->room *= 2;
+    }
+    HASH_FIND(hh, rates->processes, &pid, sizeof(pid), known);
+    if (known || !(known = calloc(1, sizeof(*known))))
+        return known;
+    known->pid = pid;
+    HASH_ADD(hh, rates->processes, pid, sizeof(pid), known);
+    if (known->hh.tbl)
+        return known;
+    free(known);
+    return NULL;
 }
 
 /* 0: it is no pid. */
@@ -150,16 +147,14 @@ static void see_process(struct usage_reader *reader, const char *subject, const 
 
     if (pid == 0 || !now->has_pcpu || !now->has_etime || !now->has_wall || !(now->pcpu >= 0))
         return;
-    if ((rates->used + 1) * 2 > rates->capacity && !make_room(rates)) {
+
+    struct known_process *known = find_or_add(rates, pid);
+
+    if (!known) {
         reader->no_memory = true;
         return;
     }
-
-    struct known_process *known = slot_of(rates->slots, rates->capacity, pid);
-
-    if (known->pid == 0) {
-        *known = (struct known_process){.pid = pid};
-        rates->used++;
+    if (known->record == 0) {
         set_baseline(known, now->pcpu / 100 * now->etime, now);
     } else if (update_rate(known, now)) {
         rates->fresh = true;

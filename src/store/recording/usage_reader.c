@@ -6,29 +6,26 @@
 #include <string.h>
 
 #include "store/recording/duct.h"
-#include "store/recording/fields.h"
 #include "store/recording/usage_values.h"
 
-static int make_slots(struct usage_reader *reader)
+static int index_keys(struct usage_reader *reader)
 {
     const struct recording *recording = reader->recording;
-    size_t size = 16;
 
-    while (size < recording->key_count * 2)
-        size *= 2;
-    reader->slots = calloc(size, sizeof(*reader->slots));
-    reader->lengths = calloc(recording->key_count + 1, sizeof(*reader->lengths));
-    if (!reader->slots || !reader->lengths)
+    reader->entries = calloc(recording->key_count + 1, sizeof(*reader->entries));
+    if (!reader->entries)
         return -ENOMEM;
-    reader->slot_mask = size - 1;
     for (size_t i = 0; i < recording->key_count; i++) {
-        size_t length = strlen(recording->keys[i].key);
-        size_t slot = field_name_hash(recording->keys[i].key, length);
+        const char *key = recording->keys[i].key;
+        struct key_entry *entry = &reader->entries[i], *first;
 
-        reader->lengths[i] = (uint32_t)length;
-        while (reader->slots[slot & reader->slot_mask] != 0)
-            slot++;
-        reader->slots[slot & reader->slot_mask] = (uint32_t)i + 1;
+        entry->length = strlen(key);
+        HASH_FIND(hh, reader->keys, key, entry->length, first);
+        if (first)
+            continue; /* of two of the same name */
+        HASH_ADD_KEYPTR(hh, reader->keys, key, entry->length, entry);
+        if (!entry->hh.tbl)
+            return -ENOMEM;
     }
     return 0;
 }
@@ -43,7 +40,7 @@ static int set_wanted(struct usage_reader *reader, const bool *wanted)
     for (size_t i = 0; i < count; i++)
         reader->wanted[i] = !wanted || wanted[i];
     if (reader->recording->kind == RECORDING_METRON)
-        return make_slots(reader);
+        return index_keys(reader);
     if (reader->wanted[DUCT_PCPU_RATE] || reader->wanted[DUCT_TOTAL_PCPU_RATE])
         return duct_rates_new(&reader->rates);
     return 0;
@@ -174,7 +171,7 @@ void usage_reader_free(struct usage_reader *reader)
     duct_rates_free(reader->rates);
     free(reader->record.values);
     free(reader->wanted);
-    free(reader->slots);
-    free(reader->lengths);
+    HASH_CLEAR(hh, reader->keys);
+    free(reader->entries);
     free(reader);
 }

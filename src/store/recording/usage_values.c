@@ -145,23 +145,19 @@ bool usage_read_common(struct usage_reader *reader, const struct json_text *key)
 
 static bool is_key(const struct usage_reader *reader, uint32_t key, const struct json_text *text)
 {
-    return reader->lengths[key] == text->length &&
+    return reader->entries[key].length == text->length &&
            memcmp(reader->recording->keys[key].key, text->bytes, text->length) == 0;
 }
 
 /* The index of a key, or UINT32_MAX. `after`: the key that stood before it. */
 static uint32_t find_key(const struct usage_reader *reader, const struct json_text *text, uint32_t after)
 {
+    const struct key_entry *found;
+
     if (after + 1 < reader->recording->key_count && is_key(reader, after + 1, text))
         return after + 1;
-    for (size_t slot = field_name_hash(text->bytes, text->length);; slot++) {
-        uint32_t key = reader->slots[slot & reader->slot_mask];
-
-        if (key == 0)
-            return UINT32_MAX;
-        if (is_key(reader, key - 1, text))
-            return key - 1;
-    }
+    HASH_FIND(hh, reader->keys, text->bytes, text->length, found);
+    return found ? (uint32_t)(found - reader->entries) : UINT32_MAX;
 }
 
 static void read_measurements(struct usage_reader *reader)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/hash_table.h"
 #include "base/json_reader.h"
 #include "schema/recording.h"
 #include "store/recording/line_reader.h"
@@ -17,6 +18,11 @@
 #define USAGE_VALUES_MAX ((size_t)1 << 20)
 
 struct duct_rates;
+
+struct key_entry {
+    size_t length; /* of its name */
+    UT_hash_handle hh;
+};
 
 struct usage_reader {
     const struct recording *recording; /* borrowed */
@@ -31,9 +37,8 @@ struct usage_reader {
     bool too_many, no_memory;
     double first_wall; /* of the first record; 0: not seen yet */
 
-    uint32_t *slots; /* owned: hash table of the keys; index + 1, 0 is empty */
-    size_t slot_mask;
-    uint32_t *lengths; /* owned: of the names of the keys */
+    struct key_entry *entries; /* owned: one per key */
+    struct key_entry *keys;    /* uthash of them by name */
     struct duct_rates *rates;
 };
 /* The same of one subject, which lives in the reader's arena (NULL: a single). */

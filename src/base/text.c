@@ -49,6 +49,16 @@ size_t text_utf8_length(const char *bytes, size_t length)
     return needed;
 }
 
+bool text_is_utf8(const char *text)
+{
+    size_t left = strlen(text);
+
+    for (size_t step; left > 0; text += step, left -= step)
+        if ((step = (unsigned char)*text < 0x80 ? 1 : text_utf8_length(text, left)) == 0)
+            return false;
+    return true;
+}
+
 size_t text_cut(const char *text, size_t limit)
 {
     size_t length = strnlen(text, limit + 1);

@@ -30,6 +30,7 @@ static inline bool text_is_only_blanks(const char *bytes, size_t length)
 /* Length of the valid UTF-8 sequence at the start of bytes (1 to 4), or 0 if there is none (overlong,
  * surrogate, past U+10FFFF, cut off). */
 size_t text_utf8_length(const char *bytes, size_t length);
+bool text_is_utf8(const char *text);
 /* The length of the longest beginning of a text that has at most `limit` bytes and cuts no character. */
 size_t text_cut(const char *text, size_t limit);
 /* Whether the text ends in `end`. */

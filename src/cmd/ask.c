@@ -20,16 +20,22 @@ int ask(const struct settings *settings, const char *method, const char *params,
     return EXIT_TROUBLE;
 }
 
+void ask_job_params(struct strbuf *out, const char *job)
+{
+    struct json json;
+
+    json_init(&json, out, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", job);
+    json_object_end(&json);
+}
+
 int ask_job_runs(struct client *client, const char *job, bool *runs, struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT, status = STRBUF_INIT;
     struct json_text word;
-    struct json json;
 
-    json_init(&json, &params, 0);
-    json_object_begin(&json);
-    json_key_string(&json, "job_id", job);
-    json_object_end(&json);
+    ask_job_params(&params, job);
     int code = client_call(client, "job.status", strbuf_text(&params), &status, error);
     *runs = code == 0 && json_find(&(struct json_text){status.data, status.length}, "status", &word) &&
             json_text_is(&word, "\"running\"");

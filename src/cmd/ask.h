@@ -12,6 +12,8 @@
 /* Sends it and waits for the answer, whose JSON goes to `result` (NULL: it is not wanted). Returns an exit
  * code; what went wrong is told. */
 int ask(const struct settings *settings, const char *method, const char *params, struct strbuf *result);
+/* The parameters of a question about one job; NULL: about none. */
+void ask_job_params(struct strbuf *out, const char *job);
 /* Whether a job of this name runs. 0, or as client_call. */
 int ask_job_runs(struct client *client, const char *job, bool *runs, struct metron_error *error);
 

@@ -145,5 +145,4 @@ static int attach_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_attach;
 const struct metron_command command_attach = {&description, attach_main};

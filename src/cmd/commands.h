@@ -17,6 +17,10 @@ struct metron_command {
     int (*main)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
+extern const struct metron_command command_run, command_measurements, command_doctor, command_trace,
+    command_ls, command_pp, command_plot, command_diff, command_suggest, command_report, command_export,
+    command_attach, command_daemon, command_job, command_events;
+
 /* Exit codes that are metron's own. */
 enum { EXIT_OK = 0, EXIT_TROUBLE = 1, EXIT_WRONG_USAGE = 2 };
 

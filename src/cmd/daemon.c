@@ -159,5 +159,4 @@ static int daemon_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_daemon;
 const struct metron_command command_daemon = {&daemon_description, daemon_main};

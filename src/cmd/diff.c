@@ -329,5 +329,4 @@ static int diff_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_diff;
 const struct metron_command command_diff = {&description, diff_main};

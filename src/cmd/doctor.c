@@ -331,5 +331,4 @@ out:
     return exit_code;
 }
 
-extern const struct metron_command command_doctor;
 const struct metron_command command_doctor = {&description, doctor_main};

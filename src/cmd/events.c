@@ -131,12 +131,8 @@ static void listen_to_interrupt(void)
 static int subscribe(const struct show *show, struct client *client, struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT;
-    struct json json;
 
-    json_init(&json, &params, 0);
-    json_object_begin(&json);
-    json_key_string(&json, "job_id", show->job);
-    json_object_end(&json);
+    ask_job_params(&params, show->job);
     int code = params.failed
                    ? error_set(error, -ENOMEM, "no memory for a request")
                    : client_call(client, "daemon.monitor.stream", strbuf_text(&params), NULL, error);
@@ -227,5 +223,4 @@ out:
     return exit_code;
 }
 
-extern const struct metron_command command_events;
 const struct metron_command command_events = {&description, events_main};

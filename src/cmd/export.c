@@ -277,5 +277,4 @@ out:
     return exit_code;
 }
 
-extern const struct metron_command command_export;
 const struct metron_command command_export = {&description, export_main};

@@ -66,35 +66,35 @@ static bool read_number(const char *text, long long *out)
     return errno == 0 && end != text && *end == '\0';
 }
 
-/* What went well needs no words; --json shows the daemon's answer. */
-static int send(const struct settings *settings, const char *method, struct strbuf *params)
+typedef void write_answer(struct strbuf *out, const char *json, size_t length, double now, size_t width);
+
+/* Asks, and shows the answer: as it came (--json), or as people read it. Without `write` what went well needs
+ * no words. */
+static int send(const struct settings *settings, const char *method, struct strbuf *params,
+                write_answer *write)
 {
-    struct strbuf answer = STRBUF_INIT;
+    struct strbuf answer = STRBUF_INIT, text = STRBUF_INIT;
     int exit_code = EXIT_TROUBLE;
 
-    if (params->failed) {
+    if (params->failed)
         log_error("no memory for a request");
-    } else {
-        exit_code = ask(settings, method, strbuf_text(params), &answer);
-        if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
-            strbuf_addc(&answer, '\n');
-            exit_code = command_print_data(strbuf_text(&answer), answer.length);
-        }
+    else
+        exit_code = ask(settings, method, params->length ? strbuf_text(params) : NULL, &answer);
+    if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
+        strbuf_addc(&answer, '\n');
+        exit_code = command_print_data(strbuf_text(&answer), answer.length);
+    } else if (exit_code == EXIT_OK && write) {
+        write(&text, strbuf_text(&answer), answer.length, clock_wall_seconds(), command_page_width(0));
+        exit_code = command_print(strbuf_text(&text), text.length);
     }
     strbuf_fini(&answer);
+    strbuf_fini(&text);
+    strbuf_fini(params);
     return exit_code;
 }
 
 /* What is no UTF-8 cannot be said in JSON as it is, and the daemon would know the job by another name. */
-static bool is_utf8(const char *text)
-{
-    size_t left = strlen(text);
-
-    for (size_t step; left > 0; text += step, left -= step)
-        if ((step = text_utf8_length(text, left)) == 0)
-            return false;
-    return true;
-}
+static const char not_utf8[] = "a job's name is UTF-8";
 
 static int start_job(const struct settings *settings, struct words words)
 {
@@ -104,8 +104,8 @@ static int start_job(const struct settings *settings, struct words words)
 
     if (words.count < 1 || words.count > 2)
         return wrong("start takes the name of a job, and a process");
-    if (!is_utf8(words.argv[0]))
-        return wrong("a job's name is UTF-8");
+    if (!text_is_utf8(words.argv[0]))
+        return wrong(not_utf8);
     if (words.count == 2 && (!read_number(words.argv[1], &pid) || pid <= 0))
         return wrong("a process is a number from 1");
     json_init(&json, &params, 0);
@@ -113,9 +113,7 @@ static int start_job(const struct settings *settings, struct words words)
     json_key_string(&json, "job_id", words.argv[0]);
     json_key_nonzero(&json, "pid", pid);
     json_object_end(&json);
-    int exit_code = send(settings, "job.start", &params);
-    strbuf_fini(&params);
-    return exit_code;
+    return send(settings, "job.start", &params, NULL);
 }
 
 /* The daemon hands on events of any name; what is no sheet's would be lost without a word. */
@@ -153,10 +151,8 @@ static int tell_sheet(const struct settings *settings, struct words words)
     json_key_nonzero(&json, "pid", pid);
     json_object_end(&json);
     json_object_end(&json);
-    int exit_code = send(settings, "event.publish", &params);
-    strbuf_fini(&params);
     strbuf_fini(&event);
-    return exit_code;
+    return send(settings, "event.publish", &params, NULL);
 }
 
 /* JOB N [--] COMMAND... */
@@ -167,8 +163,8 @@ static int exec_sheet(const struct settings *settings, struct words words)
 
     if (words.count <= first)
         return wrong("exec takes a job, a number and a command");
-    if (!is_utf8(words.argv[0]))
-        return wrong("a job's name is UTF-8");
+    if (!text_is_utf8(words.argv[0]))
+        return wrong(not_utf8);
     if (!read_number(words.argv[1], &number) || number < 0)
         return wrong("a sheet is a number from 0");
     return job_exec(settings, words.argv[0], number, words.argv + first);
@@ -186,50 +182,25 @@ static int finish_job(const struct settings *settings, struct words words)
     json_key_string(&json, "job_id", words.argv[0]);
     json_key_string(&json, "outcome", words.argv[1]);
     json_object_end(&json);
-    int exit_code = send(settings, "job.finish", &params);
-    strbuf_fini(&params);
-    return exit_code;
-}
-
-/* Asks, and shows the answer: as it came, or as people read it. */
-static int show(const struct settings *settings, const char *method, const char *params,
-                void (*write)(struct strbuf *out, const char *json, size_t length, double now, size_t width))
-{
-    struct strbuf result = STRBUF_INIT, text = STRBUF_INIT;
-
-    int exit_code = ask(settings, method, params, &result);
-    if (exit_code == EXIT_OK && settings_flag(settings, SETTING_JSON)) {
-        strbuf_addc(&result, '\n');
-        exit_code = command_print_data(strbuf_text(&result), result.length);
-    } else if (exit_code == EXIT_OK) {
-        write(&text, strbuf_text(&result), result.length, clock_wall_seconds(), command_page_width(0));
-        exit_code = command_print(strbuf_text(&text), text.length);
-    }
-    strbuf_fini(&result);
-    strbuf_fini(&text);
-    return exit_code;
+    return send(settings, "job.finish", &params, NULL);
 }
 
 static int list_jobs(const struct settings *settings, struct words words)
 {
-    return words.count ? wrong("list takes nothing") : show(settings, "job.list", NULL, job_table_write);
+    struct strbuf no_params = STRBUF_INIT;
+
+    return words.count ? wrong("list takes nothing")
+                       : send(settings, "job.list", &no_params, job_table_write);
 }
 
 static int show_job(const struct settings *settings, struct words words)
 {
     struct strbuf params = STRBUF_INIT;
-    struct json json;
 
     if (words.count != 1)
         return wrong("show takes the name of a job");
-    json_init(&json, &params, 0);
-    json_object_begin(&json);
-    json_key_string(&json, "job_id", words.argv[0]);
-    json_object_end(&json);
-    int exit_code =
-        params.failed ? EXIT_TROUBLE : show(settings, "job.profile", strbuf_text(&params), job_page_write);
-    strbuf_fini(&params);
-    return exit_code;
+    ask_job_params(&params, words.argv[0]);
+    return send(settings, "job.profile", &params, job_page_write);
 }
 
 /* What follows the name of another command is that command's: here options end at the first word. */
@@ -271,5 +242,4 @@ static int job_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_job;
 const struct metron_command command_job = {&description, job_main};

@@ -17,7 +17,6 @@
 #include "learn/headline_of_records.h"
 #include "store/filter/filter.h"
 #include "store/recording/reader.h"
-#include "store/runs.h"
 #include "view/list/columns.h"
 #include "view/list/listing.h"
 #include "view/list/table.h"
@@ -271,17 +270,7 @@ static int find_standard_runs(struct ls *ls)
 
 static int find_runs(struct ls *ls, char **paths, int count)
 {
-    struct metron_error error = {0};
-    size_t added;
-
-    for (int i = 0; i < count; i++) {
-        if (run_list_add(&ls->runs, paths[i], &added, &error) < 0) {
-            log_error("%s", error.message);
-            ls->trouble = true;
-        } else if (added == 0) {
-            log_warning("no recorded run lies in '%s': nothing there is called …info.json", paths[i]);
-        }
-    }
+    ls->trouble |= !named_runs(&ls->runs, paths, count);
     int code = count == 0 ? find_standard_runs(ls) : 0;
     run_list_sort(&ls->runs);
     return code;
@@ -511,5 +500,4 @@ static int ls_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_ls;
 const struct metron_command command_ls = {&description, ls_main};

@@ -17,10 +17,6 @@
 #include "probe/gpu/readings.h"
 #include "settings/options_help.h"
 
-extern const struct metron_command command_run, command_measurements, command_doctor, command_trace,
-    command_ls, command_pp, command_plot, command_diff, command_suggest, command_report, command_export,
-    command_attach, command_daemon, command_job, command_events;
-
 /* One line per command. */
 static const struct metron_command *const commands[] = {
     &command_run,          &command_attach,  &command_ls,     &command_report, &command_plot,

@@ -87,5 +87,4 @@ out:
     return exit_code;
 }
 
-extern const struct metron_command command_measurements;
 const struct metron_command command_measurements = {&description, measurements_main};

@@ -8,7 +8,23 @@
 #include "base/log.h"
 #include "store/recording/reader.h"
 #include "store/run_files.h"
-#include "store/runs.h"
+
+bool named_runs(struct run_list *list, char **paths, int count)
+{
+    struct metron_error error = {0};
+    bool all_found = true;
+    size_t added = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (run_list_add(list, paths[i], &added, &error) < 0) {
+            log_error("%s", error.message);
+            all_found = false;
+        } else if (added == 0) {
+            log_warning("no recorded run lies in '%s': nothing there is called …info.json", paths[i]);
+        }
+    }
+    return all_found;
+}
 
 char *standard_folder(const struct settings *settings)
 {

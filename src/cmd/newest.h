@@ -1,12 +1,16 @@
 /*
- * Where runs are recorded unless somebody says otherwise, and the newest of them: what a reader takes that
- * was given no run.
+ * The runs that a reader means: those at the paths it was given, and without any where runs are recorded
+ * unless somebody says otherwise, or the newest of those.
  */
 #ifndef METRON_CMD_NEWEST_H
 #define METRON_CMD_NEWEST_H
 
 #include "base/error.h"
 #include "settings/settings.h"
+#include "store/runs.h"
+
+/* Adds the runs at the paths. What cannot be found is named, and the rest goes on: false. */
+bool named_runs(struct run_list *list, char **paths, int count);
 
 /* The folder that the standard prefix puts runs into: what stands before its first placeholder. NULL for want
  * of memory; else the caller frees it. */

@@ -246,5 +246,4 @@ static int plot_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_plot;
 const struct metron_command command_plot = {&description, plot_main};

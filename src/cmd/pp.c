@@ -216,5 +216,4 @@ out:
     return exit_code;
 }
 
-extern const struct metron_command command_pp;
 const struct metron_command command_pp = {&description, pp_main};

@@ -149,5 +149,4 @@ out:
     return exit_code;
 }
 
-extern const struct metron_command command_report;
 const struct metron_command command_report = {&description, report_main};

@@ -2,10 +2,9 @@
 
 #include <errno.h>
 
-#include "base/json.h"
 #include "base/json_reader.h"
 #include "base/text.h"
-#include "daemon/socket/client.h"
+#include "cmd/ask.h"
 
 /* {"report": "…"}: the text for people. */
 static int read_report(const struct strbuf *answer, struct strbuf *out)
@@ -25,12 +24,8 @@ int report_job(const struct settings *settings, const char *name, struct strbuf 
     const bool as_json = settings_flag(settings, SETTING_JSON);
     struct strbuf params = STRBUF_INIT, answer = STRBUF_INIT;
     struct client *client = NULL;
-    struct json json;
 
-    json_init(&json, &params, 0);
-    json_object_begin(&json);
-    json_key_string(&json, "job_id", name);
-    json_object_end(&json);
+    ask_job_params(&params, name);
     int code = client_connect(settings_text(settings, SETTING_SOCKET), 0, &client, error);
     if (code == 0)
         code =

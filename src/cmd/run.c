@@ -182,5 +182,4 @@ static int run_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_run;
 const struct metron_command command_run = {&description, run_main};

@@ -7,10 +7,10 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "learn/suggestion.h"
 #include "store/recording/reader.h"
-#include "store/runs.h"
 #include "view/suggestion/text.h"
 
 static const struct command_description description = {
@@ -43,26 +43,6 @@ struct past_runs {
     size_t count, unreadable;
     struct arena arena; /* their texts */
 };
-
-/* What cannot be found is named and makes the command fail in the end; the rest goes on. */
-static bool find_runs(char **operands, struct run_list *list)
-{
-    bool all_found = true;
-
-    for (; *operands; operands++) {
-        struct metron_error error = {0};
-        size_t added = 0;
-
-        if (run_list_add(list, *operands, &added, &error) < 0) {
-            log_error("%s", error.message);
-            all_found = false;
-        } else if (added == 0) {
-            log_warning("no recorded run lies in '%s': nothing there is called …info.json", *operands);
-        }
-    }
-    run_list_sort(list);
-    return all_found;
-}
 
 static int read_runs(const struct run_list *list, struct past_runs *runs)
 {
@@ -135,7 +115,8 @@ static int suggest_main(int argc, char **argv)
         goto out;
     }
     exit_code = EXIT_TROUBLE;
-    bool all_found = find_runs(argv + first, &list);
+    bool all_found = named_runs(&list, argv + first, argc - first);
+    run_list_sort(&list);
     if (list.count == 0)
         goto out;
     if (read_runs(&list, &runs) < 0) {
@@ -153,5 +134,4 @@ out:
     return exit_code;
 }
 
-extern const struct metron_command command_suggest;
 const struct metron_command command_suggest = {&description, suggest_main};

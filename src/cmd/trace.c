@@ -123,5 +123,4 @@ static int trace_main(int argc, char **argv)
     return exit_code;
 }
 
-extern const struct metron_command command_trace;
 const struct metron_command command_trace = {&description, trace_main};

@@ -141,25 +141,11 @@ void bind_stored(sqlite3_stmt *compiled, int index, bool there, const struct mea
         bind_integer(compiled, index, there, value.whole);
 }
 
-static bool is_utf8(const char *text)
-{
-    size_t length = strlen(text);
-
-    for (size_t i = 0; i < length;) {
-        size_t part = (unsigned char)text[i] < 0x80 ? 1 : text_utf8_length(text + i, length - i);
-
-        if (part == 0)
-            return false;
-        i += part;
-    }
-    return true;
-}
-
 void bind_text(sqlite3_stmt *compiled, int index, const char *text)
 {
     if (!text) {
         (void)sqlite3_bind_null(compiled, index);
-    } else if (is_utf8(text)) {
+    } else if (text_is_utf8(text)) {
         (void)sqlite3_bind_text(compiled, index, text, -1, SQLITE_STATIC);
     } else {
         struct strbuf printable = STRBUF_INIT;

@@ -24,17 +24,17 @@ static void check_within(const struct json_text *part, const char *line, size_t 
 /* An answer that quotes the request is a line of JSON again. */
 static void check_answer(const struct request *request)
 {
-    struct strbuf out = STRBUF_INIT;
+    struct strbuf out = STRBUF_INIT, result = STRBUF_INIT;
     struct json json;
 
-    rpc_begin_result(&out, &request->id);
-    json_init(&json, &out, 0);
+    json_init(&json, &result, 0);
     json_array_begin(&json);
     json_bytes(&json, request->method.bytes, request->method.length);
     if (request->params.length > 0)
         rpc_raw_value(&json, &request->params);
     json_array_end(&json);
-    rpc_end_result(&out);
+    rpc_result(&out, &request->id, &result);
+    strbuf_fini(&result);
     check(memchr(out.data, '\n', out.length) == NULL);
     /* Two levels more than it had: the depth may be past the limit by now. */
     struct metron_error error = {0};

@@ -48,11 +48,18 @@ void *arena_alloc(struct arena *arena, size_t size)
     return memory;
 }
 
+char *arena_copy(struct arena *arena, const char *bytes, size_t length)
+{
+    char *copy = arena_alloc(arena, length + 1);
+
+    if (copy && length > 0)
+        memcpy(copy, bytes, length);
+    return copy;
+}
+
 char *arena_strdup(struct arena *arena, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = arena_alloc(arena, size);
-    return copy ? memcpy(copy, text, size) : NULL;
+    return arena_copy(arena, text, strlen(text));
 }
 
 char *arena_printf(struct arena *arena, const char *format, ...)

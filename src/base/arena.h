@@ -17,6 +17,7 @@ struct arena {
 void *arena_alloc(struct arena *arena,
                   size_t size); /* zeroed, aligned for any type; NULL for want of memory */
 char *arena_strdup(struct arena *arena, const char *text);
+char *arena_copy(struct arena *arena, const char *bytes, size_t length); /* ended by NUL */
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void arena_reset(struct arena *arena);
 /* The same, but one that holds far more than it handed out is given back: the next report is as small. */

@@ -463,6 +463,26 @@ bool json_read_raw(struct json_reader *reader, struct json_text *out)
     return true;
 }
 
+/* A bit a level says whether it is an object. */
+void json_check_value(struct json_reader *reader, bool numbers_fit)
+{
+    struct json_text key;
+    uint64_t objects = 0;
+    double number;
+
+    do {
+        if (json_enter_object(reader))
+            objects = objects << 1 | 1;
+        else if (json_enter_array(reader))
+            objects <<= 1;
+        else if (!numbers_fit || !json_read_number(reader, &number))
+            (void)json_skip(reader);
+        while (!reader->failed && reader->depth > 0 &&
+               !(objects & 1 ? json_next_key(reader, &key) : json_next_item(reader)))
+            objects >>= 1;
+    } while (!reader->failed && reader->depth > 0);
+}
+
 /* -- The end -- */
 
 void json_reader_place(const struct json_reader *reader, size_t *line, size_t *column)

@@ -87,6 +87,9 @@ bool json_read_raw(struct json_reader *reader, struct json_text *out);
  * line and column; -ENOMEM. */
 int json_reader_end(struct json_reader *reader, struct metron_error *error);
 
+/* Takes one value so that nothing in it is unchecked. `numbers_fit`: what no double can hold is wrong, too.
+ */
+void json_check_value(struct json_reader *reader, bool numbers_fit);
 /* Where the failure is, once there is one: line and character from one, as editors show them. */
 void json_reader_place(const struct json_reader *reader, size_t *line, size_t *column);
 

@@ -229,19 +229,19 @@ static void depth_is_limited(void **state)
 
 static void messages_are_written_as_json_rpc_has_them(void **state)
 {
-    struct strbuf out = STRBUF_INIT;
+    struct strbuf out = STRBUF_INIT, result = STRBUF_INIT;
     const struct json_text id = {"\"x\"", 3}, params = {"{\"a\":1}", 7};
     struct json json;
 
     (void)state;
-    rpc_begin_result(&out, &id);
-    json_init(&json, &out, 0);
+    json_init(&json, &result, 0);
     json_array_begin(&json);
     rpc_raw_value(&json, &params);
     rpc_raw_value(&json, &params);
     json_integer(&json, 3);
     json_array_end(&json);
-    rpc_end_result(&out);
+    rpc_result(&out, &id, &result);
+    strbuf_fini(&result);
     assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":[{\"a\":1},{\"a\":1},3]}");
     strbuf_reset(&out);
     rpc_error(&out, NULL, RPC_NOT_PERMITTED, "no \"way\"", "go home");

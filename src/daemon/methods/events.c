@@ -45,7 +45,7 @@ static int take_params(struct call *call, struct publication *out)
     if (sheet == PARAM_WRONG)
         return call_wrong(call, "sheet_num", "a whole number");
     out->has_sheet = sheet == PARAM_FOUND;
-    if (call_raw(call, "data", &out->data) == PARAM_FOUND && out->data.bytes[0] != '{')
+    if (call_raw(call, "data", &out->data) && out->data.bytes[0] != '{')
         return call_wrong(call, "data", "an object");
     if (out->data.length)
         take_data(out);

@@ -37,12 +37,7 @@ static void write_answer(struct strbuf *message, const struct call *call)
         rpc_error(message, &call->id, call->fail_code, call->fail_message, call->fail_advice);
         return;
     }
-    rpc_begin_result(message, &call->id);
-    if (call->result->length > 0)
-        strbuf_add(message, call->result->data, call->result->length);
-    else
-        strbuf_adds(message, "null");
-    rpc_end_result(message);
+    rpc_result(message, &call->id, call->result);
     if (message->failed || call->result->failed)
         write_exhausted(message, call, "no memory for the answer", "ask for less, or later");
 }

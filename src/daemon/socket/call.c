@@ -28,27 +28,14 @@ struct call_peer call_peer(const struct call *call)
 
 /* -- Params -- */
 
-static bool find_param(const struct call *call, const char *name, struct json_text *out)
-{
-    return json_find(&call->params, name, out) && out->bytes[0] != 'n'; /* null: as if it was not there */
-}
-
-enum param call_raw(struct call *call, const char *name, struct json_text *out)
+bool call_raw(const struct call *call, const char *name, struct json_text *out)
 {
     struct json_text value;
 
-    if (!find_param(call, name, &value))
-        return PARAM_ABSENT;
+    if (!json_find(&call->params, name, &value) || value.bytes[0] == 'n') /* null: as if it was not there */
+        return false;
     *out = value;
-    return PARAM_FOUND;
-}
-
-/* A copy that ends with NUL; NULL for want of memory. */
-static const char *keep_text(struct call *call, const struct json_text *text)
-{
-    char *copy = arena_alloc(call->arena, text->length + 1);
-
-    return copy ? memcpy(copy, text->bytes, text->length) : NULL;
+    return true;
 }
 
 enum param call_text(struct call *call, const char *name, const char **out)
@@ -57,11 +44,11 @@ enum param call_text(struct call *call, const char *name, const char **out)
     struct json_text value, text;
     const char *copy = NULL;
 
-    if (!find_param(call, name, &value))
+    if (!call_raw(call, name, &value))
         return PARAM_ABSENT;
     json_reader_init(&reader, value.bytes, value.length);
     if (json_read_text(&reader, &text))
-        copy = keep_text(call, &text);
+        copy = arena_copy(call->arena, text.bytes, text.length);
     json_reader_fini(&reader);
     if (copy)
         *out = copy;
@@ -72,7 +59,7 @@ enum param call_number(struct call *call, const char *name, double *out)
 {
     struct json_text value;
 
-    if (!find_param(call, name, &value))
+    if (!call_raw(call, name, &value))
         return PARAM_ABSENT;
     return json_find_number(&call->params, name, out) ? PARAM_FOUND : PARAM_WRONG;
 }
@@ -92,12 +79,11 @@ enum param call_integer(struct call *call, const char *name, int64_t *out)
         *out = (int64_t)number;
         return PARAM_FOUND;
     }
-    (void)find_param(call, name, &value);
 
     char digits[24] = "";
     char *end;
 
-    if (value.length >= sizeof(digits))
+    if (!call_raw(call, name, &value) || value.length >= sizeof(digits))
         return PARAM_WRONG;
     memcpy(digits, value.bytes, value.length);
     errno = 0;
@@ -112,7 +98,7 @@ enum param call_boolean(struct call *call, const char *name, bool *out)
 {
     struct json_text value;
 
-    if (!find_param(call, name, &value))
+    if (!call_raw(call, name, &value))
         return PARAM_ABSENT;
     return json_find_boolean(&call->params, name, out) ? PARAM_FOUND : PARAM_WRONG;
 }
@@ -132,7 +118,7 @@ enum param call_texts(struct call *call, const char *name, const char *const **o
     struct json_reader reader;
     struct json_text value, text;
 
-    if (!find_param(call, name, &value))
+    if (!call_raw(call, name, &value))
         return PARAM_ABSENT;
     json_reader_init(&reader, value.bytes, value.length);
 
@@ -144,7 +130,8 @@ enum param call_texts(struct call *call, const char *name, const char *const **o
     bool good = texts && json_enter_array(&reader);
 
     while (good && taken < items && json_next_item(&reader)) {
-        good = json_read_text(&reader, &text) && (texts[taken] = keep_text(call, &text));
+        good = json_read_text(&reader, &text) &&
+               (texts[taken] = arena_copy(call->arena, text.bytes, text.length));
         taken++;
     }
     json_reader_fini(&reader);
@@ -172,7 +159,7 @@ int call_fail(struct call *call, int code, const char *advice, const char *forma
 int call_wrong(struct call *call, const char *name, const char *expected)
 {
     struct json_text value;
-    bool is_there = call_raw(call, name, &value) == PARAM_FOUND;
+    bool is_there = call_raw(call, name, &value);
     char advice[128];
 
     (void)snprintf(advice, sizeof(advice), "send \"%s\" in params: %s", name, expected);

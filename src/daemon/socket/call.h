@@ -79,8 +79,9 @@ enum param call_number(struct call *call, const char *name, double *out);
 enum param call_boolean(struct call *call, const char *name, bool *out);
 /* An array of texts. */
 enum param call_texts(struct call *call, const char *name, const char *const **out, size_t *count);
-/* Any value, as it was written: one line of JSON that is known to be right (see rpc_raw_value). */
-enum param call_raw(struct call *call, const char *name, struct json_text *out);
+/* Any value, as it was written: one line of JSON that is known to be right (see rpc_raw_value). False: it is
+ * absent. */
+bool call_raw(const struct call *call, const char *name, struct json_text *out);
 
 /* -- Answering -- */
 

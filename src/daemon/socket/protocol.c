@@ -34,14 +34,14 @@ static void begin(struct strbuf *out, const struct json_text *id)
         strbuf_adds(out, "null");
 }
 
-void rpc_begin_result(struct strbuf *out, const struct json_text *id)
+void rpc_result(struct strbuf *out, const struct json_text *id, const struct strbuf *result)
 {
     begin(out, id);
     strbuf_adds(out, ",\"result\":");
-}
-
-void rpc_end_result(struct strbuf *out)
-{
+    if (result->length > 0)
+        strbuf_add(out, result->data, result->length);
+    else
+        strbuf_adds(out, "null");
     strbuf_addc(out, '}');
 }
 

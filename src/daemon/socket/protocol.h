@@ -43,10 +43,9 @@ enum rpc_code {
 /* The negative errno that stands for a code on the client's side. */
 int rpc_errno(int code);
 
-/* An answer is what rpc_begin_result writes, then one JSON value, then rpc_end_result. `id` is JSON as it was
- * written; NULL or empty is null. No line end is added. */
-void rpc_begin_result(struct strbuf *out, const struct json_text *id);
-void rpc_end_result(struct strbuf *out);
+/* An answer with a result: one JSON value, null if it is empty. `id` is JSON as it was written; NULL or empty
+ * is null. No line end is added. */
+void rpc_result(struct strbuf *out, const struct json_text *id, const struct strbuf *result);
 void rpc_error(struct strbuf *out, const struct json_text *id, int code, const char *message,
                const char *advice);
 /* A notification or, with an id (0: none), a request. `params` is JSON; NULL or empty: none. */

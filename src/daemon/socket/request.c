@@ -40,47 +40,6 @@ static size_t find_not_utf8(const char *bytes, size_t length)
     return i;
 }
 
-static void read_scalar(struct json_reader *reader)
-{
-    struct json_text text;
-    double number;
-    bool boolean;
-
-    switch (json_peek(reader)) {
-    case JSON_STRING:
-        (void)json_read_text(reader, &text);
-        break;
-    case JSON_NUMBER:
-        (void)json_read_number(reader, &number);
-        break;
-    case JSON_BOOLEAN:
-        (void)json_read_boolean(reader, &boolean);
-        break;
-    default:
-        (void)json_skip(reader); /* null, or what is no JSON */
-    }
-}
-
-/* Reads one value whole. The reader itself refuses more than JSON_DEPTH_MAX levels. */
-static void read_value(struct json_reader *reader)
-{
-    bool is_object[JSON_DEPTH_MAX];
-    struct json_text key;
-    int depth = 0;
-
-    do {
-        enum json_kind kind = json_peek(reader);
-
-        if (kind != JSON_OBJECT && kind != JSON_ARRAY)
-            read_scalar(reader);
-        else if (kind == JSON_OBJECT ? json_enter_object(reader) : json_enter_array(reader))
-            is_object[depth++] = kind == JSON_OBJECT;
-        while (!reader->failed && depth > 0 &&
-               !(is_object[depth - 1] ? json_next_key(reader, &key) : json_next_item(reader)))
-            depth--;
-    } while (!reader->failed && depth > 0);
-}
-
 int request_check(const char *line, size_t length, struct metron_error *error)
 {
     size_t good = find_not_utf8(line, length);
@@ -89,7 +48,7 @@ int request_check(const char *line, size_t length, struct metron_error *error)
     if (good < length)
         return error_set(error, -EBADMSG, "byte %zu is no UTF-8", good + 1);
     json_reader_init(&reader, line, length);
-    read_value(&reader);
+    json_check_value(&reader, true);
 
     int code = json_reader_end(&reader, error);
 

@@ -76,13 +76,6 @@ static int new_node(struct parser *parser, struct filter_node node, size_t *out)
     return 0;
 }
 
-static char *copy(struct parser *parser, const char *from, size_t length)
-{
-    char *text = arena_alloc(&parser->filter->arena, length + 1);
-
-    return text ? memcpy(text, from, length) : NULL;
-}
-
 static int no_memory(struct parser *parser)
 {
     return error_set(parser->error, -ENOMEM, "no memory for the expression");
@@ -103,7 +96,7 @@ static int parse_field(struct parser *parser, const char **out)
             return 0;
         }
     }
-    *out = copy(parser, start, (size_t)(parser->at - start));
+    *out = arena_copy(&parser->filter->arena, start, (size_t)(parser->at - start));
     if (!*out)
         return no_memory(parser);
     filter->fields[filter->field_count++] = *out; /* as many as nodes at most */
@@ -173,7 +166,7 @@ static int parse_bare(struct parser *parser, bool match, struct filter_value *va
     while (!is_delimiter(*word))
         word++;
     if (!match && looks_like_date(start)) {
-        value->text = copy(parser, start, (size_t)(word - start));
+        value->text = arena_copy(&parser->filter->arena, start, (size_t)(word - start));
         if (value->text && !filter_time_parse(value->text, &value->time))
             return FAIL(parser, start, "'%s' is no date; write 2026-11-15 or 2026-11-15T07:42", value->text);
         value->is_time = true;
@@ -187,9 +180,9 @@ static int parse_bare(struct parser *parser, bool match, struct filter_value *va
                 "quotes",
                 (int)(word - start), start);
         value->is_quantity = true;
-        value->text = copy(parser, start, (size_t)(behind - start));
+        value->text = arena_copy(&parser->filter->arena, start, (size_t)(behind - start));
     } else {
-        value->text = copy(parser, start, (size_t)(word - start));
+        value->text = arena_copy(&parser->filter->arena, start, (size_t)(word - start));
         behind = word;
     }
     parser->at = behind;

@@ -132,11 +132,10 @@ static int call_read(struct json_reader *reader, struct arena *arena, const stru
                      struct snapshot_call *out)
 {
     double count = 0;
-    char *copy = arena_alloc(arena, name->length + 1);
+    const char *copy = arena_copy(arena, name->bytes, name->length);
 
     if (!copy)
         return -ENOMEM;
-    memcpy(copy, name->bytes, name->length);
     if (!json_enter_array(reader) || !json_next_item(reader) || !json_read_number(reader, &count) ||
         !json_next_item(reader) || !json_read_number(reader, &out->seconds) || json_next_item(reader) ||
         !is_within(count, 0, 0x1p63))

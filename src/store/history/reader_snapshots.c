@@ -58,15 +58,6 @@ static int gpu_read(struct json_reader *reader, const struct columns *columns, s
     return code;
 }
 
-static const char *text_copy(struct arena *arena, const struct json_text *text)
-{
-    char *copy = arena_alloc(arena, text->length + 1);
-
-    if (copy)
-        memcpy(copy, text->bytes, text->length);
-    return copy;
-}
-
 static int job_number(const struct json_text *key, double number, struct snapshot_job *job)
 {
     if (!is_within(number, -0x1p63, 0x1p63))
@@ -103,7 +94,7 @@ static int job_read(struct json_reader *reader, struct arena *arena, struct snap
             (void)json_skip(reader);
             continue;
         }
-        const char *copy = id || status ? text_copy(arena, &text) : "";
+        const char *copy = id || status ? arena_copy(arena, text.bytes, text.length) : "";
         if (!copy)
             return -ENOMEM;
         if (id)

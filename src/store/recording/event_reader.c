@@ -92,7 +92,7 @@ static const struct member {
 
 static void set_text(struct event_reader *reader, enum kind kind, void *field, const struct json_text *value)
 {
-    const char *text = field_text_copy(&reader->arena, value->bytes, value->length);
+    const char *text = arena_copy(&reader->arena, value->bytes, value->length);
 
     if (!text)
         reader->no_memory = true;

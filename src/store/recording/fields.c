@@ -84,15 +84,6 @@ bool field_wish_names(const struct field_wish *wish, const char *name)
 
 /* -- The list -- */
 
-char *field_text_copy(struct arena *arena, const char *bytes, size_t length)
-{
-    char *copy = arena_alloc(arena, length + 1);
-
-    if (copy && length > 0)
-        memcpy(copy, bytes, length);
-    return copy;
-}
-
 const struct recorded_field *field_list_find(const struct field_list *list, const char *name,
                                              enum field_kind kind)
 {
@@ -145,7 +136,7 @@ static void add(struct field_list *list, const char *name, size_t length, const 
     if (!item)
         return;
 
-    const char *kept = item->name ? item->name : field_text_copy(list->arena, name, length);
+    const char *kept = item->name ? item->name : arena_copy(list->arena, name, length);
 
     if (!kept) {
         list->no_memory = true;
@@ -195,7 +186,7 @@ void field_list_read(struct field_list *list, struct json_reader *json, const ch
     if (!has)
         return;
     if (field.kind == FIELD_TEXT || field.kind == FIELD_JSON) {
-        field.text = field_text_copy(list->arena, text.bytes, text.length);
+        field.text = arena_copy(list->arena, text.bytes, text.length);
         if (!field.text) {
             list->no_memory = true;
             return;

@@ -55,7 +55,4 @@ void field_list_read(struct field_list *list, struct json_reader *json, const ch
 void field_list_add(struct field_list *list, const struct recorded_field *field);
 void field_list_fini(struct field_list *list);
 
-/* A copy in the arena, ended by NUL; NULL for want of memory. */
-char *field_text_copy(struct arena *arena, const char *bytes, size_t length);
-
 #endif

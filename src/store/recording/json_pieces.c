@@ -166,31 +166,10 @@ static int pass_over(struct json_pieces *pieces)
 
 /* -- Checking -- */
 
-/* Reads one value whole, so that nothing in it is unchecked. A bit a level says whether it is an object. */
-static void read_value(struct json_reader *reader)
-{
-    struct json_text key;
-    uint64_t objects = 0;
-
-    do {
-        if (json_enter_object(reader))
-            objects = objects << 1 | 1;
-        else if (json_enter_array(reader))
-            objects <<= 1;
-        else
-            (void)json_skip(reader);
-        while (reader->depth > 0 && !(objects & 1 ? json_next_key(reader, &key) : json_next_item(reader))) {
-            if (reader->failed)
-                return;
-            objects >>= 1;
-        }
-    } while (reader->depth > 0);
-}
-
 static bool is_value(struct json_pieces *pieces, const struct json_text *text)
 {
     json_reader_reset(&pieces->reader, text->bytes, text->length);
-    read_value(&pieces->reader);
+    json_check_value(&pieces->reader, false);
     return json_reader_end(&pieces->reader, NULL) == 0;
 }
 

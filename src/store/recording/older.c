@@ -71,8 +71,7 @@ static void add_sender(struct field_list *list, const char *cause)
     sender += sizeof(before) - 1;
     const char *end = strstr(sender, " (pid ");
     size_t length = end ? (size_t)(end - sender) : strlen(sender);
-    const char *name =
-        strcmp(sender, "the kernel") == 0 ? "kernel" : field_text_copy(list->arena, sender, length);
+    const char *name = strcmp(sender, "the kernel") == 0 ? "kernel" : arena_copy(list->arena, sender, length);
     list->no_memory |= !name;
     if (name)
         add_text(list, "outcome.sender.command", name);

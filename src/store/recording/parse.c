@@ -172,7 +172,7 @@ static int named(const struct json_text *name, const char *const *names, int las
 
 static const char *keep_text(struct parser *parser, const struct json_text *text)
 {
-    const char *copy = field_text_copy(&parser->out->arena, text->bytes, text->length);
+    const char *copy = arena_copy(&parser->out->arena, text->bytes, text->length);
 
     if (!copy)
         parser->fields.no_memory = true;

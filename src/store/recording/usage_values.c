@@ -16,7 +16,7 @@
 
 const char *usage_copy(struct usage_reader *reader, const struct json_text *text)
 {
-    const char *copy = field_text_copy(&reader->arena, text->bytes, text->length);
+    const char *copy = arena_copy(&reader->arena, text->bytes, text->length);
 
     if (!copy)
         reader->no_memory = true;

@@ -252,7 +252,7 @@ static void add_texts(const struct recording *recording, struct field_list *list
     if (length < 0)
         return;
 
-    char *prefix = field_text_copy(list->arena, recording->path, (size_t)length);
+    char *prefix = arena_copy(list->arena, recording->path, (size_t)length);
 
     if (!prefix)
         list->no_memory = true;

@@ -12,16 +12,6 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 
-/* The longest start of `text` that fits `limit` bytes and cuts no character in two. */
-static size_t fitting_length(const char *text, size_t length, size_t limit)
-{
-    if (length <= limit)
-        return length;
-    while (limit > 0 && ((unsigned char)text[limit] & 0xC0) == 0x80)
-        limit--;
-    return limit;
-}
-
 int error_set(struct metron_error *error, int code, const char *format, ...)
 {
     if (!error)
@@ -40,7 +30,7 @@ int error_set(struct metron_error *error, int code, const char *format, ...)
     if (raw.failed || clean.failed) {
         (void)snprintf(error->message, sizeof(error->message), "out of memory");
     } else {
-        size_t length = fitting_length(strbuf_text(&clean), clean.length, sizeof(error->message) - 1);
+        size_t length = text_cut(strbuf_text(&clean), sizeof(error->message) - 1);
 
         memcpy(error->message, strbuf_text(&clean), length);
         error->message[length] = '\0';

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,12 +69,20 @@ static char *next_line(char *out, int size, void *stream)
     return out;
 }
 
-static int refuse(struct reading *reading, int code, const char *text)
+__attribute__((format(printf, 3, 4))) static int refuse(struct reading *reading, int code, const char *format,
+                                                        ...)
 {
-    if (reading->failed_line == 0) {
-        reading->failed_line = reading->line;
-        (void)error_set(reading->failure, code, "%s:%d: %s", reading->path, reading->line, text);
-    }
+    struct strbuf reason = STRBUF_INIT;
+    va_list arguments;
+
+    if (reading->failed_line != 0)
+        return 0;
+    va_start(arguments, format);
+    strbuf_vaddf(&reason, format, arguments);
+    va_end(arguments);
+    reading->failed_line = reading->line;
+    (void)error_set(reading->failure, code, "%s:%d: %s", reading->path, reading->line, strbuf_text(&reason));
+    strbuf_fini(&reason);
     return 0;
 }
 
@@ -82,34 +91,27 @@ static int refuse_key(struct reading *reading, const char *key)
     struct suggest suggest;
     char nearest[SUGGEST_TEXT_SIZE];
     char keys[SETTING_COUNT][SETTING_KEY_SIZE];
-    char text[512];
 
     suggest_init(&suggest, key);
     for (int id = 0; id < SETTING_COUNT; id++) {
         if (!(settings_table[id].traits & SETTING_OPTION_ONLY))
             suggest_offer(&suggest, setting_key(&settings_table[id], keys[id]));
     }
-    (void)snprintf(text, sizeof(text), "unknown key '%.128s'%s", key, suggest_text(&suggest, "", nearest));
-    return refuse(reading, -EINVAL, text);
+    return refuse(reading, -EINVAL, "unknown key '%.128s'%s", key, suggest_text(&suggest, "", nearest));
 }
 
 static int take_value(struct reading *reading, int id, const char *key, const char *value, bool wanted)
 {
     const struct setting *setting = &settings_table[id];
     struct metron_error reason = {0};
-    struct metron_error message = {0};
     struct strbuf where = STRBUF_INIT;
     int result;
 
-    if (reading->local && (setting->traits & SETTING_NOT_LOCAL)) {
-        (void)error_set(&message, -EINVAL, "%s cannot be set in the working folder, only in a file of yours",
-                        key);
-        return refuse(reading, -EINVAL, message.message);
-    }
-    if (reading->line_of[id] > 0) {
-        (void)error_set(&message, -EINVAL, "%s is already set on line %d", key, reading->line_of[id]);
-        return refuse(reading, -EINVAL, message.message);
-    }
+    if (reading->local && (setting->traits & SETTING_NOT_LOCAL))
+        return refuse(reading, -EINVAL, "%s cannot be set in the working folder, only in a file of yours",
+                      key);
+    if (reading->line_of[id] > 0)
+        return refuse(reading, -EINVAL, "%s is already set on line %d", key, reading->line_of[id]);
     strbuf_addf(&where, "%s:%d", reading->path, reading->line);
     if (where.failed) {
         result = error_set(&reason, -ENOMEM, "out of memory");
@@ -125,11 +127,7 @@ static int take_value(struct reading *reading, int id, const char *key, const ch
         settings_fini(&scratch);
     }
     strbuf_fini(&where);
-    if (result < 0) {
-        (void)error_set(&message, result, "%s: %s", key, reason.message);
-        return refuse(reading, result, message.message);
-    }
-    return 1;
+    return result < 0 ? refuse(reading, result, "%s: %s", key, reason.message) : 1;
 }
 
 /* inih's handler: nonzero to go on. */
@@ -137,23 +135,18 @@ static int take_key(void *user, const char *section, const char *key, const char
 {
     struct reading *reading = user;
     unsigned command = command_of_section(section);
-    struct metron_error message = {0};
 
-    if (section[0] != '\0' && command == 0) {
-        (void)error_set(&message, -EINVAL,
-                        "key '%s' is in the unknown section [%s]; keys stand in no section or in [run]", key,
-                        section);
-        return refuse(reading, -EINVAL, message.message);
-    }
+    if (section[0] != '\0' && command == 0)
+        return refuse(reading, -EINVAL,
+                      "key '%s' is in the unknown section [%s]; keys stand in no section or in [run]", key,
+                      section);
 
     int id = setting_find(key, false);
 
     if (id < 0 || (settings_table[id].traits & SETTING_OPTION_ONLY))
         return refuse_key(reading, key);
-    if (command != 0 && !(settings_table[id].commands & command)) {
-        (void)error_set(&message, -EINVAL, "key '%s' is not a setting of [%s]", key, section);
-        return refuse(reading, -EINVAL, message.message);
-    }
+    if (command != 0 && !(settings_table[id].commands & command))
+        return refuse(reading, -EINVAL, "key '%s' is not a setting of [%s]", key, section);
     return take_value(reading, id, key, value, command == 0 || (command & reading->settings->commands));
 }
 

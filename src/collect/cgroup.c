@@ -170,7 +170,6 @@ static int collect(void *state, const struct collect_context *context, struct pa
     return 0;
 }
 
-extern const struct collector collector_cgroup;
 const struct collector collector_cgroup = {
     .source = SOURCE("cgroup",
                      "the target's control group, v1 or v2: an own leaf, or the one metron was started in"),

@@ -3,8 +3,8 @@
  *
  * It is pure: it turns what probe/ and tree/ see into raw readings and remembers nothing of the last pass but
  * open descriptors. It says what of it can be read here and, if something cannot, why. To add one: a file
- * with one `const struct collector`, a line in collectors.c and one in the build file (docs/tour.md walks
- * through it).
+ * with one `const struct collector`, its name below and in collectors.c, a line in the build file
+ * (docs/tour.md walks through it).
  */
 #ifndef METRON_COLLECT_COLLECTOR_H
 #define METRON_COLLECT_COLLECTOR_H
@@ -91,6 +91,11 @@ struct collector {
     int (*read)(void *state, const struct collect_context *context, struct pass *pass);
     void (*close)(void *state);
 };
+
+/* One per file. */
+extern const struct collector collector_proc, collector_ledger, collector_smaps, collector_io,
+    collector_cgroup, collector_rusage, collector_exit, collector_psi, collector_sys, collector_gpu,
+    collector_syscall, collector_ps, collector_self;
 
 /* For a survey: the same reason for every field of a source. */
 static inline void survey_all(const struct source *source, const char *reason, const char *reasons[])

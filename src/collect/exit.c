@@ -89,7 +89,6 @@ static const struct measurement measurements[] = {
 static int read_ended(void *state, const struct collect_context *context, struct pass *pass);
 static void survey(const struct collect_context *context, const char *reasons[]);
 
-extern const struct collector collector_exit;
 const struct collector collector_exit = {
     .source = SOURCE("exit", "every process as it ends, told by our programs in the kernel (BPF)"),
     .survey = survey,

@@ -52,8 +52,6 @@ struct gpu_state {
     struct strbuf logged, text;
 };
 
-extern const struct collector collector_gpu;
-
 static void survey(const struct collect_context *context, const char *reasons[])
 {
     static struct metron_error error;

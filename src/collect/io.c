@@ -97,7 +97,6 @@ static const struct measurement measurements[] = {
 static void survey(const struct collect_context *context, const char *reasons[]);
 static int collect(void *state, const struct collect_context *context, struct pass *pass);
 
-extern const struct collector collector_io;
 const struct collector collector_io = {
     .source = SOURCE("io", "/proc/PID/io, and the waits for storage in /proc/PID/stat"),
     .survey = survey,

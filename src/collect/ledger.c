@@ -86,7 +86,6 @@ static int collect(void *state, const struct collect_context *context, struct pa
     return 0;
 }
 
-extern const struct collector collector_ledger;
 const struct collector collector_ledger = {
     .source = SOURCE("ledger", "CPU time conserved over the tree: living + reaped"),
     .survey = survey,

@@ -230,8 +230,7 @@ static void survey(const struct collect_context *context, const char *reasons[])
     char self[512];
     (void)snprintf(self, sizeof(self), "%s/self", context->proc_root);
     if (access(self, F_OK) != 0) {
-        for (unsigned field = 0; field < FIELD_COUNT; field++)
-            reasons[field] = "/proc is not mounted";
+        survey_all(&collector_proc.source, "/proc is not mounted", reasons);
         return;
     }
     unsigned missing = can_read(context, "stat") ? 0 : COST_STAT;
@@ -453,7 +452,6 @@ static int proc_collect(void *state, const struct collect_context *context, stru
     return 0;
 }
 
-extern const struct collector collector_proc;
 const struct collector collector_proc = {
     .source = SOURCE("proc", "/proc/PID/{stat,statm,status,cmdline,fd,limits} and the process CPU clock"),
     .survey = survey,

@@ -77,8 +77,6 @@ struct ps_state {
     struct pass *pass;
 };
 
-extern const struct collector collector_ps;
-
 static void survey(const struct collect_context *context, const char *reasons[])
 {
     struct ps_program program;

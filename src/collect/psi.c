@@ -144,7 +144,6 @@ static int collect(void *state, const struct collect_context *context, struct pa
     return 0;
 }
 
-extern const struct collector collector_psi;
 const struct collector collector_psi = {
     .source = SOURCE("psi", "/proc/pressure/{cpu,memory,io}: the stalls of the whole machine"),
     .survey = survey,

@@ -56,7 +56,6 @@ static int read_reaped(void *state, const struct collect_context *context, struc
     return 0;
 }
 
-extern const struct collector collector_rusage;
 const struct collector collector_rusage = {
     .source = SOURCE("rusage", "wait4 of every process that metron reaps"),
     .survey = survey,

@@ -120,7 +120,6 @@ static int collect(void *state, const struct collect_context *context, struct pa
     return 0;
 }
 
-extern const struct collector collector_self;
 const struct collector collector_self = {
     .source = SOURCE("self", "metron itself"),
     .survey = survey,

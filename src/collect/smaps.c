@@ -118,8 +118,6 @@ struct walk {
     bool out_of_time; /* somebody was passed over for it */
 };
 
-extern const struct collector collector_smaps;
-
 static void survey(const struct collect_context *context, const char *reasons[])
 {
     char path[512], text[SMAPS_SIZE];

@@ -177,7 +177,6 @@ static int collect(void *state, const struct collect_context *context, struct pa
     return 0;
 }
 
-extern const struct collector collector_sys;
 const struct collector collector_sys = {
     .source = SOURCE("sys", "/proc/meminfo, /proc/loadavg, /proc/stat"),
     .survey = survey,

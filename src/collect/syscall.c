@@ -50,8 +50,6 @@ struct syscall_state {
     struct arena arena; /* what the rows of this pass point to */
 };
 
-extern const struct collector collector_syscall;
-
 static void survey(const struct collect_context *context, const char *reasons[])
 {
     if (!context->syscalls) {

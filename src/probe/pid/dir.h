@@ -24,7 +24,7 @@ enum pid_file {
     PID_FILE_STATM,
     PID_FILE_STATUS,
     PID_FILE_CHILDREN, /* of the first thread */
-    PID_FILE_CMDLINE, /* the arguments, each ended by NUL; empty for a kernel thread or a zombie */
+    PID_FILE_CMDLINE,  /* the arguments, each ended by NUL; empty for a kernel thread or a zombie */
     PID_FILE_LIMITS,
     PID_FILE_IO,
     PID_FILE_SMAPS, /* smaps_rollup */

@@ -21,6 +21,12 @@ void strbuf_fini(struct strbuf *buffer)
     *buffer = (struct strbuf)STRBUF_INIT;
 }
 
+void strbuf_fini_part(struct strbuf *part, struct strbuf *whole)
+{
+    whole->failed |= part->failed;
+    strbuf_fini(part);
+}
+
 void strbuf_reset(struct strbuf *buffer)
 {
     buffer->length = 0;

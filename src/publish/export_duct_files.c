@@ -304,8 +304,7 @@ static void add_path(struct json *json, const struct export *export, const char 
 
     strbuf_addf(&path, "%s%s", export->prefix, name);
     json_key_string(json, key, strbuf_text(&path));
-    json->out->failed = json->out->failed || path.failed;
-    strbuf_fini(&path);
+    strbuf_fini_part(&path, json->out);
 }
 
 static void add_paths(struct json *json, const struct export *export)

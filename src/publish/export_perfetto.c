@@ -153,8 +153,7 @@ static void add_counter(struct export *export, const struct recorded_key *key, l
 
         strbuf_addf(&name, "%s %s", key->key, counter);
         export_json_text(&export->out, strbuf_text(&name));
-        export->out.failed = export->out.failed || name.failed;
-        strbuf_fini(&name);
+        strbuf_fini_part(&name, &export->out);
     } else {
         export_json_text(&export->out, key->key);
     }

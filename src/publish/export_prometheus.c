@@ -82,8 +82,7 @@ static void add_number(struct export *export, const char *name, const char *type
         prometheus_label(&labels, "source", source);
     prometheus_family(&export->out, name, type, help);
     prometheus_sample(export, name, strbuf_text(&labels), value);
-    export->out.failed = export->out.failed || labels.failed;
-    strbuf_fini(&labels);
+    strbuf_fini_part(&labels, &export->out);
 }
 
 static void add_info(struct export *export)
@@ -103,8 +102,7 @@ static void add_info(struct export *export)
     }
     prometheus_family(&export->out, "metron_run_info", "gauge", "What is known about the run; always 1.");
     prometheus_sample(export, "metron_run_info", strbuf_text(&labels), 1);
-    export->out.failed = export->out.failed || labels.failed;
-    strbuf_fini(&labels);
+    strbuf_fini_part(&labels, &export->out);
     if (recording->start_wall > 0)
         add_number(export, "metron_run_start_time_seconds", "gauge", "When the run started, in unix time.",
                    recording->start_wall, NULL);
@@ -174,8 +172,7 @@ static bool add_statistic(struct export *export, const struct known_gauge *gauge
         prometheus_label(&labels, "statistic", peak ? "peak" : "average");
         prometheus_label(&labels, "source", source);
         prometheus_sample(export, gauge->name, strbuf_text(&labels), value);
-        export->out.failed = export->out.failed || labels.failed;
-        strbuf_fini(&labels);
+        strbuf_fini_part(&labels, &export->out);
     }
     return found;
 }
@@ -223,8 +220,7 @@ static void add_known_counters(struct export *export)
         strbuf_adds(&labels, counters[i].label);
         prometheus_label(&labels, "source", source);
         prometheus_sample(export, counters[i].name, strbuf_text(&labels), value);
-        export->out.failed = export->out.failed || labels.failed;
-        strbuf_fini(&labels);
+        strbuf_fini_part(&labels, &export->out);
     }
 }
 
@@ -320,8 +316,7 @@ static void add_states(struct export *export)
         prometheus_sample(export, "metron_run_states", strbuf_text(&labels),
                           state->states[i] / (double)export->sample_count);
     }
-    export->out.failed = export->out.failed || labels.failed;
-    strbuf_fini(&labels);
+    strbuf_fini_part(&labels, &export->out);
 }
 
 /* The last part of its prefix: "logs/2026.11.15T07.42.53-812_" -> "2026.11.15T07.42.53-812_", "logs/align/"
@@ -341,8 +336,7 @@ static bool add_run_label(struct strbuf *labels, const char *prefix)
         end > begin && strcmp(strbuf_text(&name), ".") != 0 && strcmp(strbuf_text(&name), "..") != 0;
     if (is_name)
         prometheus_label(labels, "run", strbuf_text(&name));
-    labels->failed = labels->failed || name.failed;
-    strbuf_fini(&name);
+    strbuf_fini_part(&name, labels);
     return is_name;
 }
 

@@ -186,10 +186,9 @@ static void print_object(struct export *export, const struct sample *sample, con
             else
                 (void)json_skip(&reader);
         }
-    export->out.failed = export->out.failed || own.failed || name.failed;
     json_reader_fini(&reader);
-    strbuf_fini(&own);
-    strbuf_fini(&name);
+    strbuf_fini_part(&own, &export->out);
+    strbuf_fini_part(&name, &export->out);
 }
 
 static void print_head(struct export *export, const struct sample *sample)
@@ -204,8 +203,7 @@ static void print_head(struct export *export, const struct sample *sample)
         strbuf_addf(&help, "; %s", key->note);
     prometheus_family(&export->out, sample->family, is_counter(key) ? "counter" : "gauge",
                       strbuf_text(&help));
-    export->out.failed = export->out.failed || help.failed;
-    strbuf_fini(&help);
+    strbuf_fini_part(&help, &export->out);
 }
 
 static void print_sample(struct export *export, const struct sample *sample)
@@ -220,8 +218,7 @@ static void print_sample(struct export *export, const struct sample *sample)
     else
         prometheus_sample(export, sample->family, strbuf_text(&labels),
                           base_unit(sample->key, sample->value));
-    export->out.failed = export->out.failed || labels.failed;
-    strbuf_fini(&labels);
+    strbuf_fini_part(&labels, &export->out);
 }
 
 int prometheus_registry(struct export *export)

@@ -138,7 +138,6 @@ size_t command_fit(struct strbuf *out, const char *text, size_t length, size_t w
     if (kept + 1 + tail > width)
         tail = width > kept + 1 ? width - kept - 1 : 0;
     taken = text_fit_tail(out, strbuf_text(&shorter), shorter.length, width, tail < TAIL_MIN ? 0 : tail);
-    out->failed = out->failed || shorter.failed;
-    strbuf_fini(&shorter);
+    strbuf_fini_part(&shorter, out);
     return taken;
 }

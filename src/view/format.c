@@ -217,8 +217,7 @@ static void group_digits(struct strbuf *text, size_t start)
     }
     text->length = first;
     strbuf_add(text, strbuf_text(&grouped), grouped.length);
-    text->failed = text->failed || grouped.failed;
-    strbuf_fini(&grouped);
+    strbuf_fini_part(&grouped, text);
 }
 
 static bool is_numeric_type(char type)
@@ -391,8 +390,7 @@ static void add_field(struct strbuf *out, const struct field *field, const struc
     if (color)
         strbuf_adds(out, COLOR_END);
     add_fill(out, &spec, padding - before - within);
-    out->failed = out->failed || text.failed;
-    strbuf_fini(&text);
+    strbuf_fini_part(&text, out);
 }
 
 int format_render(struct strbuf *out, const char *format, format_lookup *lookup, void *context, bool colors)

@@ -30,8 +30,7 @@ static void add_source_heading(struct table *table, const struct source *source,
     strbuf_addc(&line, '\n');
     table_text(table, strbuf_text(&line), INDENT);
     table_titles(table);
-    table->failed |= line.failed;
-    strbuf_fini(&line);
+    strbuf_fini_part(&line, &table->texts);
 }
 
 static void add_measurement(struct table *table, const struct measurement *m, const char *reason, bool wide)
@@ -56,8 +55,7 @@ static void add_measurement(struct table *table, const struct measurement *m, co
     table_add(table, wide ? strbuf_text(&lines) : "");
     if (!wide)
         table_text(table, strbuf_text(&lines), NARROW_INDENT);
-    table->failed |= lines.failed;
-    strbuf_fini(&lines);
+    strbuf_fini_part(&lines, &table->texts);
 }
 
 void measurements_table(struct strbuf *out, const struct registry *registry,

@@ -426,6 +426,5 @@ void run_summary_write(struct strbuf *out, const struct run_summary *summary, si
     }
     add_record(&lines, summary);
     wrap_lines(out, strbuf_text(&lines), INDENT + (size_t)label_width(summary), width);
-    out->failed = out->failed || lines.failed;
-    strbuf_fini(&lines);
+    strbuf_fini_part(&lines, out);
 }

@@ -54,7 +54,7 @@ void table_add_cell(struct table *table, const char *text, const char *tag, cons
                               .color = color};
 
     if (ARRAY_RESERVE(table->cells, table->cell_capacity, table->cell_count + 1) < 0) {
-        table->failed = true;
+        table->texts.failed = true;
         return;
     }
     strbuf_add(&table->texts, text, cell.length + 1);
@@ -71,7 +71,7 @@ static void add_line(struct table *table, struct table_line line)
 {
     line.row = table->cell_count / table->column_count;
     if (ARRAY_RESERVE(table->lines, table->line_capacity, table->line_count + 1) < 0)
-        table->failed = true;
+        table->texts.failed = true;
     else
         table->lines[table->line_count++] = line;
 }
@@ -250,7 +250,7 @@ static void find_ends_that_matter(struct table *table, size_t index)
     struct strbuf fitted = STRBUF_INIT;
 
     if (!seen) {
-        table->failed = true;
+        table->texts.failed = true;
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -267,8 +267,7 @@ static void find_ends_that_matter(struct table *table, size_t index)
         for (size_t j = i; j < end; j++)
             cell_of(table, seen[j].row, index)->end_matters = seen[i].whole != seen[end - 1].whole;
     }
-    table->failed |= fitted.failed;
-    strbuf_fini(&fitted);
+    strbuf_fini_part(&fitted, &table->texts);
     free(seen);
 }
 
@@ -417,8 +416,7 @@ static void write_cell(const struct writing *writing, const struct table_column 
         strbuf_addf(out, " %s%s%s", dim ? COLOR_DIM : "", text + cell->length + 1, dim ? COLOR_END : "");
         add_blanks(out, column->tag - cell->tag_length);
     }
-    out->failed |= fitted.failed;
-    strbuf_fini(&fitted);
+    strbuf_fini_part(&fitted, out);
 }
 
 static void write_row(const struct writing *writing, size_t row)
@@ -438,8 +436,7 @@ static void write_row(const struct writing *writing, size_t row)
     }
     end_line(&line);
     wrap_lines(writing->out, strbuf_text(&line), wrapped_at, wrapped_at ? writing->width : 0);
-    writing->out->failed |= line.failed;
-    strbuf_fini(&line);
+    strbuf_fini_part(&line, writing->out);
 }
 
 static void write_line(const struct writing *writing, const struct table_line *line)
@@ -463,7 +460,7 @@ void table_write(struct table *table, struct strbuf *out, size_t width, bool col
     struct writing writing = {.table = table, .out = out, .width = width, .colors = colors};
     size_t line = 0;
 
-    if (table->failed || table->texts.failed) {
+    if (table->texts.failed) {
         out->failed = true;
         return;
     }
@@ -474,5 +471,5 @@ void table_write(struct table *table, struct strbuf *out, size_t width, bool col
         if (row < row_count(table))
             write_row(&writing, row);
     }
-    out->failed |= table->failed;
+    out->failed |= table->texts.failed;
 }

@@ -62,8 +62,7 @@ struct table {
     struct table_cell *cells;
     struct table_line *lines;
     size_t cell_count, cell_capacity, line_count, line_capacity;
-    struct strbuf texts;
-    bool failed;
+    struct strbuf texts; /* `failed` is of the whole table */
 };
 
 /* The next cell, row by row. `tag`: a few letters behind the text, in a column of their own; `color`: static.

@@ -40,8 +40,7 @@ static size_t add_cut(struct strbuf *out, const char *text, size_t from, size_t 
     if (cut)
         strbuf_adds(out, "…");
     columns += text_width(strbuf_text(&shown), head) + cut;
-    out->failed = out->failed || shown.failed;
-    strbuf_fini(&shown);
+    strbuf_fini_part(&shown, out);
     return columns;
 }
 

@@ -173,8 +173,7 @@ static void add_remark(struct table *table, const struct diff_rows *rows,
     (field->resident_now ? add_resident_remark : add_method_remark)(&line, rows, field);
     strbuf_addc(&line, '\n');
     table_text(table, strbuf_text(&line), REMARK_INDENT);
-    table->failed |= line.failed;
-    strbuf_fini(&line);
+    strbuf_fini_part(&line, &table->texts);
 }
 
 /* More of what a run uses is red; whether more of any other number is good or bad nobody knows. */
@@ -195,8 +194,7 @@ static void add_name(struct table *table, const struct diff_rows *rows, const st
     strbuf_adds(&name, rows->marks && field->state == COMPARISON_CHANGED ? "* " : "  ");
     text_printable(&name, field->name, strlen(field->name));
     table_add(table, strbuf_text(&name));
-    table->failed |= name.failed;
-    strbuf_fini(&name);
+    strbuf_fini_part(&name, &table->texts);
 }
 
 void diff_rows_print(struct strbuf *out, const struct diff_rows *rows, size_t width)

@@ -79,8 +79,7 @@ static void add_rule(struct strbuf *out, const struct comparison *comparison, si
             "tell%s\n",
             floors, comparison->earlier == 1 ? ": --against compares with many" : "");
     wrap_lines(out, strbuf_text(&rule), 2, width);
-    out->failed = out->failed || rule.failed;
-    strbuf_fini(&rule);
+    strbuf_fini_part(&rule, out);
 }
 
 /* So far that nothing is farther: from or to 0, or across it. */
@@ -191,8 +190,7 @@ static void add_notes(struct strbuf *out, const struct comparison_field *const *
         strbuf_addc(&lines, '\n');
     }
     wrap_lines(out, strbuf_text(&lines), 4, width);
-    out->failed = out->failed || lines.failed;
-    strbuf_fini(&lines);
+    strbuf_fini_part(&lines, out);
 }
 
 static void add_headline(struct strbuf *out, const struct diff_page *page,
@@ -230,8 +228,7 @@ static void add_measured_title(struct strbuf *out, const struct diff_page *page,
                     count > shown ? "; a few of each source" : "");
     strbuf_addc(out, '\n');
     wrap_lines(out, strbuf_text(&line), 2, width);
-    out->failed = out->failed || line.failed;
-    strbuf_fini(&line);
+    strbuf_fini_part(&line, out);
 }
 
 static void add_measured(struct strbuf *out, const struct diff_page *page, bool machine,
@@ -293,8 +290,7 @@ static void add_one_sided(struct strbuf *out, const struct diff_page *page, size
                 now, before, page->comparison->earlier == 1 ? "the one" : "those",
                 page->comparison->earlier == 1 ? "has" : "have");
     wrap_lines(out, strbuf_text(&line), 2, width);
-    out->failed = out->failed || line.failed;
-    strbuf_fini(&line);
+    strbuf_fini_part(&line, out);
 }
 
 /* -- Limits -- */
@@ -331,8 +327,7 @@ static void add_limits(struct strbuf *out, const struct diff_page *page, size_t 
         strbuf_addf(&lines, "%s\n", colors ? COLOR_END : "");
     }
     wrap_lines(out, strbuf_text(&lines), 4, width);
-    out->failed = out->failed || lines.failed;
-    strbuf_fini(&lines);
+    strbuf_fini_part(&lines, out);
 }
 
 void diff_text(struct strbuf *out, const struct diff_page *page, size_t width, bool colors)

@@ -130,9 +130,8 @@ static void make_prefix(struct run_cell *out, const struct listing_row *row)
         strbuf_adds(&name, suffix);
     text_shell_quote(&quoted, strbuf_text(&name));
     text_printable(&out->value, strbuf_text(&quoted), quoted.length);
-    out->value.failed = out->value.failed || name.failed || quoted.failed;
-    strbuf_fini(&name);
-    strbuf_fini(&quoted);
+    strbuf_fini_part(&name, &out->value);
+    strbuf_fini_part(&quoted, &out->value);
 }
 
 static void make_number(struct run_cell *out, const struct listing_cell *cell)

@@ -151,8 +151,7 @@ void run_table_legend(struct strbuf *out, const struct run_listing *listing,
         strbuf_add(out, strbuf_text(&wrapped), length);
         strbuf_adds(out, legend->colors ? COLOR_END "\n" : "\n");
     }
-    out->failed = out->failed || single.failed || lines.failed || wrapped.failed;
-    strbuf_fini(&single);
-    strbuf_fini(&lines);
-    strbuf_fini(&wrapped);
+    strbuf_fini_part(&single, out);
+    strbuf_fini_part(&lines, out);
+    strbuf_fini_part(&wrapped, out);
 }

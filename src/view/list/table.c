@@ -64,7 +64,7 @@ static void add_row(struct table *table, struct run_cell *cell, const struct lis
     for (size_t i = 0; i < table->column_count; i++) {
         run_cell_make(cell, row, i);
         table_add_cell(table, strbuf_text(&cell->value), strbuf_text(&cell->tag), cell->color);
-        table->failed |= cell->value.failed || cell->tag.failed;
+        table->texts.failed |= cell->value.failed || cell->tag.failed;
     }
 }
 

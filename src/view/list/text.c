@@ -127,8 +127,7 @@ static void add_name(struct strbuf *out, const struct strbuf *name, enum list_st
         strbuf_adds(out, strbuf_text(name));
     else
         list_add_text(out, strbuf_text(name), name->length, style);
-    out->failed = out->failed || word.failed;
-    strbuf_fini(&word);
+    strbuf_fini_part(&word, out);
 }
 
 /* The pairs of a row as members of an object: `before` the first, `between` two. */
@@ -156,8 +155,7 @@ static void add_members(struct strbuf *out, const struct run_listing *listing, c
             add_value(out, &pair, style);
         }
     }
-    out->failed = out->failed || name.failed;
-    strbuf_fini(&name);
+    strbuf_fini_part(&name, out);
 }
 
 void run_list_json(struct strbuf *out, const struct run_listing *listing)
@@ -240,6 +238,5 @@ void run_list_csv(struct strbuf *out, const struct run_listing *listing)
     add_csv_line(out, listing, NULL, &scratch);
     for (size_t i = 0; i < listing->count; i++)
         add_csv_line(out, listing, listing->rows[i], &scratch);
-    out->failed = out->failed || scratch.failed;
-    strbuf_fini(&scratch);
+    strbuf_fini_part(&scratch, out);
 }

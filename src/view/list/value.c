@@ -46,8 +46,7 @@ void list_add_text(struct strbuf *out, const char *bytes, size_t length, enum li
             strbuf_add(out, quoted.data + at, step);
         at += step;
     }
-    out->failed = out->failed || quoted.failed;
-    strbuf_fini(&quoted);
+    strbuf_fini_part(&quoted, out);
 }
 
 /* Where the copy stands in its containers. */
@@ -124,7 +123,6 @@ void list_add_json(struct strbuf *out, const char *json, enum list_style style)
         strbuf_add(out, strbuf_text(&text), text.length);
     else
         list_add_text(out, json, strlen(json), style);
-    out->failed = out->failed || text.failed;
     json_reader_fini(&copy.reader);
-    strbuf_fini(&text);
+    strbuf_fini_part(&text, out);
 }

@@ -244,8 +244,7 @@ static void add_words(struct strbuf *out, size_t begin, const struct plot *plot)
     }
     strbuf_adds(out, "</desc>");
     strbuf_add(out, strbuf_text(&rest), rest.length);
-    out->failed = out->failed || rest.failed;
-    strbuf_fini(&rest);
+    strbuf_fini_part(&rest, out);
 }
 
 static cairo_surface_t *new_surface(enum plot_format format, double width, double height, struct strbuf *out)

@@ -152,6 +152,5 @@ void screen_write_time(const struct screen *screen)
     strbuf_adds(screen->out, strbuf_text(&labels));
     screen_end_color(screen, "90");
     strbuf_addc(screen->out, '\n');
-    screen->out->failed = screen->out->failed || labels.failed;
-    strbuf_fini(&labels);
+    strbuf_fini_part(&labels, screen->out);
 }

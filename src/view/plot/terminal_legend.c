@@ -129,9 +129,8 @@ static void legend_title(struct screen_legend *legend, const struct plot_panel *
         screen_begin_color(legend->screen, "1");
         strbuf_adds(legend->screen->out, strbuf_text(&shown));
         screen_end_color(legend->screen, "1");
-        legend->screen->out->failed = legend->screen->out->failed || shown.failed;
     }
-    strbuf_fini(&shown);
+    strbuf_fini_part(&shown, legend->screen->out);
 }
 
 /* Lines that have letters should all be named: each gets its share of the rows. */

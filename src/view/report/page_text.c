@@ -48,9 +48,7 @@ static void add_cut(struct strbuf *out, const char *text, enum report_fit fit, s
         (void)text_fit(out, strbuf_text(&printable), printable.length, columns);
     else
         strbuf_adds(out, strbuf_text(&printable));
-    if (printable.failed)
-        out->failed = true;
-    strbuf_fini(&printable);
+    strbuf_fini_part(&printable, out);
 }
 
 /* The width of a text as add_cut writes it. */
@@ -158,9 +156,7 @@ static void draw_fact(struct strbuf *out, const struct report_item *fact, size_t
     add_source(&line, fact, ink);
     strbuf_addc(&line, '\n');
     wrap_lines(out, strbuf_text(&line), indent, width);
-    if (line.failed)
-        out->failed = true;
-    strbuf_fini(&line);
+    strbuf_fini_part(&line, out);
 }
 
 static bool is_hidden(const struct report_item *table, size_t row)
@@ -209,7 +205,7 @@ static void add_rows(struct table *table, const struct report_item *item)
         strbuf_reset(&cell);
         add_value(&cell, &item->cells[i], item->columns[i % item->column_count].unit, REPORT_CUT, 0);
         table_add(table, strbuf_text(&cell));
-        table->failed |= cell.failed;
+        table->texts.failed |= cell.failed;
     }
     strbuf_fini(&cell);
 }
@@ -229,7 +225,7 @@ static void draw_table(struct strbuf *out, const struct report_item *item, bool 
     for (size_t i = 0; i < table.column_count; i++) {
         add_cut(&titles[i], item->columns[i].title, REPORT_CUT, 0);
         columns[i] = make_column(item, i, strbuf_text(&titles[i]));
-        table.failed |= titles[i].failed;
+        table.texts.failed |= titles[i].failed;
         has_titles |= titles[i].length > 0 && !columns[i].left_out;
     }
     if (item->label) {
@@ -237,14 +233,13 @@ static void draw_table(struct strbuf *out, const struct report_item *item, bool 
         add_cut(&line, item->label, REPORT_CUT, 0);
         strbuf_addc(&line, '\n');
         table_text(&table, strbuf_text(&line), INDENT);
-        table.failed |= line.failed;
     }
     if (has_titles)
         table_titles(&table);
     add_rows(&table, item);
+    strbuf_fini_part(&line, &table.texts);
     table_write(&table, out, width, ink->dim[0] != '\0');
     table_fini(&table);
-    strbuf_fini(&line);
     for (size_t i = 0; i < table.column_count; i++)
         strbuf_fini(&titles[i]);
 }

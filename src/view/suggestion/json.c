@@ -148,6 +148,5 @@ void suggestion_json(struct strbuf *out, const struct suggestion *suggestion, si
     }
     json_object_end(&json);
     strbuf_addc(out, '\n');
-    out->failed = out->failed || lines.failed;
-    strbuf_fini(&lines);
+    strbuf_fini_part(&lines, out);
 }

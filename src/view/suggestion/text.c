@@ -263,8 +263,7 @@ static void add_resource(struct strbuf *out, const struct resource *resource, bo
     add_value(&value, resource);
     strbuf_addf(out, "%s%-*s%s", colors ? COLOR_BOLD : "", REASON_COLUMN - 10, strbuf_text(&value),
                 colors ? COLOR_END : "");
-    out->failed = out->failed || value.failed;
-    strbuf_fini(&value);
+    strbuf_fini_part(&value, out);
     if (suggested->raised)
         add_floor(out, resource);
     else
@@ -318,8 +317,7 @@ static void add_warning_lines(struct strbuf *out, const struct suggestion *sugge
         strbuf_addc(out, '\n');
         line += length + (line[length] == '\n');
     }
-    out->failed = out->failed || warnings.failed;
-    strbuf_fini(&warnings);
+    strbuf_fini_part(&warnings, out);
 }
 
 /* Each line with the consumer's comment before it. */
@@ -356,9 +354,8 @@ void suggestion_text(struct strbuf *out, const struct suggestion *suggestion, si
         add_commented(out, strbuf_text(&wrapped), comment);
         suggestion_lines(out, suggestion, consumer);
     }
-    out->failed = out->failed || title.failed || numbers.failed || warnings.failed || wrapped.failed;
-    strbuf_fini(&title);
-    strbuf_fini(&numbers);
-    strbuf_fini(&warnings);
-    strbuf_fini(&wrapped);
+    strbuf_fini_part(&title, out);
+    strbuf_fini_part(&numbers, out);
+    strbuf_fini_part(&warnings, out);
+    strbuf_fini_part(&wrapped, out);
 }

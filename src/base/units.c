@@ -192,3 +192,10 @@ char *unit_human(enum unit unit, double value, char out[UNIT_TEXT_SIZE])
     out[length] = '\0';
     return start;
 }
+
+void unit_add(struct strbuf *out, const char *before, enum unit unit, double value, const char *after)
+{
+    char text[UNIT_TEXT_SIZE];
+
+    strbuf_addf(out, "%s%s%s", before, unit_human(unit, value, text), after);
+}

@@ -5,6 +5,8 @@
 #ifndef METRON_BASE_UNITS_H
 #define METRON_BASE_UNITS_H
 
+#include "base/strbuf.h"
+
 enum unit {
     UNIT_NONE,
     UNIT_BYTES,
@@ -26,5 +28,7 @@ double unit_edge(enum unit unit, double value);
 /* "1.5 GiB", "2 h 05 min", "12.3 s", "350 ms", "98.2 %", "1,234", "3.1 MiB/s"; `value` is the edge value.
  * Returns out. */
 char *unit_human(enum unit unit, double value, char out[UNIT_TEXT_SIZE]);
+/* Appends the same with a text on either side. */
+void unit_add(struct strbuf *out, const char *before, enum unit unit, double value, const char *after);
 
 #endif

@@ -35,19 +35,6 @@ static void add_text(struct strbuf *out, const char *text)
         strbuf_adds(out, "…");
 }
 
-static void add_human(struct strbuf *out, enum unit unit, double value)
-{
-    char text[UNIT_TEXT_SIZE];
-
-    strbuf_adds(out, unit_human(unit, value, text));
-}
-
-static void add_counted(struct strbuf *out, double count, const char *one, const char *several)
-{
-    add_human(out, UNIT_COUNT, count);
-    strbuf_addf(out, " %s", count == 1 ? one : several);
-}
-
 /* " (source; note)", and the end of the line. */
 static void add_method(struct strbuf *out, const char *source, const char *note)
 {
@@ -106,8 +93,7 @@ static void add_attached(struct strbuf *out, const struct run_summary *summary, 
 
     strbuf_adds(out, "metron: attached to ");
     add_roots(out, attached);
-    strbuf_adds(out, " for ");
-    add_human(out, UNIT_SECONDS, summary->wall_seconds);
+    unit_add(out, " for ", UNIT_SECONDS, summary->wall_seconds, "");
     if (summary->has_exit_code)
         strbuf_addf(out, ": %s%s%s%s", colors ? color : "", summary->cause, colors ? COLOR_END : "",
                     ended ? "" : "; its descendants go on");
@@ -144,11 +130,9 @@ static void add_outcome(struct strbuf *out, const struct run_summary *summary, b
     else
         strbuf_adds(out, "no exit code was recorded");
     strbuf_adds(out, colors ? COLOR_END : "");
-    if (!isnan(summary->wall_seconds)) {
-        strbuf_adds(out, ", wall time ");
-        add_human(out, UNIT_SECONDS, summary->wall_seconds);
-        strbuf_adds(out, summary->status == RECORDING_RUNNING ? " so far" : "");
-    }
+    if (!isnan(summary->wall_seconds))
+        unit_add(out, ", wall time ", UNIT_SECONDS, summary->wall_seconds,
+                 summary->status == RECORDING_RUNNING ? " so far" : "");
     strbuf_addc(out, '\n');
 }
 
@@ -178,17 +162,14 @@ static void add_cpu(struct strbuf *out, const struct run_summary *summary)
     if (!cpu->has)
         return;
     add_label(out, summary, "cpu");
-    add_human(out, UNIT_SECONDS, cpu->value);
+    unit_add(out, "", UNIT_SECONDS, cpu->value, "");
     /* Of one that runs it is up to its newest record, and the wall time until now: no share is made of both.
      */
     if (summary->wall_seconds > 0 && summary->status == RECORDING_ENDED) {
         double cores = cpu->value / summary->wall_seconds;
-        strbuf_adds(out, ", ");
-        add_human(out, UNIT_PERCENT, 100 * cores);
-        strbuf_adds(out, " of one core");
+        unit_add(out, ", ", UNIT_PERCENT, 100 * cores, " of one core");
         if (summary->cpus > 0 && summary->cpus != 1) {
-            strbuf_adds(out, ", ");
-            add_human(out, UNIT_PERCENT, 100 * cores / summary->cpus);
+            unit_add(out, ", ", UNIT_PERCENT, 100 * cores / summary->cpus, "");
             strbuf_addf(out, " of the %.4g it may use", summary->cpus);
         }
     }
@@ -203,27 +184,21 @@ static void add_memory(struct strbuf *out, const struct run_summary *summary)
     if (!memory->has)
         return;
     add_label(out, summary, "memory");
-    strbuf_adds(out, "peak ");
-    add_human(out, UNIT_BYTES, memory->value);
+    unit_add(out, "peak ", UNIT_BYTES, memory->value, "");
     double share = summary->memory_bytes > 0 ? memory->value / summary->memory_bytes : 0;
     if (share >= worth_telling) {
-        strbuf_adds(out, ", ");
         /* The charge stops at the limit; what others are charged with does not. */
         if (share < nearly_all)
-            add_human(out, UNIT_PERCENT, 100 * share);
+            unit_add(out, ", ", UNIT_PERCENT, 100 * share, "");
         else
-            strbuf_adds(out, "all");
-        strbuf_adds(out, " of the ");
-        add_human(out, UNIT_BYTES, summary->memory_bytes);
-        strbuf_adds(out, " it may use");
+            strbuf_adds(out, ", all");
+        unit_add(out, " of the ", UNIT_BYTES, summary->memory_bytes, " it may use");
     }
     add_method(out, memory->source, memory->note.text);
     if (!summary->charge.has)
         return;
     add_label(out, summary, "");
-    strbuf_adds(out, "charged up to ");
-    add_human(out, UNIT_BYTES, summary->charge.value);
-    strbuf_adds(out, ", page cache included");
+    unit_add(out, "charged up to ", UNIT_BYTES, summary->charge.value, ", page cache included");
     add_method(out, summary->charge.source, NULL);
 }
 
@@ -235,13 +210,9 @@ static void add_processes(struct strbuf *out, const struct run_summary *summary)
         return;
     add_label(out, summary, "processes");
     bool is_bound = processes->note.bound == BOUND_LOWER;
-    strbuf_adds(out, is_bound ? "at least " : "");
-    add_human(out, UNIT_COUNT, processes->value);
-    if (!isnan(summary->processes_at_once)) {
-        strbuf_adds(out, ", up to ");
-        add_human(out, UNIT_COUNT, summary->processes_at_once);
-        strbuf_adds(out, " in a sample");
-    }
+    unit_add(out, is_bound ? "at least " : "", UNIT_COUNT, processes->value, "");
+    if (!isnan(summary->processes_at_once))
+        unit_add(out, ", up to ", UNIT_COUNT, summary->processes_at_once, " in a sample");
     char ran_already[48];
     const char *note = is_bound ? NULL : processes->note.text;
     if (summary->attached) {
@@ -256,10 +227,9 @@ static void add_io(struct strbuf *out, const struct run_summary *summary)
     if (!summary->read_key)
         return;
     add_label(out, summary, "storage");
-    add_human(out, UNIT_BYTES, summary->read_bytes);
-    strbuf_adds(out, " read, ");
-    add_human(out, UNIT_BYTES, summary->written_bytes);
-    strbuf_addf(out, " written (%s, %s)\n", summary->read_key, summary->written_key);
+    unit_add(out, "", UNIT_BYTES, summary->read_bytes, " read, ");
+    unit_add(out, "", UNIT_BYTES, summary->written_bytes, " written");
+    strbuf_addf(out, " (%s, %s)\n", summary->read_key, summary->written_key);
 }
 
 /* The share of the wall time lost to waiting, if there was any to speak of. */
@@ -273,13 +243,11 @@ static void add_stalls(struct strbuf *out, const struct run_summary *summary)
         const struct headline_answer *stall = &summary->stalls[i];
         if (!stall->has || stall->value < worth_telling)
             continue;
-        if (first)
-            strbuf_adds(out, ", ");
-        else
+        if (!first)
             add_label(out, summary, "stalled");
+        unit_add(out, first ? ", " : "", UNIT_PERCENT, 100 * stall->value, " of the time for ");
+        strbuf_adds(out, resources[i]);
         first = first ? first : stall;
-        add_human(out, UNIT_PERCENT, 100 * stall->value);
-        strbuf_addf(out, " of the time for %s", resources[i]);
     }
     if (!first)
         return;
@@ -298,23 +266,20 @@ static void add_syscalls(struct strbuf *out, const struct run_summary *summary)
         return;
     add_label(out, summary, "syscalls");
     if (!isnan(summary->syscalls)) {
-        add_counted(out, summary->syscalls, "call", "calls");
+        unit_add(out, "", UNIT_COUNT, summary->syscalls, summary->syscalls == 1 ? " call" : " calls");
         between = ", ";
     }
     if (!isnan(summary->syscall_errors)) {
-        strbuf_adds(out, between);
-        add_counted(out, summary->syscall_errors, "error", "errors");
+        unit_add(out, between, UNIT_COUNT, summary->syscall_errors,
+                 summary->syscall_errors == 1 ? " error" : " errors");
         between = "; ";
     }
     if (summary->hotspot) {
         strbuf_addf(out, "%s%.0f %% of their time in ", between[0] ? "; " : "", 100 * summary->hotspot_share);
         add_text(out, summary->hotspot);
     }
-    if (summary->syscalls_lost > 0) {
-        strbuf_adds(out, "; ");
-        add_human(out, UNIT_COUNT, summary->syscalls_lost);
-        strbuf_adds(out, " lost");
-    }
+    if (summary->syscalls_lost > 0)
+        unit_add(out, "; ", UNIT_COUNT, summary->syscalls_lost, " lost");
     strbuf_adds(out, " (by ");
     add_text(out, summary->syscall_method);
     strbuf_adds(out, ")\n");
@@ -325,26 +290,15 @@ static void add_own_cost(struct strbuf *out, const struct run_summary *summary)
     if (isnan(summary->own_cpu_seconds))
         return;
     add_label(out, summary, "metron");
-    add_human(out, UNIT_SECONDS, summary->own_cpu_seconds);
-    strbuf_adds(out, " CPU");
-    if (summary->wall_seconds > 0) {
-        strbuf_adds(out, " (");
-        add_human(out, UNIT_PERCENT, 100 * summary->own_cpu_seconds / summary->wall_seconds);
-        strbuf_addc(out, ')');
-    }
-    if (!isnan(summary->own_rss_bytes)) {
-        strbuf_adds(out, ", ");
-        add_human(out, UNIT_BYTES, summary->own_rss_bytes);
-    }
-    if (!isnan(summary->samples)) {
-        strbuf_adds(out, ", ");
-        add_counted(out, summary->samples, "sample", "samples");
-    }
-    if (summary->missed_ticks > 0) {
-        strbuf_adds(out, ", ");
-        add_human(out, UNIT_COUNT, summary->missed_ticks);
-        strbuf_adds(out, " missed");
-    }
+    unit_add(out, "", UNIT_SECONDS, summary->own_cpu_seconds, " CPU");
+    if (summary->wall_seconds > 0)
+        unit_add(out, " (", UNIT_PERCENT, 100 * summary->own_cpu_seconds / summary->wall_seconds, ")");
+    if (!isnan(summary->own_rss_bytes))
+        unit_add(out, ", ", UNIT_BYTES, summary->own_rss_bytes, "");
+    if (!isnan(summary->samples))
+        unit_add(out, ", ", UNIT_COUNT, summary->samples, summary->samples == 1 ? " sample" : " samples");
+    if (summary->missed_ticks > 0)
+        unit_add(out, ", ", UNIT_COUNT, summary->missed_ticks, " missed");
     strbuf_addc(out, '\n');
 }
 
@@ -355,8 +309,8 @@ static void add_survivors(struct strbuf *out, const struct run_summary *summary)
     if (!summary->survivors_in_all)
         return;
     add_label(out, summary, "outlived");
-    strbuf_adds(out, "by ");
-    add_counted(out, (double)summary->survivors_in_all, "process", "processes");
+    unit_add(out, "by ", UNIT_COUNT, (double)summary->survivors_in_all,
+             summary->survivors_in_all == 1 ? " process" : " processes");
     for (size_t i = 0; i < summary->survivor_count; i++) {
         strbuf_addf(out, "%s %lld ", i ? "," : ":", summary->survivors[i].pid);
         strbuf_reset(&line);
@@ -381,7 +335,7 @@ static void add_duct(struct strbuf *out, const struct run_summary *summary)
         add_text(out, field->name);
         for (size_t length = strlen(field->name); length < DUCT_LABEL_WIDTH; length++)
             strbuf_addc(out, ' ');
-        add_human(out, field->unit, field->number);
+        unit_add(out, "", field->unit, field->number, "");
         add_method(out, NULL, field->note);
     }
 }

@@ -41,14 +41,13 @@ void suggestion_memory(struct strbuf *out, double bytes)
         strbuf_addf(out, "%.10g MiB", bytes / MEBIBYTE);
 }
 
-static void add_human(struct strbuf *out, enum unit unit, double value)
+/* What was used; with a text on either side. */
+static void add_used(struct strbuf *out, const char *before, enum unit unit, double value, const char *after)
 {
-    char text[UNIT_TEXT_SIZE];
-
     if (unit == UNIT_NONE) /* CPUs */
-        strbuf_addf(out, "%.2f", value);
+        strbuf_addf(out, "%s%.2f%s", before, value, after);
     else
-        strbuf_adds(out, unit_human(unit, value, text));
+        unit_add(out, before, unit, value, after);
 }
 
 /* -- How many runs -- */
@@ -100,19 +99,16 @@ static void add_base(struct strbuf *out, const struct resource *resource)
     const struct suggested *suggested = resource->suggested;
 
     if (suggested->runs == 1)
-        strbuf_addf(out, "the %s of one run, ", resource->one);
+        strbuf_addf(out, "the %s of one run", resource->one);
     else if (suggested->quantile >= 1)
-        strbuf_addf(out, "the %s of %zu runs, ", resource->largest, suggested->runs);
+        strbuf_addf(out, "the %s of %zu runs", resource->largest, suggested->runs);
     else
-        strbuf_addf(out, "the %.0fth percentile of the %s of %zu runs, ", 100 * suggested->quantile,
+        strbuf_addf(out, "the %.0fth percentile of the %s of %zu runs", 100 * suggested->quantile,
                     resource->all, suggested->runs);
-    add_human(out, resource->unit, suggested->base);
+    add_used(out, ", ", resource->unit, suggested->base, "");
     if (suggested->runs > 1 && suggested->quantile < 1) {
-        strbuf_adds(out, " (");
-        add_human(out, resource->unit, suggested->smallest);
-        strbuf_adds(out, " to ");
-        add_human(out, resource->unit, suggested->largest);
-        strbuf_addc(out, ')');
+        add_used(out, " (", resource->unit, suggested->smallest, "");
+        add_used(out, " to ", resource->unit, suggested->largest, ")");
     }
     if (resource->margin > 0)
         strbuf_addf(out, ", plus %.4g %%", 100 * resource->margin);
@@ -122,27 +118,26 @@ static void add_floor(struct strbuf *out, const struct resource *resource)
 {
     const struct suggested *suggested = resource->suggested;
 
-    strbuf_addf(out, "%.4g times ", suggested->floor / suggested->floor_of);
-    add_human(out, resource->unit, suggested->floor_of);
-    strbuf_adds(out, suggested->floor_by == FLOOR_LIMIT ? ", the limit that ended a run"
-                                                        : ", what a run held when it was killed");
+    strbuf_addf(out, "%.4g times", suggested->floor / suggested->floor_of);
+    add_used(out, " ", resource->unit, suggested->floor_of,
+             suggested->floor_by == FLOOR_LIMIT ? ", the limit that ended a run"
+                                                : ", what a run held when it was killed");
     if (suggested->floor_source) {
         strbuf_adds(out, " (by ");
         text_printable(out, suggested->floor_source, strlen(suggested->floor_source));
         strbuf_addc(out, ')');
     }
-    if (!suggested->runs)
-        return;
-    strbuf_adds(out, "; without it ");
-    add_human(out, resource->unit, suggested->base * (1 + resource->margin));
+    if (suggested->runs)
+        add_used(out, "; without it ", resource->unit, suggested->base * (1 + resource->margin), "");
 }
 
-static void add_amount(struct strbuf *out, enum unit unit, double value)
+/* What was requested; CPUs as they were written. */
+static void add_amount(struct strbuf *out, const char *before, enum unit unit, double value)
 {
     if (unit == UNIT_NONE)
-        strbuf_addf(out, "%.10g", value);
+        strbuf_addf(out, "%s%.10g", before, value);
     else
-        add_human(out, unit, value);
+        unit_add(out, before, unit, value, "");
 }
 
 static void add_requested(struct strbuf *out, const struct resource *resource)
@@ -153,14 +148,12 @@ static void add_requested(struct strbuf *out, const struct resource *resource)
         return;
     add_reason_line(out);
     if (requested->runs == 1)
-        strbuf_adds(out, "one run had requested ");
+        strbuf_adds(out, "one run");
     else
-        strbuf_addf(out, "%zu runs had requested ", requested->runs);
-    add_amount(out, resource->unit, requested->lowest);
-    if (requested->highest > requested->lowest) {
-        strbuf_adds(out, " to ");
-        add_amount(out, resource->unit, requested->highest);
-    }
+        strbuf_addf(out, "%zu runs", requested->runs);
+    add_amount(out, " had requested ", resource->unit, requested->lowest);
+    if (requested->highest > requested->lowest)
+        add_amount(out, " to ", resource->unit, requested->highest);
     strbuf_addf(out, " and used %.0f %%", 100 * requested->used_median);
     if (requested->runs > 1)
         strbuf_addf(out, " (%.0f to %.0f %%)", 100 * requested->used_lowest, 100 * requested->used_highest);

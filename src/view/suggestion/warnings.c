@@ -8,13 +8,6 @@
 
 enum { JOB_SHOWN = 64 }; /* bytes */
 
-static void add_bytes(struct strbuf *out, double bytes)
-{
-    char text[UNIT_TEXT_SIZE];
-
-    strbuf_adds(out, unit_human(UNIT_BYTES, bytes, text));
-}
-
 static void add_warning_of_memory(struct strbuf *out, const struct suggestion *suggestion)
 {
     size_t killed = suggestion->ended[PAST_OUT_OF_MEMORY];
@@ -22,10 +15,9 @@ static void add_warning_of_memory(struct strbuf *out, const struct suggestion *s
     if (!killed)
         return;
     strbuf_addf(out, "%zu run%s killed for want of memory", killed, killed == 1 ? " was" : "s were");
-    if (suggestion->killed_limit > 0) {
-        strbuf_adds(out, killed == 1 ? " at a limit of " : " at limits of up to ");
-        add_bytes(out, suggestion->killed_limit);
-    }
+    if (suggestion->killed_limit > 0)
+        unit_add(out, killed == 1 ? " at a limit of " : " at limits of up to ", UNIT_BYTES,
+                 suggestion->killed_limit, "");
     strbuf_addf(out, ": how much more %s would have needed is not known%s\n", killed == 1 ? "it" : "they",
                 suggestion->memory.raised ? "; see how the next run does with what is suggested"
                                           : ", but the suggestion is well above");
@@ -99,9 +91,8 @@ static void add_warning_of_ranks(struct strbuf *out, const struct suggestion *su
     if (suggestion->cpus.has)
         strbuf_addf(out, "%s%.0f CPUs", separator, runs * suggestion->cpus.value);
     if (together->memory_bytes > 0) {
-        strbuf_adds(out, " (they held up to ");
-        add_bytes(out, together->memory_bytes);
-        strbuf_addf(out, " and used %.2f CPUs)", together->cpus);
+        unit_add(out, " (they held up to ", UNIT_BYTES, together->memory_bytes, " and used ");
+        strbuf_addf(out, "%.2f CPUs)", together->cpus);
     }
     strbuf_addc(out, '\n');
 }
@@ -134,10 +125,8 @@ void suggestion_warnings(struct strbuf *out, const struct suggestion *suggestion
                     "%zu run%s lost: %s may have reached a limit of memory or time, at which schedulers kill "
                     "metron as well\n",
                     lost, lost == 1 ? " is" : "s are", lost == 1 ? "it" : "they");
-    if (suggestion->failed_peak > 0) {
-        strbuf_adds(out, "a failed run held more than is suggested: ");
-        add_bytes(out, suggestion->failed_peak);
-        strbuf_addc(out, '\n');
-    }
+    if (suggestion->failed_peak > 0)
+        unit_add(out, "a failed run held more than is suggested: ", UNIT_BYTES, suggestion->failed_peak,
+                 "\n");
     add_warning_of_programs(out, suggestion);
 }

@@ -22,16 +22,15 @@ static void add_cpu(struct report_section *section, const struct job_part *part)
     bool of_group = usage_has(usage, USAGE_CGROUP_CPU);
 
     if (of_group)
-        (void)report_say(section, "cpu",
-                         report_text_of(page, "%s of its control group",
-                                        report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CGROUP_CPU])),
-                         "cgroup_cpu_seconds");
+        report_sayf(section, "cpu", "%s of its control group",
+                    report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CGROUP_CPU]))
+            ->source = "cgroup_cpu_seconds";
     if (!usage_has(usage, USAGE_CPU))
         return;
-    (void)report_say(section, of_group ? "" : "cpu",
-                     report_text_of(page, "%s%s of all its processes", part->cpu_is_low ? "at least " : "",
-                                    report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CPU])),
-                     "proc_cpu_seconds");
+    report_sayf(section, of_group ? "" : "cpu", "%s%s of all its processes",
+                part->cpu_is_low ? "at least " : "",
+                report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CPU]))
+        ->source = "proc_cpu_seconds";
     if (part->cpu_is_low)
         (void)report_say(section, "",
                          of_group ? "its control group was removed after the last reading"
@@ -48,18 +47,14 @@ static void add_memory(struct report_section *section, const struct job_usage *u
         enum job_usage_value value = job_memory_values[i];
         if (!usage_has(usage, value))
             continue;
-        (void)report_say(section, label,
-                         report_text_of(page, "peak %s, %s",
-                                        report_human(page, UNIT_BYTES, usage->numbers[value]),
-                                        job_memory_meaning(i)),
-                         job_usage_columns[value].name);
+        report_sayf(section, label, "peak %s, %s", report_human(page, UNIT_BYTES, usage->numbers[value]),
+                    job_memory_meaning(i))
+            ->source = job_usage_columns[value].name;
         label = "";
     }
     if (usage->numbers[USAGE_OOM_KILLS] > 0)
-        (void)report_say(
-            section, label,
-            report_text_of(page, "%.0f killed by the OOM killer", usage->numbers[USAGE_OOM_KILLS]),
-            "oom_kills");
+        report_sayf(section, label, "%.0f killed by the OOM killer", usage->numbers[USAGE_OOM_KILLS])
+            ->source = "oom_kills";
 }
 
 static void add_processes(struct report_section *section, const struct job_usage *usage)
@@ -71,7 +66,7 @@ static void add_processes(struct report_section *section, const struct job_usage
         return;
     const char *text = report_text_of(page, "%s%s spawned", is_exact ? "" : "at least ",
                                       report_human(page, UNIT_COUNT, usage->numbers[USAGE_SPAWNED]));
-    if (text && usage_has(usage, USAGE_PEAK_PROCESSES))
+    if (usage_has(usage, USAGE_PEAK_PROCESSES))
         text = report_text_of(page, "%s, up to %s in a snapshot", text,
                               report_human(page, UNIT_COUNT, usage->numbers[USAGE_PEAK_PROCESSES]));
     (void)report_say(section, "processes", text,
@@ -87,24 +82,20 @@ static void add_facts(struct report_section *section, const struct job_part *par
     clock_local_text(part->started, TIME_FORMAT, from, sizeof(from));
     clock_local_text(part->ended, TIME_FORMAT, to, sizeof(to));
     if (from[0])
-        (void)report_say(section, "time", report_text_of(page, "from %s%s%s", from, to[0] ? " to " : "", to),
-                         NULL);
+        report_sayf(section, "time", "from %s%s%s", from, to[0] ? " to " : "", to);
     if (part->pid > 0)
-        (void)report_say(section, "process", report_text_of(page, "%.0f and its descendants", part->pid),
-                         NULL);
+        report_sayf(section, "process", "%.0f and its descendants", part->pid);
     (void)report_say(section, "workspace", report_told(strbuf_text(&part->workspace)).text, NULL);
     (void)report_say(section, "config", report_told(strbuf_text(&part->config_hash)).text, NULL);
     add_cpu(section, part);
     add_memory(section, usage);
     add_processes(section, usage);
     if (usage_has(usage, USAGE_READ) && usage_has(usage, USAGE_WRITTEN))
-        (void)report_say(section, "storage",
-                         report_text_of(page, "%s read, %s written",
-                                        report_human(page, UNIT_BYTES, usage->numbers[USAGE_READ]),
-                                        report_human(page, UNIT_BYTES, usage->numbers[USAGE_WRITTEN])),
-                         NULL);
+        report_sayf(section, "storage", "%s read, %s written",
+                    report_human(page, UNIT_BYTES, usage->numbers[USAGE_READ]),
+                    report_human(page, UNIT_BYTES, usage->numbers[USAGE_WRITTEN]));
     if (!isnan(part->total_sheets))
-        (void)report_say(section, "sheets", report_text_of(page, "%.0f in all", part->total_sheets), NULL);
+        report_sayf(section, "sheets", "%.0f in all", part->total_sheets);
 }
 
 /* {name: {count, seconds}}, most time first. */
@@ -130,34 +121,26 @@ static void add_calls(struct report_section *section, const struct json_text *ca
                     if (!json_read_number(&reader, json_text_is(&key, "count") ? &next.count : &next.seconds))
                         (void)json_skip(&reader);
             whole += next.seconds;
-            if (count < SHOWN && next.name)
+            if (count < SHOWN)
                 shown[count++] = next;
         }
     json_reader_fini(&reader);
     for (size_t i = 0; i < count; i++)
-        (void)report_say(section, i ? "" : "syscalls",
-                         report_text_of(section->page, "%s %.0f calls, %.1f %% of their time", shown[i].name,
-                                        shown[i].count, whole > 0 ? 100 * shown[i].seconds / whole : 0),
-                         NULL);
+        report_sayf(section, i ? "" : "syscalls", "%s %.0f calls, %.1f %% of their time", shown[i].name,
+                    shown[i].count, whole > 0 ? 100 * shown[i].seconds / whole : 0);
 }
 
 static void add_details(struct report_section *section, const struct job_part *part,
                         const struct job_happenings *happenings, double wall)
 {
-    struct report_page *page = section->page;
-
     if (!isnan(part->cpu_seconds) && wall > 0)
-        (void)report_say(section, "cores", report_text_of(page, "%.2f on average", part->cpu_seconds / wall),
-                         NULL);
+        report_sayf(section, "cores", "%.2f on average", part->cpu_seconds / wall);
     if (happenings)
-        (void)report_say(
-            section, "exits",
-            report_text_of(page,
-                           "failed %llu with another code than 0, killed %llu by a signal, %llu by "
-                           "the OOM killer; %llu signals ended nobody",
-                           (unsigned long long)happenings->failed, (unsigned long long)happenings->kills,
-                           (unsigned long long)happenings->ooms, (unsigned long long)happenings->signals),
-            NULL);
+        report_sayf(section, "exits",
+                    "failed %llu with another code than 0, killed %llu by a signal, %llu by "
+                    "the OOM killer; %llu signals ended nobody",
+                    (unsigned long long)happenings->failed, (unsigned long long)happenings->kills,
+                    (unsigned long long)happenings->ooms, (unsigned long long)happenings->signals);
     add_calls(section, &part->calls);
 }
 
@@ -181,9 +164,8 @@ static void write_page(struct strbuf *out, const char *json, size_t length, bool
                             : " after ",
                 isnan(wall) ? "" : report_human(&page, UNIT_SECONDS, wall));
     wrap_lines(out, strbuf_text(&title), DETAIL_COLUMN, width);
-    if (section)
-        add_facts(section, &part);
-    if (section && is_report)
+    add_facts(section, &part);
+    if (is_report)
         add_details(section, &part, happenings, wall);
     report_page_text(out, &page, width, false);
     out->failed |= page.failed || title.failed;

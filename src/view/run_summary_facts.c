@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "schema/syscall_summary.h"
+#include "view/recorded_list.h"
 #include "view/run_summary.h"
-#include "view/survivors.h"
 
 /* A number of the summary by its key, as either has it. */
 typedef bool find_number(const void *from, const char *key, double *out);
@@ -46,18 +46,35 @@ static void take_numbers(struct run_summary *summary, find_number *find, const v
         }
 }
 
-static void take_survivor(void *context, double pid, const char *command, size_t length)
+static void take_survivor(struct run_summary *summary, double pid, const char *command)
 {
-    struct run_summary *summary = context;
     const size_t at = summary->survivor_count;
 
     if (at == RUN_SUMMARY_SURVIVORS_MAX || !(pid > 0 && pid < 1e18))
         return;
-    size_t kept = length ? text_cut(command, sizeof(summary->survivors[at].command) - 1) : 0;
+    size_t kept = text_cut(command, sizeof(summary->survivors[at].command) - 1);
     summary->survivors[at].pid = (long long)pid;
-    memcpy(summary->survivors[at].command, length ? command : "", kept);
+    memcpy(summary->survivors[at].command, command, kept);
     summary->survivors[at].command[kept] = '\0';
     summary->survivor_count++;
+}
+
+static void take_recorded_survivors(struct run_summary *summary, const struct recording *recording)
+{
+    struct strbuf command = STRBUF_INIT;
+    struct json_reader reader;
+    struct json_text process;
+    double pid;
+
+    recorded_list_begin(&reader, recording, "survivors.processes");
+    while (recorded_list_next(&reader, &process)) {
+        strbuf_reset(&command);
+        (void)json_find_text(&process, "command", &command);
+        if (json_find_number(&process, "pid", &pid))
+            take_survivor(summary, pid, strbuf_text(&command));
+    }
+    json_reader_fini(&reader);
+    strbuf_fini(&command);
 }
 
 static void take_info_syscalls(struct run_summary *summary, const struct run_info *info)
@@ -98,10 +115,9 @@ void run_summary_of_info(struct run_summary *summary, const struct run_info *inf
     memcpy(summary->stalls, info->headline.stalls, sizeof(summary->stalls));
     take_numbers(summary, in_info, info);
     take_info_syscalls(summary, info);
-    for (size_t i = 0; i < info->survivor_count; i++) {
-        const char *command = info->survivors[i].command;
-        take_survivor(summary, info->survivors[i].pid, command, command ? strlen(command) : 0);
-    }
+    for (size_t i = 0; i < info->survivor_count; i++)
+        take_survivor(summary, info->survivors[i].pid,
+                      info->survivors[i].command ? info->survivors[i].command : "");
 }
 
 static struct headline_answer answer_of(const struct recording *recording, const char *alias)
@@ -169,6 +185,6 @@ void run_summary_of_recording(struct run_summary *summary, const struct recordin
     take_numbers(summary, in_recording, recording);
     if (recording_number(recording, "survivors.count", &survivors) && survivors > 0 && survivors < 1e9) {
         summary->survivors_in_all = (size_t)survivors;
-        survivors_walk(recording, take_survivor, summary);
+        take_recorded_survivors(summary, recording);
     }
 }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_reader.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "view/recorded_list.h"
 
 bool plot_key_is_drawable(const struct recorded_key *key)
 {
@@ -147,44 +147,23 @@ const struct recorded_key *plot_key_of_method(const struct recording *recording,
     return key && is_memory_curve(key) ? key : NULL;
 }
 
-/* One item of the recording's list of methods: {"source": "smaps_peak_pss_total", …} */
-static const struct recorded_key *curve_of_item(const struct recording *recording, struct json_reader *reader)
-{
-    const struct recorded_key *found = NULL;
-    struct json_text key, text;
-    char source[PLOT_KEY_SIZE];
-
-    while (json_next_key(reader, &key)) {
-        if (json_text_is(&key, "source") && json_read_text(reader, &text)) {
-            const bool fits = text.length < sizeof(source); /* a longer one is no key */
-            (void)snprintf(source, sizeof(source), "%.*s", fits ? (int)text.length : 0, text.bytes);
-            found = plot_key_of_method(recording, source);
-        } else {
-            json_skip(reader);
-        }
-    }
-    return found;
-}
-
 /* What the answer to "how much memory?" was taken from, as it is in each record; where that is known only at
  * the end, the first method of the recording's own list that has a curve. */
 const struct recorded_key *plot_key_of_headline_memory(const struct recording *recording)
 {
     const struct recorded_field *peak = recording_field(recording, "peak_memory");
-    const struct recorded_field *methods = recording_field(recording, "peak_memory_methods");
     const struct recorded_key *found = peak ? plot_key_of_method(recording, peak->source) : NULL;
+    struct strbuf source = STRBUF_INIT;
     struct json_reader reader;
+    struct json_text method;
 
-    if (found || !methods || methods->kind != FIELD_JSON)
-        return found;
-    json_reader_init(&reader, methods->text, strlen(methods->text));
-    if (json_enter_array(&reader))
-        while (!found && json_next_item(&reader)) {
-            if (json_enter_object(&reader))
-                found = curve_of_item(recording, &reader);
-            else
-                json_skip(&reader);
-        }
+    recorded_list_begin(&reader, recording, "peak_memory_methods");
+    while (!found && recorded_list_next(&reader, &method)) {
+        strbuf_reset(&source);
+        if (json_find_text(&method, "source", &source))
+            found = plot_key_of_method(recording, strbuf_text(&source));
+    }
     json_reader_fini(&reader);
+    strbuf_fini(&source);
     return found;
 }

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "learn/suggestion.h"
@@ -26,14 +27,20 @@ struct advice {
     const struct report_evidence *evidence;
 };
 
-static void advise(const struct advice *advice, const char *about, const char *text)
+static void advise(const struct advice *advice, const char *about, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void advise(const struct advice *advice, const char *about, const char *format, ...)
 {
-    struct report_value *row = text ? report_add_row(advice->table) : NULL;
+    struct report_value *row = report_add_row(advice->table);
+    va_list arguments;
 
     if (!row)
         return;
+    va_start(arguments, format);
     row[0] = report_text(about);
-    row[1] = report_text(text);
+    row[1] = report_text(report_vtext_of(advice->page, format, arguments));
+    va_end(arguments);
 }
 
 static bool number_of(const struct advice *advice, const char *field, double *out)
@@ -72,12 +79,10 @@ static bool advise_oom(const struct advice *advice)
     bool has_peak = number_of(advice, "peak_memory", &peak), has_limit = limit_of(advice, &limit);
     if (recording_met_limit(advice->evidence->recording) && has_limit && has_peak)
         advise(advice, "memory",
-               report_text_of(
-                   page,
-                   "The OOM killer struck at a limit of %s, when at least %s was held. What it needs "
-                   "is more than that, and not known from this run: begin with %s.",
-                   report_human(page, UNIT_BYTES, limit), report_human(page, UNIT_BYTES, peak),
-                   report_human(page, UNIT_BYTES, suggestion_round_memory(SUGGESTION_BEYOND_LIMIT * limit))));
+               "The OOM killer struck at a limit of %s, when at least %s was held. What it needs "
+               "is more than that, and not known from this run: begin with %s.",
+               report_human(page, UNIT_BYTES, limit), report_human(page, UNIT_BYTES, peak),
+               report_human(page, UNIT_BYTES, suggestion_round_memory(SUGGESTION_BEYOND_LIMIT * limit)));
     else
         advise(advice, "memory",
                "The OOM killer struck: the peak of this run is a lower bound of what it needs.");
@@ -101,22 +106,17 @@ static void advise_memory(const struct advice *advice)
     if (number_of(advice, "peak_memory", &peak) && number_of(advice, "system.may_use.memory", &limit) &&
         limit > 0 && peak / limit >= NEAR_THE_LIMIT)
         advise(advice, "memory",
-               report_text_of(
-                   page, "Its peak of %s is %s of the %s it may use: a slightly larger input may be killed.",
-                   report_human(page, UNIT_BYTES, peak), report_human(page, UNIT_PERCENT, 100 * peak / limit),
-                   report_human(page, UNIT_BYTES, limit)));
+               "Its peak of %s is %s of the %s it may use: a slightly larger input may be killed.",
+               report_human(page, UNIT_BYTES, peak), report_human(page, UNIT_PERCENT, 100 * peak / limit),
+               report_human(page, UNIT_BYTES, limit));
     if (swap && swap->value > 0)
-        advise(advice, "memory",
-               report_text_of(page, "Up to %s of it was in swap: memory was short.",
-                              report_human(page, UNIT_BYTES, swap->value)));
+        advise(advice, "memory", "Up to %s of it was in swap: memory was short.",
+               report_human(page, UNIT_BYTES, swap->value));
     if (headline && headline->bound == BOUND_UPPER && advice->evidence->recording->kind == RECORDING_METRON)
         advise(advice, "memory",
-               report_text_of(
-                   page,
-                   "The peak of %s is an upper bound (%s). A control group of its own (metron run --cgroup "
-                   "own), or --smaps, tells what was really held; metron doctor says what works here.",
-                   report_human(page, UNIT_BYTES, headline->number),
-                   headline->source ? headline->source : "?"));
+               "The peak of %s is an upper bound (%s). A control group of its own (metron run --cgroup "
+               "own), or --smaps, tells what was really held; metron doctor says what works here.",
+               report_human(page, UNIT_BYTES, headline->number), headline->source ? headline->source : "?");
 }
 
 /* It came to its own end: what was cut short would have gone on otherwise. */
@@ -147,9 +147,8 @@ static void advise_cores(const struct advice *advice)
         peak ? report_text_of(page, peak->value / 100 > enough ? " (%.2f for a while)" : " (at most %.2f)",
                               peak->value / 100)
              : "";
-    advise(advice, "cpu",
-           report_text_of(page, "It used %.2f of its %.4g cores on average%s: request %.0f.", average, cpus,
-                          most ? most : "", enough));
+    advise(advice, "cpu", "It used %.2f of its %.4g cores on average%s: request %.0f.", average, cpus, most,
+           enough);
 }
 
 /* Its processes waited for a CPU: for each other, or for others? */
@@ -167,20 +166,16 @@ static void advise_waiting(const struct advice *advice, double wall)
         !report_cpu_seconds(advice->evidence, &seconds, &source, &note))
         return;
     if (seconds / wall >= BUSY * cpus)
-        advise(
-            advice, "cpu",
-            report_text_of(page,
-                           "It kept the %.4g CPUs it may use busy, and %s of the time some of it waited for "
-                           "one of them: with more CPUs it would be faster.",
-                           cpus, report_human(page, UNIT_PERCENT, 100 * share)));
+        advise(advice, "cpu",
+               "It kept the %.4g CPUs it may use busy, and %s of the time some of it waited for "
+               "one of them: with more CPUs it would be faster.",
+               cpus, report_human(page, UNIT_PERCENT, 100 * share));
     else if (machine && number_of(advice, "system.cpu_total", &cores) && machine->value >= 100 * BUSY * cores)
-        advise(
-            advice, "cpu",
-            report_text_of(page,
-                           "%s of the time it waited for a CPU while it used %.2f of them: others kept the "
-                           "machine busy (%.1f of its %.4g CPUs), and its times say little.",
-                           report_human(page, UNIT_PERCENT, 100 * share), seconds / wall,
-                           machine->value / 100 < cores ? machine->value / 100 : cores, cores));
+        advise(advice, "cpu",
+               "%s of the time it waited for a CPU while it used %.2f of them: others kept the "
+               "machine busy (%.1f of its %.4g CPUs), and its times say little.",
+               report_human(page, UNIT_PERCENT, 100 * share), seconds / wall,
+               machine->value / 100 < cores ? machine->value / 100 : cores, cores);
 }
 
 static void advise_stalls(const struct advice *advice)
@@ -193,23 +188,19 @@ static void advise_stalls(const struct advice *advice)
     (void)report_wall(advice->evidence, &wall);
     bool was_throttled = throttled && wall > 0 && throttled->value >= 0.01 * wall;
     if (was_throttled)
-        advise(advice, "cpu",
-               report_text_of(page, "Its quota held it back for %s (%s): a larger one would make it faster.",
-                              report_human(page, UNIT_SECONDS, throttled->value), throttled->name));
+        advise(advice, "cpu", "Its quota held it back for %s (%s): a larger one would make it faster.",
+               report_human(page, UNIT_SECONDS, throttled->value), throttled->name);
     if (!was_throttled)
         advise_waiting(advice, wall);
     if (number_of(advice, "stall.memory.share", &share) && share >= MEMORY_STALL)
         advise(advice, "memory",
-               report_text_of(
-                   page,
-                   "%s of the time was lost for want of memory (%s): with more of it it would be faster.",
-                   report_human(page, UNIT_PERCENT, 100 * share),
-                   recording_text(advice->evidence->recording, "stall.memory.source")));
+               "%s of the time was lost for want of memory (%s): with more of it it would be faster.",
+               report_human(page, UNIT_PERCENT, 100 * share),
+               recording_text(advice->evidence->recording, "stall.memory.source"));
     if (number_of(advice, "stall.io.share", &share) && share >= IO_STALL)
-        advise(advice, "io",
-               report_text_of(page, "%s of the time some process waited for I/O (%s).",
-                              report_human(page, UNIT_PERCENT, 100 * share),
-                              recording_text(advice->evidence->recording, "stall.io.source")));
+        advise(advice, "io", "%s of the time some process waited for I/O (%s).",
+               report_human(page, UNIT_PERCENT, 100 * share),
+               recording_text(advice->evidence->recording, "stall.io.source"));
 }
 
 static void advise_programs(const struct advice *advice)
@@ -223,15 +214,12 @@ static void advise_programs(const struct advice *advice)
         !report_programs_top(events, &first, 1) || first.with_use < MANY_PROCESSES ||
         !(events->cpu_seconds > 0) || first.cpu_seconds < MOST_OF_THE_CPU * events->cpu_seconds)
         return;
-    advise(
-        advice, "processes",
-        report_text_of(
-            page,
-            "%s of the CPU was in %s processes of %s, %s each on average: that is where time can be saved.",
-            report_human(page, UNIT_PERCENT, 100 * first.cpu_seconds / events->cpu_seconds),
-            report_human(page, UNIT_COUNT, (double)first.with_use),
-            first.name[0] ? first.name : REPORT_NOT_TOLD,
-            report_human(page, UNIT_SECONDS, first.cpu_seconds / (double)first.with_use)));
+    advise(advice, "processes",
+           "%s of the CPU was in %s processes of %s, %s each on average: that is where time can be saved.",
+           report_human(page, UNIT_PERCENT, 100 * first.cpu_seconds / events->cpu_seconds),
+           report_human(page, UNIT_COUNT, (double)first.with_use),
+           first.name[0] ? first.name : REPORT_NOT_TOLD,
+           report_human(page, UNIT_SECONDS, first.cpu_seconds / (double)first.with_use));
 }
 
 static bool is_false(const struct advice *advice, const char *field)
@@ -266,21 +254,17 @@ static void advise_measuring(const struct advice *advice)
                "metron doctor says what they need here.");
     if (number_of(advice, "survivors.count", &survivors) && survivors > 0)
         advise(advice, "processes",
-               report_text_of(
-                   page,
-                   "%s outlived the command; what %s used afterwards is not in these figures: metron run "
-                   "--wait tree waits for such.",
-                   survivors == 1 ? "A process" : report_human(page, UNIT_COUNT, survivors),
-                   survivors == 1 ? "it" : "they"));
+               "%s outlived the command; what %s used afterwards is not in these figures: metron run "
+               "--wait tree waits for such.",
+               survivors == 1 ? "A process" : report_human(page, UNIT_COUNT, survivors),
+               survivors == 1 ? "it" : "they");
     if (missed && taken && missed->value > MISSED_TICKS * (missed->value + taken->value) &&
         number_of(advice, "provenance.sample_interval", &interval))
         advise(advice, "metron",
-               report_text_of(
-                   page,
-                   "%s samples were missed, %s were taken: an interval longer than %s (--sample-interval) "
-                   "would be kept.",
-                   report_human(page, UNIT_COUNT, missed->value),
-                   report_human(page, UNIT_COUNT, taken->value), report_human(page, UNIT_SECONDS, interval)));
+               "%s samples were missed, %s were taken: an interval longer than %s (--sample-interval) "
+               "would be kept.",
+               report_human(page, UNIT_COUNT, missed->value), report_human(page, UNIT_COUNT, taken->value),
+               report_human(page, UNIT_SECONDS, interval));
     if (advice->evidence->recording->kind == RECORDING_DUCT)
         advise(advice, "cpu",
                "How much CPU it used cannot be told exactly from this recording: metron run counts CPU "
@@ -305,7 +289,6 @@ static void advise_failure(const struct advice *advice)
     const struct report_events *events = &advice->evidence->events;
     const char *captured = recording_text(recording, "output_paths.stderr");
     const char *prefix = recording_text(recording, "prefix");
-    struct report_page *page = advice->page;
     double code, signal;
 
     if (!number_of(advice, "exit_code", &code) || code == 0 || was_oom(advice))
@@ -313,14 +296,12 @@ static void advise_failure(const struct advice *advice)
     bool by_another = events->root_killer_is_told && events->root_killer != 0;
     if (number_of(advice, "signal", &signal) && is_crash((int)signal) && !by_another)
         advise(advice, "outcome",
-               report_text_of(page,
-                              "SIG%s is a fault of the program itself: with a core file (ulimit -c unlimited "
-                              "before it runs) gdb or coredumpctl shows where.",
-                              sigabbrev_np((int)signal)));
+               "SIG%s is a fault of the program itself: with a core file (ulimit -c unlimited "
+               "before it runs) gdb or coredumpctl shows where.",
+               sigabbrev_np((int)signal));
     /* By where its files lie now: the recorded path is from where it ran. */
     if (captured && prefix)
-        advise(advice, "outcome",
-               report_text_of(page, "See %sstderr, where its stderr was captured.", prefix));
+        advise(advice, "outcome", "See %sstderr, where its stderr was captured.", prefix);
 }
 
 void report_advice(struct report_page *page, const struct report_evidence *evidence)

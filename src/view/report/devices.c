@@ -49,14 +49,12 @@ void report_devices(struct report_page *page, const struct report_evidence *evid
 {
     const struct recording *recording = evidence->recording;
     struct report_section *section = report_section_add(page, "gpus", "GPUs (all processes of the machine)");
-    struct report_column *columns = arena_alloc(&page->arena, COLUMNS_MAX * sizeof(*columns));
+    struct report_column *columns = report_alloc(page, COLUMNS_MAX * sizeof(*columns));
     const char *values[COLUMNS_MAX];
     size_t count = 0;
 
-    if (!section || !columns) {
-        page->failed = true;
+    if (!columns)
         return;
-    }
     columns[count++] = (struct report_column){"device", "GPU", UNIT_NONE, NULL, REPORT_CUT};
     for (size_t i = 0; i < recording->field_count && count < COLUMNS_MAX; i++) {
         const struct recorded_field *field = &recording->fields[i];
@@ -72,6 +70,6 @@ void report_devices(struct report_page *page, const struct report_evidence *evid
                                    is_shown_first(field->name, key) ? REPORT_CUT : REPORT_LUXURY};
     }
     struct report_item *table = report_add_table(section, "devices", NULL, columns, count, DEVICES_MAX);
-    for (size_t column = 1; table && column < count; column++)
+    for (size_t column = 1; column < count; column++)
         add_values(page, table, column, values[column]);
 }

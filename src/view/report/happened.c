@@ -44,10 +44,7 @@ static void add_life(struct report_section *section, const struct report_events 
 static void say_others(struct report_section *section, uint64_t count)
 {
     if (count)
-        (void)report_say(section, "",
-                         report_text_of(section->page, "and %llu other%s", (unsigned long long)count,
-                                        count == 1 ? "" : "s"),
-                         NULL);
+        report_sayf(section, "", "and %llu other%s", (unsigned long long)count, count == 1 ? "" : "s");
 }
 
 /* "SIGKILL" */
@@ -92,15 +89,13 @@ static void add_group_row(struct report_item *table, const struct report_group *
 static void say_group(struct report_section *section, const char *label, const struct report_group *group,
                       const char *how)
 {
-    char times[UNIT_TEXT_SIZE];
+    const char *count = report_human(section->page, UNIT_COUNT, (double)group->count);
     bool is_named = group->whom[0] != '\0';
 
-    (void)report_say_command(
-        section, label,
-        report_text_of(section->page, "%s%s%s %s%s: ", unit_human(UNIT_COUNT, (double)group->count, times),
-                       is_named ? " of " : "", group->whom, how,
-                       is_named && group->count > 1 ? ", first" : ""),
-        group->first[0] ? group->first : NULL);
+    report_say_command(section, label,
+                       report_text_of(section->page, "%s%s%s %s%s: ", count, is_named ? " of " : "",
+                                      group->whom, how, is_named && group->count > 1 ? ", first" : ""),
+                       report_told(group->first).text);
 }
 
 /* "with code 1", "with code 1 (51), 2 (7), …" */
@@ -108,7 +103,7 @@ static const char *codes_text(struct report_page *page, const struct report_grou
 {
     const char *text = report_text_of(page, "with code %d", codes[0].number);
 
-    for (size_t i = 0; i < count && count > 1 && text; i++) {
+    for (size_t i = 0; i < count && count > 1; i++) {
         if (i + 1 == CODES)
             return report_text_of(page, "%s, …", text);
         text = i ? report_text_of(page, "%s, %d (%llu)", text, codes[i].number,
@@ -135,8 +130,7 @@ static void add_failures(struct report_section *section, const struct report_eve
         if (i >= ROWS_SHOWN || is_outcome || !code_count)
             continue;
         others -= tops[i].count;
-        const char *how = codes_text(section->page, codes, code_count);
-        say_group(section, i ? "" : "failed", &tops[i], how ? how : "");
+        say_group(section, i ? "" : "failed", &tops[i], codes_text(section->page, codes, code_count));
     }
     if (!is_outcome)
         say_others(section, others);
@@ -154,13 +148,12 @@ static void add_signals(struct report_section *section, const struct report_grou
 
     for (size_t i = 0; i < count; i++) {
         const char *signal = signal_text(page, tops[i].number);
-        add_group_row(table, &tops[i], signal ? signal : "");
+        add_group_row(table, &tops[i], signal);
         if (!label || i >= ROWS_SHOWN)
             continue;
         others -= tops[i].count;
-        const char *how = report_text_of(page, "by %s%s%s", signal ? signal : "",
-                                         tops[i].who[0] ? " from " : "", tops[i].who);
-        say_group(section, i ? "" : label, &tops[i], how ? how : "");
+        say_group(section, i ? "" : label, &tops[i],
+                  report_text_of(page, "by %s%s%s", signal, tops[i].who[0] ? " from " : "", tops[i].who));
     }
     if (label)
         say_others(section, others);
@@ -178,8 +171,6 @@ static void add_ooms(struct report_section *section, const struct report_evidenc
     const double start = evidence->recording->start_wall;
     struct report_item *table = report_for_programs(report_add_table(
         section, "ooms", NULL, columns, 3, count < REPORT_NOTABLE_MAX ? count : REPORT_NOTABLE_MAX));
-    char after[UNIT_TEXT_SIZE];
-
     for (size_t i = 0; i < count; i++) {
         struct report_value *row = report_add_row(table);
         if (!row)
@@ -191,11 +182,11 @@ static void add_ooms(struct report_section *section, const struct report_evidenc
             row[1] = report_number((double)ooms[i].pid);
         row[2] = report_told(ooms[i].command);
         if (i < ROWS_SHOWN)
-            (void)report_say_command(
+            report_say_command(
                 section, i ? "" : "OOM killer",
                 report_text_of(section->page, "chose pid %lld%s%s: ", (long long)ooms[i].pid,
                                is_timed ? " after " : "",
-                               is_timed ? unit_human(UNIT_SECONDS, row[0].number, after) : ""),
+                               is_timed ? report_human(section->page, UNIT_SECONDS, row[0].number) : ""),
                 row[2].text);
     }
     say_others(section, count > ROWS_SHOWN ? count - ROWS_SHOWN : 0);
@@ -208,8 +199,6 @@ void report_happened(struct report_page *page, const struct report_evidence *evi
         report_measure_of(&evidence->measures, TOPIC_PROCESS_ZOMBIES, "peak");
     struct report_section *section = report_section_add(page, "events", "What happened");
 
-    if (!section)
-        return;
     add_processes(section, evidence);
     add_life(section, events, &events->shortest, "shortest_life", "shortest_life_command");
     add_life(section, events, &events->longest, "longest_life", "longest_life_command");
@@ -298,8 +287,7 @@ static void add_calls(struct report_section *section, const struct report_tally 
     double all = sum_of(seconds);
     struct report_item *table = report_add_table(section, "hotspots", NULL, columns, COLUMNS, CALLS);
 
-    if (table)
-        table->rows_shown = CALLS_SHOWN;
+    table->rows_shown = CALLS_SHOWN;
     for (size_t i = 0; order && i < order->count && i < CALLS; i++) {
         const char *name = order->items[i].name;
         struct report_value *row = report_add_row(table);
@@ -327,18 +315,17 @@ static void say_calls(struct report_section *section, const struct report_tally 
                       const char *method)
 {
     struct report_page *page = section->page;
-    char number[UNIT_TEXT_SIZE];
     const char *text = "";
 
     if (counts)
-        text = report_text_of(page, "%s%s%s%s", unit_human(UNIT_COUNT, sum_of(counts), number),
+        text = report_text_of(page, "%s%s%s%s", report_human(page, UNIT_COUNT, sum_of(counts)),
                               method ? " (" : "", method ? method : "", method ? ")" : "");
-    if (text && errors)
+    if (errors)
         text = report_text_of(page, "%s%s%s with an error", text, text[0] ? ", " : "",
-                              unit_human(UNIT_COUNT, sum_of(errors), number));
-    if (text && seconds)
+                              report_human(page, UNIT_COUNT, sum_of(errors)));
+    if (seconds)
         text = report_text_of(page, "%s%s%s in them, waiting included", text, text[0] ? "; " : "",
-                              unit_human(UNIT_SECONDS, sum_of(seconds), number));
+                              report_human(page, UNIT_SECONDS, sum_of(seconds)));
     (void)report_say(section, "in all", text, NULL);
 }
 
@@ -351,7 +338,7 @@ void report_syscalls(struct report_page *page, const struct report_evidence *evi
     const char *method = recording_text(evidence->recording, "syscalls.method");
     double lost;
 
-    if (!section || (!seconds && !counts))
+    if (!seconds && !counts)
         return;
     (void)report_add_text(section, "method", NULL, method);
     if (counts)

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "view/recorded_list.h"
 #include "view/report/report.h"
-#include "view/survivors.h"
 
 /* "2026-11-15T18:21:23.155014+00:00" -> "2026-11-15 18:21:23 +00:00": as it was written, without the
  * fraction. */
@@ -47,12 +47,9 @@ static void say_start(struct report_section *section, const struct recording *re
     const char *user = filled(recording, "system.user"), *host = filled(recording, "system.hostname");
     const char *folder = filled(recording, "working_directory");
 
-    (void)report_say(section, "started",
-                     report_text_of(page, "%s%s%s%s%s%s%s", start ? time_for_people(page, start) : "",
-                                    user || host || folder ? " " : "", user ? user : "",
-                                    user && host ? "@" : "", host ? host : "",
-                                    (user || host) && folder ? ":" : "", folder ? folder : ""),
-                     NULL);
+    report_sayf(section, "started", "%s%s%s%s%s%s%s", start ? time_for_people(page, start) : "",
+                user || host || folder ? " " : "", user ? user : "", user && host ? "@" : "",
+                host ? host : "", (user || host) && folder ? ":" : "", folder ? folder : "");
 }
 
 /* "metron 0.1.0, schema 1.0, tier: own cgroup (no kernel events: switched off), kernel 6.18.44" */
@@ -75,10 +72,10 @@ static void add_recorder(struct report_section *section, const struct recording 
     (void)report_add_text(section, "tier_reason", NULL, reason);
     if (reason && no_group && strcmp(reason, no_group) == 0)
         reason = NULL; /* it stands below, with what was not measured */
-    if (text && tier)
+    if (tier)
         text = report_text_of(page, "%s, tier: %s%s%s%s", text, tier, reason ? " (" : "",
                               reason ? reason : "", reason ? ")" : "");
-    if (text && kernel)
+    if (kernel)
         text = report_text_of(page, "%s, kernel %s", text, kernel);
     (void)report_say(section, "recorded by", text, NULL);
 }
@@ -101,8 +98,6 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
     };
     double sheet;
 
-    if (!section)
-        return;
     const char *start = start_of(page, recording);
     say_start(section, recording, start);
     (void)report_add_text(section, "start_time", NULL, start);
@@ -124,9 +119,8 @@ static void add_signal(struct report_section *section, const struct report_evide
     const char *name = sigabbrev_np((int)number);
     const char *label = recording_field(evidence->recording, "outcome.kind") ? NULL : "signal";
     struct report_item *item = report_add_number(section, "signal", label, UNIT_NONE, number, NULL, NULL);
-    if (item)
-        item->say = report_text_of(section->page, "%d%s%s%s", (int)number, name ? " (SIG" : "",
-                                   name ? name : "", name ? ")" : "");
+    item->say = report_text_of(section->page, "%d%s%s%s", (int)number, name ? " (SIG" : "", name ? name : "",
+                               name ? ")" : "");
     if (!events->root_killer_is_told)
         return;
     const char *sender = events->root_killer > 0
@@ -144,31 +138,17 @@ static void say_survivors(struct report_section *section, struct report_item *it
 {
     enum { NAMED = 3 };
     struct report_page *page = section->page;
-    char text[UNIT_TEXT_SIZE];
-    const char *say = report_text_of(page, "%s", unit_human(UNIT_COUNT, item->value.number, text));
+    const char *say = report_human(page, UNIT_COUNT, item->value.number);
 
-    for (size_t i = 0; i < table->row_count && i < NAMED && say; i++) {
+    for (size_t i = 0; i < table->row_count && i < NAMED; i++) {
         const struct report_value *row = &table->cells[i * table->column_count];
         say = report_text_of(page, "%s%s%.0f %s", say, i ? ", " : ": ", row[0].number,
                              row[1].kind == REPORT_TEXT ? row[1].text : "?");
     }
-    if (say && item->value.number > NAMED && table->row_count)
+    if (item->value.number > NAMED && table->row_count)
         say = report_text_of(page, "%s, …", say);
     item->say = say;
     item->one_line = true;
-}
-
-static void add_survivor(void *context, double pid, const char *command, size_t length)
-{
-    struct report_section *section = context;
-    struct report_value *row = report_add_row(section->last);
-
-    if (!row)
-        return;
-    if (pid > 0)
-        row[0] = report_number(pid);
-    if (length)
-        row[1] = report_text(report_text_of(section->page, "%s", command));
 }
 
 static void add_survivors(struct report_section *section, const struct recording *recording)
@@ -176,18 +156,24 @@ static void add_survivors(struct report_section *section, const struct recording
     static const struct report_column columns[] = {{"pid", "", UNIT_NONE, NULL, REPORT_CUT},
                                                    {"command", "", UNIT_NONE, NULL, REPORT_CUT}};
     enum { ROWS = 8 };
-    struct report_item *item = NULL;
-    double count = 0;
+    struct json_reader reader;
+    struct json_text process;
+    struct report_value *row;
+    double count, pid;
 
-    if (recording_number(recording, "survivors.count", &count))
-        item = report_add_number(section, "survivors", "outlived by", UNIT_COUNT, count, NULL, NULL);
-    if (!item)
+    if (!recording_number(recording, "survivors.count", &count))
         return;
+    struct report_item *item =
+        report_add_number(section, "survivors", "outlived by", UNIT_COUNT, count, NULL, NULL);
     struct report_item *table =
         report_for_programs(report_add_table(section, "surviving_processes", NULL, columns, 2, ROWS));
-    if (!table)
-        return;
-    survivors_walk(recording, add_survivor, section);
+    recorded_list_begin(&reader, recording, "survivors.processes");
+    while (recorded_list_next(&reader, &process) && (row = report_add_row(table))) {
+        if (json_find_number(&process, "pid", &pid) && pid > 0)
+            row[0] = report_number(pid);
+        row[1] = report_found(section->page, &process, "command");
+    }
+    json_reader_fini(&reader);
     say_survivors(section, item, table);
 }
 
@@ -195,21 +181,18 @@ static void add_survivors(struct report_section *section, const struct recording
 static void add_no_outcome(struct report_section *section, const struct report_evidence *evidence)
 {
     bool lost = evidence->recording->status == RECORDING_LOST;
-    char text[UNIT_TEXT_SIZE];
-
     struct report_item *item = report_add_text(section, "cause", "outcome",
                                                lost ? "lost: how it ended is not known" : "still running");
-    if (item && lost)
-        item->tone = REPORT_BAD;
+    item->tone = lost ? REPORT_BAD : REPORT_PLAIN;
     if (lost)
         (void)report_add_remark(section,
                                 "Its record was not completed: metron was killed, the machine went down, or "
                                 "the disk was full. The command itself may have gone on.");
     if (evidence->last_elapsed >= 0)
-        (void)report_add_remark(section,
-                                report_text_of(section->page,
-                                               "All figures are up to its last record, %s after the start.",
-                                               unit_human(UNIT_SECONDS, evidence->last_elapsed, text)));
+        (void)report_add_remark(
+            section,
+            report_text_of(section->page, "All figures are up to its last record, %s after the start.",
+                           report_human(section->page, UNIT_SECONDS, evidence->last_elapsed)));
     else
         (void)report_add_remark(section, "It has no record yet: there are no figures.");
 }
@@ -225,8 +208,6 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     const bool by_oom = recording_field(recording, "outcome.oom_victim");
     double exit_code;
 
-    if (!section)
-        return;
     if (filled(recording, "command"))
         (void)report_say_command(section, "command", "", filled(recording, "command"));
     (void)report_say(section, "message", filled(recording, "message"), NULL);
@@ -238,9 +219,9 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     }
     struct report_item *item = report_add_text(section, "cause", "outcome", cause);
     (void)report_add_text(section, "kind", NULL, recording_text(recording, "outcome.kind"));
-    if (item && has_code)
+    if (has_code)
         item->tone = exit_code == 0 ? REPORT_GOOD : REPORT_BAD;
-    if (item && has_code && !(kind && strcmp(kind, "exited") == 0))
+    if (has_code && !(kind && strcmp(kind, "exited") == 0))
         item->say = report_text_of(page, "%s; exit code %.0f", cause, exit_code);
     if (!cause)
         add_no_outcome(section, evidence);

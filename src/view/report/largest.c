@@ -96,10 +96,9 @@ static bool add_table(struct report_section *section, const struct orders *order
     struct report_page *page = section->page;
     struct candidate picks[ROWS];
     size_t count = pick_largest(orders, picks);
-    struct report_column *columns = count ? arena_alloc(&page->arena, COLUMNS * sizeof(*columns)) : NULL;
+    struct report_column *columns = count ? report_alloc(page, COLUMNS * sizeof(*columns)) : NULL;
     bool moved = false;
 
-    page->failed |= count && !columns;
     if (!columns)
         return false;
     for (size_t i = 0; i < COLUMNS; i++)
@@ -193,11 +192,8 @@ void report_largest_sampled(struct report_section *section, const struct report_
         [SECONDS] = "AGE",
         [PID] = "PID",
         [COMMAND] = "COMMAND"};
-    struct report_item *remark =
-        add_table(section, &orders, title, titles)
-            ? report_add_remark(section,
-                                "READ and WRITTEN of a parent include those of the children it waited for.")
-            : NULL;
-    if (remark)
-        remark->for_people = true;
+    if (add_table(section, &orders, title, titles))
+        report_add_remark(section,
+                          "READ and WRITTEN of a parent include those of the children it waited for.")
+            ->for_people = true;
 }

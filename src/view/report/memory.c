@@ -1,7 +1,7 @@
 /* Section of a report: memory, by every method. */
 #include <string.h>
 
-#include "base/json_reader.h"
+#include "view/recorded_list.h"
 #include "view/report/methods.h"
 #include "view/report/report.h"
 
@@ -13,38 +13,15 @@ static void add_limit(struct report_section *section, const struct report_eviden
     const struct recording *recording = evidence->recording;
     const char *by = recording_text(recording, "system.may_use.memory_by");
     double limit;
-    char text[UNIT_TEXT_SIZE], share[UNIT_TEXT_SIZE];
 
     if (!recording_number(recording, "system.may_use.memory", &limit) || !(limit > 0))
         return;
     struct report_item *item =
         report_add_number(section, "may_use", "it may use", UNIT_BYTES, limit, NULL, by);
-    if (item && peak / limit >= WORTH_TELLING)
-        item->say =
-            report_text_of(section->page, "%s; its peak is %s of that", unit_human(UNIT_BYTES, limit, text),
-                           unit_human(UNIT_PERCENT, 100 * peak / limit, share));
-}
-
-struct method {
-    double value;
-    const char *source, *method, *bias;
-};
-
-static void read_method(struct report_page *page, struct json_reader *reader, struct method *out)
-{
-    struct json_text key, text;
-
-    *out = (struct method){.value = -1};
-    while (json_next_key(reader, &key)) {
-        const char **place = json_text_is(&key, "source")   ? &out->source
-                             : json_text_is(&key, "method") ? &out->method
-                             : json_text_is(&key, "bias")   ? &out->bias
-                                                            : NULL;
-        if (place && json_read_text(reader, &text))
-            *place = report_text_of(page, "%.*s", (int)text.length, text.bytes);
-        else if (place || !json_text_is(&key, "value") || !json_read_number(reader, &out->value))
-            json_skip(reader);
-    }
+    if (peak / limit >= WORTH_TELLING)
+        item->say = report_text_of(section->page, "%s; its peak is %s of that",
+                                   report_human(section->page, UNIT_BYTES, limit),
+                                   report_human(section->page, UNIT_PERCENT, 100 * peak / limit));
 }
 
 /* The list of info.json, the headline's method first. */
@@ -58,39 +35,26 @@ static void add_methods(struct report_section *section, const struct recording *
         {.name = "method", .title = "IS THE", .fit = REPORT_LUXURY},
         {"bias", "BIAS", UNIT_NONE, NULL, REPORT_CLAUSE},
     };
-    const struct recorded_field *field = recording_field(recording, "peak_memory_methods");
-    struct report_page *page = section->page;
+    struct report_item *table = report_add_table(section, "methods", NULL, columns, COLUMNS, METHODS_MAX);
     struct json_reader reader;
-    struct method methods[METHODS_MAX];
-    size_t count = 0, first = 0;
+    struct json_text method;
+    struct report_value *row;
+    double value;
 
-    if (!field || field->kind != FIELD_JSON)
-        return;
-    json_reader_init(&reader, field->text, strlen(field->text));
-    if (json_enter_array(&reader))
-        while (json_next_item(&reader)) {
-            if (count == METHODS_MAX || !json_enter_object(&reader)) {
-                json_skip(&reader);
-                continue;
-            }
-            read_method(page, &reader, &methods[count]);
-            if (methods[count].source && headline && strcmp(methods[count].source, headline) == 0)
-                first = count;
-            count++;
+    recorded_list_begin(&reader, recording, "peak_memory_methods");
+    while (recorded_list_next(&reader, &method) && (row = report_add_row(table))) {
+        const struct report_value source = report_found(section->page, &method, "source");
+        if (headline && source.text && strcmp(source.text, headline) == 0) {
+            memmove(table->cells + COLUMNS, table->cells, (size_t)(row - table->cells) * sizeof(*row));
+            row = table->cells;
         }
-    json_reader_fini(&reader);
-    struct report_item *table = report_add_table(section, "methods", NULL, columns, COLUMNS, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct method *method = &methods[i == 0 ? first : i <= first ? i - 1 : i];
-        struct report_value *row = report_add_row(table);
-        if (!row)
-            return;
-        if (method->value >= 0)
-            row[0] = report_number(method->value);
-        row[1] = report_text(method->source);
-        row[2] = report_text(method->method);
-        row[3] = report_text(method->bias);
+        bool has_value = json_find_number(&method, "value", &value) && value >= 0;
+        row[0] = has_value ? report_number(value) : (struct report_value){0};
+        row[1] = source;
+        row[2] = report_found(section->page, &method, "method");
+        row[3] = report_found(section->page, &method, "bias");
     }
+    json_reader_fini(&reader);
 }
 
 /* Swap and major faults: on the screen where there were any. */
@@ -124,8 +88,6 @@ static void say_levels(struct report_section *section, const struct report_measu
     };
     struct report_item *table = report_add_table(section, "", NULL, columns, 3, measures->count);
 
-    if (!table)
-        return;
     table->for_people = true;
     for (size_t i = 0; i < measures->count; i++) {
         const struct report_measure *measure = &measures->items[i];
@@ -149,8 +111,6 @@ void report_memory(struct report_page *page, const struct report_evidence *evide
     const char *bound_source = recording_text(recording, "headline.peak_memory_bytes.upper_bound.source");
     double bound;
 
-    if (!section)
-        return;
     bool has_peak = peak && peak->kind == FIELD_NUMBER;
     bool has_methods = recording_field(recording, "peak_memory_methods") != NULL;
     if (has_peak) /* con-duct's own word for it follows */

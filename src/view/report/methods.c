@@ -35,7 +35,7 @@ const char *report_names(struct report_page *page, const char *const *names, siz
     if (head + tail >= LEAST_IN_COMMON)
         return report_text_of(page, "%.*s*%s", (int)head, names[0], names[0] + strlen(names[0]) - tail);
     const char *all = names[0];
-    for (size_t i = 1; i < count && all; i++)
+    for (size_t i = 1; i < count; i++)
         all = report_text_of(page, "%s, %s", all, names[i]);
     return all;
 }
@@ -52,12 +52,10 @@ void report_add_measures(struct report_section *section, const struct report_mea
 {
     const bool is_rate = unit == UNIT_PERCENT || unit == UNIT_BYTES_PER_SECOND;
     struct report_page *page = section->page;
-    struct report_column *columns = arena_alloc(&page->arena, 3 * sizeof(*columns));
+    struct report_column *columns = report_alloc(page, 3 * sizeof(*columns));
 
-    if (!columns) {
-        page->failed = true;
+    if (!columns)
         return;
-    }
     columns[0] = (struct report_column){.name = is_rate ? "mean" : "value", .unit = unit};
     columns[1] = (struct report_column){.name = is_rate ? "peak" : "key", .unit = is_rate ? unit : UNIT_NONE};
     columns[2] = (struct report_column){.name = is_rate ? "key" : "field"};
@@ -100,10 +98,7 @@ void report_add_conserved(struct report_section *section, const struct recording
     if (!conserved || conserved->kind != FIELD_BOOLEAN)
         return;
     bool is_conserved = conserved->number != 0;
-    struct report_item *item =
-        report_add_boolean(section, name, is_conserved ? NULL : "incomplete", is_conserved);
-    if (item)
-        item->say = lacks;
+    report_add_boolean(section, name, is_conserved ? NULL : "incomplete", is_conserved)->say = lacks;
 }
 
 /* -- CPU -- */
@@ -192,12 +187,10 @@ const char *report_pair_source(const struct report_pair *pair)
 
 const char *report_pair_text(struct report_page *page, const struct report_pair *pair)
 {
-    char read[UNIT_TEXT_SIZE] = "", written[UNIT_TEXT_SIZE] = "";
+    const char *read = pair->read ? report_human(page, pair->read->key->unit, pair->read->value) : "";
+    const char *written =
+        pair->written ? report_human(page, pair->written->key->unit, pair->written->value) : "";
 
-    if (pair->read)
-        unit_human(pair->read->key->unit, pair->read->value, read);
-    if (pair->written)
-        unit_human(pair->written->key->unit, pair->written->value, written);
     return report_text_of(page, "%s%s%s%s%s", read, pair->read ? " read" : "",
                           pair->read && pair->written ? ", " : "", written, pair->written ? " written" : "");
 }

@@ -5,18 +5,20 @@
  * one line of their own (report_say), and what such a line says is `for_programs`.
  *
  * Everything lives in the page's arena. Names and texts that are handed in are borrowed and must outlive the
- * page; report_text_of makes ones that do. Want of memory is remembered (`failed`), and every function takes
- * NULL where one before it had none, so that one check at the end is enough. A section without anything in it
- * is not drawn.
+ * page; report_text_of makes ones that do. No text, section or item is NULL: out of memory, a text is "", and
+ * what could not be added is a spare one that nobody draws. One check of `failed` at the end is enough. A
+ * section without anything in it is not drawn.
  */
 #ifndef METRON_VIEW_REPORT_PAGE_H
 #define METRON_VIEW_REPORT_PAGE_H
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "base/json_reader.h"
 #include "base/strbuf.h"
 #include "base/units.h"
 
@@ -78,20 +80,24 @@ struct report_section {
 
 struct report_page {
     struct arena arena;
-    struct report_section *first, *last;
+    struct report_section *first, *last, spare_section;
+    struct report_item spare_item;
     bool failed;
 };
 
 void report_page_fini(struct report_page *page);
 const char *report_text_of(struct report_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* "1.5 GiB"; "" if there is no memory. */
+const char *report_vtext_of(struct report_page *page, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+/* "1.5 GiB" */
 const char *report_human(struct report_page *page, enum unit unit, double value);
 
 struct report_section *report_section_add(struct report_page *page, const char *name, const char *title);
-/* The fact, to add what is not in the call; NULL if there is no memory. Without a label it is for programs
- * only; source and note may be NULL. */
+/* Zeroed; NULL: out of memory. */
+void *report_alloc(struct report_page *page, size_t size);
+/* The fact, to add what is not in the call. Without a label it is for programs only; source and note may be
+ * NULL. What is no number is not added. */
 struct report_item *report_add_number(struct report_section *section, const char *name, const char *label,
                                       enum unit unit, double value, const char *source, const char *note);
 /* NULL text: nothing is added. */
@@ -102,17 +108,21 @@ struct report_item *report_add_boolean(struct report_section *section, const cha
 /* A line for people only. NULL text: nothing is added; `source` may be NULL. */
 struct report_item *report_say(struct report_section *section, const char *label, const char *text,
                                const char *source);
+struct report_item *report_sayf(struct report_section *section, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The same, and behind it a command, in one line however long that is. NULL: it was not told. */
 struct report_item *report_say_command(struct report_section *section, const char *label, const char *text,
                                        const char *command);
-/* A sentence; in JSON they are the list "remarks". NULL text: nothing. */
+/* A sentence; in JSON they are the list "remarks". */
 struct report_item *report_add_remark(struct report_section *section, const char *text);
 /* With room for `rows` rows. A table without rows is not drawn, nor is a column without a value. */
 struct report_item *report_add_table(struct report_section *section, const char *name, const char *title,
                                      const struct report_column *columns, size_t column_count, size_t rows);
 /* The next row, all absent; NULL: the table is full. */
 struct report_value *report_add_row(struct report_item *table);
-/* Of an item that may be NULL; returns it. */
+/* A text of an object in JSON; absent if it has none, or an empty one. */
+struct report_value report_found(struct report_page *page, const struct json_text *object, const char *key);
+/* Returns the item. */
 struct report_item *report_for_programs(struct report_item *item);
 
 /* What no number is (a ratio by nothing, a sum past all bounds) is absent. */

@@ -22,22 +22,20 @@ static void say_cost(struct report_section *section, const struct report_measure
     const struct report_measure *taken = report_measure_of(measures, TOPIC_SELF_SAMPLES, NULL);
     const struct report_measure *missed = report_measure_of(measures, TOPIC_SELF_MISSED, NULL);
     struct report_page *page = section->page;
-    char text[UNIT_TEXT_SIZE], share[UNIT_TEXT_SIZE];
-    const char *say = NULL;
 
     if (!cpu)
         return;
-    say = report_text_of(page, "%s of CPU", unit_human(UNIT_SECONDS, cpu->value, text));
-    if (say && wall > 0)
+    const char *say = report_text_of(page, "%s of CPU", report_human(page, UNIT_SECONDS, cpu->value));
+    if (wall > 0)
         say = report_text_of(page, "%s (%s of a core)", say,
-                             unit_human(UNIT_PERCENT, 100 * cpu->value / wall, share));
-    if (say && rss)
-        say = report_text_of(page, "%s, %s", say, unit_human(UNIT_BYTES, rss->value, text));
-    if (say && taken)
-        say = report_text_of(page, "%s; %s sample%s", say, unit_human(UNIT_COUNT, taken->value, text),
+                             report_human(page, UNIT_PERCENT, 100 * cpu->value / wall));
+    if (rss)
+        say = report_text_of(page, "%s, %s", say, report_human(page, UNIT_BYTES, rss->value));
+    if (taken)
+        say = report_text_of(page, "%s; %s sample%s", say, report_human(page, UNIT_COUNT, taken->value),
                              taken->value == 1 ? "" : "s");
-    if (say && missed && missed->value > 0)
-        say = report_text_of(page, "%s, %s missed", say, unit_human(UNIT_COUNT, missed->value, text));
+    if (missed && missed->value > 0)
+        say = report_text_of(page, "%s, %s missed", say, report_human(page, UNIT_COUNT, missed->value));
     (void)report_say(section, "metron's cost", say, NULL);
 }
 
@@ -46,10 +44,7 @@ void report_self(struct report_page *page, const struct report_evidence *evidenc
     const struct report_measures *measures = &evidence->measures;
     struct report_section *section = report_section_add(page, "metron", NULL);
     double wall = 0, lost;
-    char text[UNIT_TEXT_SIZE];
 
-    if (!section)
-        return;
     (void)report_wall(evidence, &wall);
     say_cost(section, measures, wall);
     for (size_t i = 0; i < measures->count; i++) {
@@ -58,9 +53,10 @@ void report_self(struct report_page *page, const struct report_evidence *evidenc
             continue;
         bool is_cpu = measure->key->unit == UNIT_SECONDS && measure->key->type == TYPE_COUNTER && wall > 0;
         report_add_number(section, measure->name, NULL, measure->key->unit, measure->value, NULL,
-                          is_cpu ? report_text_of(page, "%s of one core",
-                                                  unit_human(UNIT_PERCENT, 100 * measure->value / wall, text))
-                                 : NULL);
+                          is_cpu
+                              ? report_text_of(page, "%s of one core",
+                                               report_human(page, UNIT_PERCENT, 100 * measure->value / wall))
+                              : NULL);
     }
     if (recording_number(evidence->recording, "provenance.events_lost", &lost))
         report_add_number(section, "events_lost", lost > 0 ? "events lost" : NULL, UNIT_COUNT, lost, NULL,
@@ -109,15 +105,13 @@ static void say_missing(struct report_section *section)
         for (struct report_item *other = item->next; other && item != last; other = other->next) {
             if (!other->for_programs && !other->for_people &&
                 strcmp(other->value.text, item->value.text) == 0) {
-                what = what ? report_text_of(section->page, "%s, %s", what, other->label) : NULL;
+                what = report_text_of(section->page, "%s, %s", what, other->label);
                 other->for_programs = true;
             }
             if (other == last)
                 break;
         }
-        if (what)
-            (void)report_say(section, label, report_text_of(section->page, "%s: %s", what, item->value.text),
-                             NULL);
+        report_sayf(section, label, "%s: %s", what, item->value.text);
         label = "";
     }
 }
@@ -127,8 +121,6 @@ void report_missing(struct report_page *page, const struct report_evidence *evid
     const struct recording *recording = evidence->recording;
     struct report_section *section = report_section_add(page, "not_measured", NULL);
 
-    if (!section)
-        return;
     add_expected(section, evidence);
     (void)report_add_text(section, "own_cgroup", "own control group",
                           recording_text(recording, "provenance.cgroup_reason"));

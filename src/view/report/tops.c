@@ -81,14 +81,11 @@ static void add_sampled(struct report_section *section, const struct report_proc
     size_t slots[REPORT_PROCESS_KEYS_MAX];
     size_t rows = report_processes_top(processes, use, tops, ROWS);
     const struct report_process_keys *keys = report_processes_keys(processes);
-    struct report_column *columns =
-        arena_alloc(&page->arena, (REPORT_PROCESS_KEYS_MAX + OTHERS) * sizeof(*columns));
+    struct report_column *columns = report_alloc(page, (REPORT_PROCESS_KEYS_MAX + OTHERS) * sizeof(*columns));
     size_t count = 0;
 
-    if (!columns) {
-        page->failed = true;
+    if (!columns)
         return;
-    }
     if (keys->rate && use == REPORT_USE_CPU && !keys->counted)
         columns[count++] = (struct report_column){
             "cpu_seconds_estimate", "CPU, ABOUT", UNIT_SECONDS,
@@ -146,8 +143,7 @@ static void add_programs(struct report_section *section, const struct report_eve
                                               report_programs_count(events))
                              : "Programs:",
                          columns, COLUMNS, count);
-    if (table)
-        table->for_programs = events->ended < PROGRAMS_FROM;
+    table->for_programs = events->ended < PROGRAMS_FROM;
     for (size_t i = 0; i < count; i++) {
         struct report_value *row = report_add_row(table);
         if (!row)
@@ -173,33 +169,32 @@ static void say_count(struct report_section *section, const struct report_eviden
     const struct report_events *events = &evidence->events;
     const struct recorded_field *headline = recording_field(evidence->recording, "processes");
     struct report_page *page = section->page;
-    char from[UNIT_TEXT_SIZE], to[UNIT_TEXT_SIZE];
     bool has_headline = headline && headline->kind == FIELD_NUMBER;
-    const char *text = NULL;
+    const char *text;
 
     if (has_headline)
-        text = report_text_of(page, "%s%s%s%s", unit_human(UNIT_COUNT, headline->number, from),
+        text = report_text_of(page, "%s%s%s%s", report_human(page, UNIT_COUNT, headline->number),
                               headline->source ? " (" : "", headline->source ? headline->source : "",
                               headline->source ? ")" : "");
     else if (events->count)
-        text = report_text_of(page, "%s seen", unit_human(UNIT_COUNT, (double)events->spawned, from));
-    if (text && events->count)
+        text = report_text_of(page, "%s seen", report_human(page, UNIT_COUNT, (double)events->spawned));
+    else
+        return;
+    if (events->count)
         text =
-            report_text_of(page, "%s, %s ended", text, unit_human(UNIT_COUNT, (double)events->ended, from));
+            report_text_of(page, "%s, %s ended", text, report_human(page, UNIT_COUNT, (double)events->ended));
     /* All in one second is what the counts say already. */
-    if (text && events->spawn_rate_peak > 1 && events->spawn_rate_peak < (double)events->spawned)
+    if (events->spawn_rate_peak > 1 && events->spawn_rate_peak < (double)events->spawned)
         text = report_text_of(page, "%s; up to %s births/s", text,
-                              unit_human(UNIT_COUNT, events->spawn_rate_peak, from));
-    if (text && events->lives_timed > 1) {
-        unit_human(UNIT_SECONDS, events->shortest.seconds, from);
-        unit_human(UNIT_SECONDS, events->longest.seconds, to);
+                              report_human(page, UNIT_COUNT, events->spawn_rate_peak));
+    if (events->lives_timed > 1) {
+        const char *from = report_human(page, UNIT_SECONDS, events->shortest.seconds);
+        const char *to = report_human(page, UNIT_SECONDS, events->longest.seconds);
         bool is_range = strcmp(from, to) != 0;
         text =
             report_text_of(page, "%s; lived %s%s%s", text, from, is_range ? " to " : "", is_range ? to : "");
     }
     struct report_item *item = report_say(section, "in all", text, NULL);
-    if (!item)
-        return;
     item->note = has_headline ? headline->note : NULL;
     if (events->births_sampled)
         item->note = "noticed in samples: there may have been others";
@@ -217,8 +212,6 @@ void report_top_processes(struct report_page *page, const struct report_evidence
     };
     struct report_section *section = report_section_add(page, "processes", "Processes");
 
-    if (!section)
-        return;
     say_count(section, evidence);
     report_largest_ends(section, &evidence->events);
     report_largest_sampled(section, evidence->processes,

@@ -16,9 +16,9 @@ static void say_cores(struct report_section *section, const struct report_eviden
     double cpus = 0;
 
     const char *text = report_text_of(page, "%.2f on average", average);
-    if (text && peak)
+    if (peak)
         text = report_text_of(page, "%s, %.2f at most", text, peak->value / 100);
-    if (text && recording_number(recording, "system.may_use.cpus", &cpus))
+    if (recording_number(recording, "system.may_use.cpus", &cpus))
         text = report_text_of(page, "%s, of the %.4g it may use%s%s%s", text, cpus, by ? " (" : "",
                               by ? by : "", by ? ")" : "");
     (void)report_say(section, "cores", text, NULL);
@@ -51,20 +51,19 @@ static const char *cpu_text(struct report_page *page, const struct report_eviden
     const struct report_measure *throttled =
         report_measure_of(&evidence->measures, TOPIC_CPU_THROTTLED, NULL);
     const struct report_cpu_total *own = NULL;
-    char all[UNIT_TEXT_SIZE], user[UNIT_TEXT_SIZE], system[UNIT_TEXT_SIZE];
 
     for (size_t i = 0; i < count && source; i++)
         if (totals[i].key && strcmp(totals[i].key, source) == 0)
             own = &totals[i];
-    unit_human(UNIT_SECONDS, seconds, all);
-    const char *text = all;
+    const char *text = report_human(page, UNIT_SECONDS, seconds);
     if (own && own->user >= 0)
-        text = report_text_of(page, "%s: %s user, %s system", all, unit_human(UNIT_SECONDS, own->user, user),
-                              unit_human(UNIT_SECONDS, own->system, system));
-    if (text && throttled && throttled->value > 0)
+        text =
+            report_text_of(page, "%s: %s user, %s system", text, report_human(page, UNIT_SECONDS, own->user),
+                           report_human(page, UNIT_SECONDS, own->system));
+    if (throttled && throttled->value > 0)
         text = report_text_of(page, "%s; held back by its quota for %s", text,
-                              unit_human(UNIT_SECONDS, throttled->value, user));
-    return text == all ? report_text_of(page, "%s", all) : text;
+                              report_human(page, UNIT_SECONDS, throttled->value));
+    return text;
 }
 
 /* The headline's method first. */
@@ -81,19 +80,14 @@ static void headline_first(struct report_cpu_total *totals, size_t count, const 
 static void say_totals(struct report_section *section, const struct report_evidence *evidence,
                        const char *others, double furthest)
 {
-    struct report_page *page = section->page;
     double survivors;
 
     if (others && furthest <= REPORT_AGREE)
-        (void)report_say(
-            section, "the same by",
-            report_text_of(page, "%s, within %.1f %%", others, fmax(0.1, ceil(furthest * 1000 - 1e-9) / 10)),
-            NULL);
+        report_sayf(section, "the same by", "%s, within %.1f %%", others,
+                    fmax(0.1, ceil(furthest * 1000 - 1e-9) / 10));
     else if (others && recording_number(evidence->recording, "survivors.count", &survivors) && survivors > 0)
-        (void)report_say(
-            section, "methods",
-            report_text_of(page, "differ: some know only those that ended, and %.0f outlived it", survivors),
-            NULL);
+        report_sayf(section, "methods", "differ: some know only those that ended, and %.0f outlived it",
+                    survivors);
 }
 
 /* What each method says: a line where they agree, a table where they do not. In a run that has no end one
@@ -120,10 +114,8 @@ static void add_totals(struct report_section *section, const struct report_evide
     }
     say_totals(section, evidence, others, furthest);
     struct report_item *table = report_add_table(section, "totals", NULL, columns, 3, count);
-    if (table) {
-        table->for_programs = furthest <= REPORT_AGREE;
-        table->hides_zero_rows = !has_ended;
-    }
+    table->for_programs = furthest <= REPORT_AGREE;
+    table->hides_zero_rows = !has_ended;
     for (size_t i = 0; i < count; i++) {
         struct report_value *row = report_add_row(table);
         if (!row)
@@ -147,7 +139,7 @@ static void add_cpu(struct report_section *section, const struct report_evidence
     report_add_number(section, "cpu_seconds", NULL, UNIT_SECONDS, seconds, source, note);
     struct report_item *item =
         report_say(section, "CPU", cpu_text(section->page, evidence, seconds, source, totals, count), source);
-    if (item && evidence->recording->status == RECORDING_ENDED)
+    if (evidence->recording->status == RECORDING_ENDED)
         item->note = note; /* that figures go up to the last record was said */
     add_cores(section, evidence, seconds, wall);
     add_totals(section, evidence, seconds, source, totals, count);
@@ -158,8 +150,6 @@ void report_cpu(struct report_page *page, const struct report_evidence *evidence
     struct report_section *section = report_section_add(page, "cpu", "Time and CPU");
     double wall = 0;
 
-    if (!section)
-        return;
     if (report_wall(evidence, &wall))
         report_add_number(section, "wall", "wall time", UNIT_SECONDS, wall, NULL,
                           evidence->recording->status == RECORDING_ENDED ? NULL : "up to the last record");

@@ -65,19 +65,16 @@ static void say_waits(struct report_section *section, const char *label, const s
     static const char *const words[WAITS] = {"CPU", "memory", "I/O"};
     const char *names[WAITS], *line = NULL;
     size_t count = 0;
-    char text[UNIT_TEXT_SIZE];
 
     for (size_t i = 0; i < WAITS; i++) {
         if (waits->percent[i] < 0)
             continue;
         line = report_text_of(section->page, "%s%s%s %s", line ? line : "", line ? ", " : "", words[i],
-                              unit_human(UNIT_PERCENT, waits->percent[i], text));
+                              report_human(section->page, UNIT_PERCENT, waits->percent[i]));
         if (waits->names[i])
             names[count++] = waits->names[i];
     }
-    struct report_item *item = report_say(section, label, line, report_names(section->page, names, count));
-    if (item)
-        item->note = note;
+    report_say(section, label, line, report_names(section->page, names, count))->note = note;
 }
 
 static bool differ(const struct waits *a, const struct waits *b)
@@ -119,8 +116,6 @@ void report_stalls(struct report_page *page, const struct report_evidence *evide
         report_section_add(page, "stall", "Stalls (share of the time in which some process waited)");
     double share;
 
-    if (!section)
-        return;
     for (size_t i = 0; i < WAITS; i++) {
         if (!recording_number(evidence->recording, wait_fields[i][SHARE], &share))
             continue;
@@ -162,7 +157,7 @@ static void say_storage(struct report_section *section, const struct report_meas
         struct report_item *item =
             report_say(section, i ? report_text_of(page, "by %s", report_pair_source(&pairs[i])) : "storage",
                        report_pair_text(page, &pairs[i]), report_pair_key(page, &pairs[i]));
-        if (item && i == 0 && others)
+        if (i == 0 && others)
             item->note = report_text_of(page, "%s agree%s", others, agreed == 1 ? "s" : "");
     }
 }
@@ -173,12 +168,9 @@ static void say_io(struct report_section *section, const struct report_measures 
     struct report_pair pair;
 
     say_storage(section, measures, has_ended);
-    if (report_pairs(measures, TOPIC_IO_READ_CALLS, TOPIC_IO_WRITE_CALLS, UNIT_BYTES, &pair, 1)) {
-        struct report_item *item =
-            report_say(section, "by calls", report_pair_text(page, &pair), report_pair_key(page, &pair));
-        if (item)
-            item->note = "cache and pipes too";
-    }
+    if (report_pairs(measures, TOPIC_IO_READ_CALLS, TOPIC_IO_WRITE_CALLS, UNIT_BYTES, &pair, 1))
+        report_say(section, "by calls", report_pair_text(page, &pair), report_pair_key(page, &pair))->note =
+            "cache and pipes too";
     if (report_pairs(measures, TOPIC_IO_READ, TOPIC_IO_WRITE, UNIT_BYTES_PER_SECOND, &pair, 1) &&
         !is_nothing(&pair))
         (void)report_say(section, "fastest", report_pair_text(page, &pair), report_pair_key(page, &pair));
@@ -188,8 +180,6 @@ void report_io(struct report_page *page, const struct report_evidence *evidence)
 {
     struct report_section *section = report_section_add(page, "io", "Input and output");
 
-    if (!section)
-        return;
     say_io(section, &evidence->measures, evidence->recording->status == RECORDING_ENDED);
     report_add_measures(section, &evidence->measures, "moved", TOPIC_IO, UNIT_BYTES);
     report_add_measures(section, &evidence->measures, "rates", TOPIC_IO, UNIT_BYTES_PER_SECOND);

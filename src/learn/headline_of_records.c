@@ -10,7 +10,7 @@
 /* Levels and counts of the whole target. Means are not needed: no answer is one. */
 static bool is_wanted(const struct recorded_key *key)
 {
-    return key->scope == SCOPE_SINGLE && key->type <= TYPE_COUNTER && !key->statistic;
+    return key->scope == SCOPE_SINGLE && type_is_number(key->type) && !key->statistic;
 }
 
 /* False: there is no record, or no memory. */

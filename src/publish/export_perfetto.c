@@ -25,36 +25,27 @@
 #include "base/text.h"
 #include "publish/export_values.h"
 
-static const char *const command_keys[] = {"proc_cmd", "ps_cmd", "cmd", NULL};
-static const char *const start_keys[] = {"proc_start_time", NULL};
-static const char *const age_keys[] = {"proc_etime", "ps_etime", "etime", NULL};
-
-static ptrdiff_t first_key(const struct recording *recording, const char *const *names)
+/* The first key of a topic; -1: none. */
+static ptrdiff_t first_key(const struct recording *recording, enum topic topic)
 {
-    ptrdiff_t index = -1;
-
-    for (; *names && index < 0; names++)
-        index = recording_key_index(recording, *names);
-    return index;
-}
-
-static bool is_number(const struct recorded_key *key)
-{
-    return key->type == TYPE_GAUGE || key->type == TYPE_COUNTER;
+    for (size_t i = 0; i < recording->key_count; i++)
+        if (recording->keys[i].topic == topic)
+            return (ptrdiff_t)i;
+    return -1;
 }
 
 /* A straight line (an age) and what is told once, at the end, make no counter of a process. */
 static bool is_counter(const struct recorded_key *key)
 {
-    return is_number(key) && !(key->scope == SCOPE_PER_PID && key->reduce == REDUCE_LAST);
+    return type_is_number(key->type) && !(key->scope == SCOPE_PER_PID && key->reduce == REDUCE_LAST);
 }
 
 static bool perfetto_wants(const struct recording *recording, const struct recorded_key *key)
 {
     ptrdiff_t index = key - recording->keys;
 
-    return is_counter(key) || index == first_key(recording, command_keys) ||
-           index == first_key(recording, start_keys) || index == first_key(recording, age_keys);
+    return is_counter(key) || index == first_key(recording, TOPIC_PROCESS_COMMAND) ||
+           index == first_key(recording, TOPIC_PROCESS_START) || index == first_key(recording, TOPIC_PROCESS_AGE);
 }
 
 /* Nanoseconds are more than anybody measured. */
@@ -104,9 +95,9 @@ static int perfetto_begin(struct export *export, struct metron_error *error)
     if (!state)
         return -ENOMEM;
     state->start_wall = recording->start_wall;
-    state->command_key = first_key(recording, command_keys);
-    state->start_key = first_key(recording, start_keys);
-    state->age_key = first_key(recording, age_keys);
+    state->command_key = first_key(recording, TOPIC_PROCESS_COMMAND);
+    state->start_key = first_key(recording, TOPIC_PROCESS_START);
+    state->age_key = first_key(recording, TOPIC_PROCESS_AGE);
     state->key_count = recording->key_count;
     state->sums = calloc(recording->key_count + 1, sizeof(*state->sums));
     if (!state->sums)

@@ -72,21 +72,65 @@ void prometheus_sample(struct export *export, const char *name, const char *labe
     strbuf_addc(&export->out, '\n');
 }
 
-/* A number of the run: with its source, if it has one besides its name. */
-static void add_number(struct export *export, const char *name, const char *type, const char *help,
-                       double value, const char *source)
+/* Its type is in its name: counters end in _total. */
+struct metric {
+    const char *name, *help;
+    const char *label; /* written out; NULL: none */
+};
+
+/* With the head of its family before the first of it: samples of one family follow each other. A statistic
+ * and a source may be NULL. */
+static void add_sample(struct export *export, const struct metric *metric, const char *statistic,
+                       const char *source, double value)
 {
+    struct prometheus_state *state = export->state;
     struct strbuf labels = STRBUF_INIT;
 
+    if (!state->family || strcmp(state->family, metric->name) != 0)
+        prometheus_family(&export->out, metric->name,
+                          text_ends_with(metric->name, "_total") ? "counter" : "gauge", metric->help);
+    state->family = metric->name;
+    if (metric->label)
+        strbuf_adds(&labels, metric->label);
+    if (statistic)
+        prometheus_label(&labels, "statistic", statistic);
     if (source)
         prometheus_label(&labels, "source", source);
-    prometheus_family(&export->out, name, type, help);
-    prometheus_sample(export, name, strbuf_text(&labels), value);
+    prometheus_sample(export, metric->name, strbuf_text(&labels), value);
     strbuf_fini_part(&labels, &export->out);
+}
+
+/* The first of `names` that the run has. */
+static void add_found(struct export *export, const struct metric *metric, const char *statistic,
+                      const char *const *names)
+{
+    const char *source;
+    double value;
+
+    if (export_find(export, names, &value, &source))
+        add_sample(export, metric, statistic, source, value);
+}
+
+/* Labels and the fields that they are of. */
+static void add_texts(struct strbuf *labels, const struct recording *recording, const char *const texts[][2],
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *text = recording_text(recording, texts[i][1]);
+
+        if (text)
+            prometheus_label(labels, texts[i][0], text);
+    }
 }
 
 static void add_info(struct export *export)
 {
+    static const struct metric start = {"metron_run_start_time_seconds",
+                                        "When the run started, in unix time.", NULL};
+    static const struct metric wall = {
+        "metron_run_wall_seconds", "How long it ran; of one that still runs, until its newest record.", NULL};
+    static const struct metric exit_code = {"metron_run_exit_code",
+                                            "Its exit code; 128 + N: it died by signal N.", NULL};
     static const char *const texts[][2] = {
         {"cause", "cause"}, {"user", "system.user"}, {"status", "status"}, {"tier", "provenance.tier"}};
     const struct recording *recording = export->recording;
@@ -94,29 +138,22 @@ static void add_info(struct export *export)
     double value;
 
     prometheus_label(&labels, "recorded_by", recording->kind == RECORDING_DUCT ? "con-duct" : "metron");
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        const char *text = recording_text(recording, texts[i][1]);
-
-        if (text)
-            prometheus_label(&labels, texts[i][0], text);
-    }
-    prometheus_family(&export->out, "metron_run_info", "gauge", "What is known about the run; always 1.");
-    prometheus_sample(export, "metron_run_info", strbuf_text(&labels), 1);
+    add_texts(&labels, recording, texts, sizeof(texts) / sizeof(texts[0]));
+    const struct metric info = {"metron_run_info", "What is known about the run; always 1.",
+                                strbuf_text(&labels)};
+    add_sample(export, &info, NULL, NULL, 1);
     strbuf_fini_part(&labels, &export->out);
     if (recording->start_wall > 0)
-        add_number(export, "metron_run_start_time_seconds", "gauge", "When the run started, in unix time.",
-                   recording->start_wall, NULL);
+        add_sample(export, &start, NULL, NULL, recording->start_wall);
     if (export_wall(export, &value))
-        add_number(export, "metron_run_wall_seconds", "gauge",
-                   "How long it ran; of one that still runs, until its newest record.", value, NULL);
+        add_sample(export, &wall, NULL, NULL, value);
     if (recording_number(recording, "exit_code", &value))
-        add_number(export, "metron_run_exit_code", "gauge", "Its exit code; 128 + N: it died by signal N.",
-                   value, NULL);
+        add_sample(export, &exit_code, NULL, NULL, value);
 }
 
-/* One name of process-exporter. Rows of the same family follow each other. */
+/* One name of process-exporter. */
 struct known_gauge {
-    const char *name, *label, *help; /* label: written out, or "" */
+    struct metric metric;
     const char *peak[4], *average[4];
 };
 
@@ -125,126 +162,84 @@ struct known_gauge {
     "proportionalResident divides it by its sharers."
 
 static const struct known_gauge known_gauges[] = {
-    {"metron_run_num_procs", "", "Processes alive at once.", {"proc_peak_processes"}, {"proc_ave_processes"}},
-    {"metron_run_num_threads",
-     "",
-     "Threads of all processes.",
+    {{"metron_run_num_procs", "Processes alive at once.", NULL},
+     {"proc_peak_processes"},
+     {"proc_ave_processes"}},
+    {{"metron_run_num_threads", "Threads of all processes.", NULL},
      {"proc_peak_threads_total"},
      {"proc_ave_threads_total"}},
-    {"metron_run_open_filedesc",
-     "",
-     "Open file descriptors of all processes.",
+    {{"metron_run_open_filedesc", "Open file descriptors of all processes.", NULL},
      {"proc_peak_fds_total"},
      {"proc_ave_fds_total"}},
-    {"metron_run_memory_bytes",
-     "memtype=\"resident\"",
-     MEMORY_HELP,
+    {{"metron_run_memory_bytes", MEMORY_HELP, "memtype=\"resident\""},
      {"proc_peak_rss_total", "ps_peak_rss_total", "peak_rss"},
      {"proc_ave_rss_total", "ps_ave_rss_total", "average_rss"}},
-    {"metron_run_memory_bytes",
-     "memtype=\"virtual\"",
-     MEMORY_HELP,
+    {{"metron_run_memory_bytes", MEMORY_HELP, "memtype=\"virtual\""},
      {"proc_peak_vsz_total", "ps_peak_vsz_total", "peak_vsz"},
      {"proc_ave_vsz_total", "ps_ave_vsz_total", "average_vsz"}},
-    {"metron_run_memory_bytes",
-     "memtype=\"proportionalResident\"",
-     MEMORY_HELP,
+    {{"metron_run_memory_bytes", MEMORY_HELP, "memtype=\"proportionalResident\""},
      {"smaps_peak_pss_total"},
      {"smaps_ave_pss_total"}},
-    {"metron_run_memory_bytes",
-     "memtype=\"proportionalSwapped\"",
-     MEMORY_HELP,
+    {{"metron_run_memory_bytes", MEMORY_HELP, "memtype=\"proportionalSwapped\""},
      {"smaps_peak_swap_total"},
      {"smaps_ave_swap_total"}},
 };
 
-static bool add_statistic(struct export *export, const struct known_gauge *gauge, bool head, bool peak)
-{
-    struct strbuf labels = STRBUF_INIT;
-    const char *source;
-    double value;
-    bool found = export_find(export, peak ? gauge->peak : gauge->average, &value, &source);
-
-    if (found) {
-        if (head)
-            prometheus_family(&export->out, gauge->name, "gauge", gauge->help);
-        strbuf_adds(&labels, gauge->label);
-        prometheus_label(&labels, "statistic", peak ? "peak" : "average");
-        prometheus_label(&labels, "source", source);
-        prometheus_sample(export, gauge->name, strbuf_text(&labels), value);
-        strbuf_fini_part(&labels, &export->out);
-    }
-    return found;
-}
-
 static void add_known_gauges(struct export *export)
 {
-    const char *begun = "";
-
-    for (size_t i = 0; i < sizeof(known_gauges) / sizeof(known_gauges[0]); i++)
-        for (int peak = 1; peak >= 0; peak--)
-            if (add_statistic(export, &known_gauges[i], strcmp(begun, known_gauges[i].name) != 0, peak))
-                begun = known_gauges[i].name;
+    for (size_t i = 0; i < sizeof(known_gauges) / sizeof(known_gauges[0]); i++) {
+        add_found(export, &known_gauges[i].metric, "peak", known_gauges[i].peak);
+        add_found(export, &known_gauges[i].metric, "average", known_gauges[i].average);
+    }
 }
-
-struct known_counter {
-    const char *name, *label, *help;
-    const char *const *names;
-};
 
 static void add_known_counters(struct export *export)
 {
     static const char *const processes[] = {"processes", "proc_spawned", NULL};
-    const struct known_counter counters[] = {
-        {"metron_run_read_bytes_total", "", "Bytes fetched from storage.", export_read_bytes},
-        {"metron_run_write_bytes_total", "", "Bytes sent towards storage.", export_write_bytes},
-        {"metron_run_major_page_faults_total", "", "Page faults with I/O.", export_major_faults},
-        {"metron_run_minor_page_faults_total", "", "Page faults without I/O.", export_minor_faults},
-        {"metron_run_context_switches_total", "ctxswitchtype=\"voluntary\"",
-         "Times that a thread left the CPU, to wait or because its time was up.", export_ctx_voluntary},
-        {"metron_run_context_switches_total", "ctxswitchtype=\"nonvoluntary\"",
-         "Times that a thread left the CPU, to wait or because its time was up.", export_ctx_involuntary},
-        {"metron_run_processes_total", "", "Processes that began.", processes},
+    const struct {
+        struct metric metric;
+        const char *const *names;
+    } counters[] = {
+        {{"metron_run_read_bytes_total", "Bytes fetched from storage.", NULL}, export_read_bytes},
+        {{"metron_run_write_bytes_total", "Bytes sent towards storage.", NULL}, export_write_bytes},
+        {{"metron_run_major_page_faults_total", "Page faults with I/O.", NULL}, export_major_faults},
+        {{"metron_run_minor_page_faults_total", "Page faults without I/O.", NULL}, export_minor_faults},
+        {{"metron_run_context_switches_total",
+          "Times that a thread left the CPU, to wait or because its time was up.",
+          "ctxswitchtype=\"voluntary\""},
+         export_ctx_voluntary},
+        {{"metron_run_context_switches_total",
+          "Times that a thread left the CPU, to wait or because its time was up.",
+          "ctxswitchtype=\"nonvoluntary\""},
+         export_ctx_involuntary},
+        {{"metron_run_processes_total", "Processes that began.", NULL}, processes},
     };
-    const char *begun = "", *source;
-    double value;
 
-    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-        struct strbuf labels = STRBUF_INIT;
-
-        if (!export_find(export, counters[i].names, &value, &source))
-            continue;
-        if (strcmp(begun, counters[i].name) != 0)
-            prometheus_family(&export->out, counters[i].name, "counter", counters[i].help);
-        begun = counters[i].name;
-        strbuf_adds(&labels, counters[i].label);
-        prometheus_label(&labels, "source", source);
-        prometheus_sample(export, counters[i].name, strbuf_text(&labels), value);
-        strbuf_fini_part(&labels, &export->out);
-    }
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+        add_found(export, &counters[i].metric, NULL, counters[i].names);
 }
 
 /* The headline: answers with their method. */
 static void add_headline(struct export *export)
 {
+    static const struct metric cpu = {"metron_run_cpu_seconds_total", "CPU seconds of the whole tree.", NULL};
+    static const struct metric memory = {"metron_run_peak_memory_bytes",
+                                         "Largest memory held at once, by the best method there was.", NULL};
     static const char *const peak[] = {"peak_memory", NULL};
     const char *source;
     double value;
 
     if (export_cpu_seconds(export, &value, &source))
-        add_number(export, "metron_run_cpu_seconds_total", "counter", "CPU seconds of the whole tree.", value,
-                   source);
-    if (export_find(export, peak, &value, &source))
-        add_number(export, "metron_run_peak_memory_bytes", "gauge",
-                   "Largest memory held at once, by the best method there was.", value, source);
+        add_sample(export, &cpu, NULL, source, value);
+    add_found(export, &memory, NULL, peak);
 }
 
 /* States of processes, from the tallies of the records: how many were found in each, on average of all
  * samples.
  */
 static const char *const state_keys[] = {"proc_stat", "ps_stat", "stat", NULL};
-static const char *const state_names[PROMETHEUS_STATES] = {"Running", "Sleeping", "Waiting", "Zombie",
-                                                           "Other"};
+static const char *const state_labels[PROMETHEUS_STATES] = {
+    "state=\"Running\"", "state=\"Sleeping\"", "state=\"Waiting\"", "state=\"Zombie\"", "state=\"Other\""};
 
 static size_t state_of(char letter)
 {
@@ -300,23 +295,17 @@ static int prometheus_record(struct export *export, const struct usage_record *r
 
 static void add_states(struct export *export)
 {
+    struct metric metric = {"metron_run_states", "Processes in each state, on average over all samples.",
+                            NULL};
     const struct prometheus_state *state = export->state;
     const char *source = state_key(export->recording);
-    struct strbuf labels = STRBUF_INIT;
 
     if (!state->has_states || export->sample_count == 0 || !source)
         return;
-    prometheus_family(&export->out, "metron_run_states", "gauge",
-                      "Processes in each state, on average over all samples.");
     for (size_t i = 0; i < PROMETHEUS_STATES; i++) {
-        strbuf_reset(&labels);
-        prometheus_label(&labels, "state", state_names[i]);
-        prometheus_label(&labels, "statistic", "average");
-        prometheus_label(&labels, "source", source);
-        prometheus_sample(export, "metron_run_states", strbuf_text(&labels),
-                          state->states[i] / (double)export->sample_count);
+        metric.label = state_labels[i];
+        add_sample(export, &metric, "average", source, state->states[i] / (double)export->sample_count);
     }
-    strbuf_fini_part(&labels, &export->out);
 }
 
 /* The last part of its prefix: "logs/2026.11.15T07.42.53-812_" -> "2026.11.15T07.42.53-812_", "logs/align/"
@@ -361,12 +350,7 @@ static int prometheus_begin(struct export *export, struct metron_error *error)
     if (!state)
         return -ENOMEM;
     add_run(export->recording, &state->labels);
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        const char *text = recording_text(export->recording, texts[i][1]);
-
-        if (text)
-            prometheus_label(&state->labels, texts[i][0], text);
-    }
+    add_texts(&state->labels, export->recording, texts, sizeof(texts) / sizeof(texts[0]));
     return state->labels.failed ? -ENOMEM : 0;
 }
 

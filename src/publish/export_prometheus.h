@@ -10,6 +10,7 @@
 
 struct prometheus_state {
     struct strbuf labels; /* of every sample: run, metron_job, host, command */
+    const char *family;   /* that was begun last; NULL: none */
     double states[PROMETHEUS_STATES];
     bool has_states;
 };

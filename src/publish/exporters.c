@@ -35,8 +35,7 @@ int export_init(struct export *export, const struct exporter *exporter, const st
 static bool is_reduced(const struct export *export, const struct recorded_key *key)
 {
     return export->exporter->reduces && export->recording->status != RECORDING_ENDED &&
-           key->scope == SCOPE_SINGLE && !key->statistic &&
-           (key->type == TYPE_GAUGE || key->type == TYPE_COUNTER);
+           key->scope == SCOPE_SINGLE && !key->statistic && type_is_number(key->type);
 }
 
 bool export_wants(const struct export *export, bool *wanted)

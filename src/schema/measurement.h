@@ -83,8 +83,16 @@ struct source {
 };
 
 /* By the values of their enum. */
-extern const char *const scope_names[], *const type_names[], *const derive_names[], *const collapse_names[],
-                                                                                        *const reduce_names[];
+extern const char *const scope_names[];
+extern const char *const type_names[];
+extern const char *const derive_names[];
+extern const char *const collapse_names[];
+extern const char *const reduce_names[];
+/* Neither a text nor a state. */
+static inline bool type_is_number(enum type type)
+{
+    return type == TYPE_GAUGE || type == TYPE_COUNTER;
+}
 const char *reduce_statistic(enum reduce reduce); /* in a summary: "peak", "low"; NULL: the key itself */
 /* "stat", "status+fd", "nothing"; into `out`, which is returned. */
 #define COST_TEXT_SIZE 160

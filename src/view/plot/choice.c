@@ -223,7 +223,7 @@ static int add_device_panel(struct plot *plot, struct metron_error *error)
 {
     for (size_t i = 0; i < plot->recording->key_count; i++) {
         const struct recorded_key *key = &plot->recording->keys[i];
-        if (key->scope != SCOPE_PER_DEVICE || key->unit != UNIT_PERCENT || !plot_key_is_drawable(key))
+        if (key->scope != SCOPE_PER_DEVICE || key->unit != UNIT_PERCENT || !type_is_number(key->type))
             continue;
         struct plot_panel *panel = new_panel(plot, "devices", key->unit);
         return panel && add_key(plot, panel, key, PLOT_MAIN, KEY_ALONE) == 0 ? 0 : no_memory(error);
@@ -276,7 +276,7 @@ static int choose_item(const struct recording *recording, const char *item, stru
          */
         if (!text_glob(item, key->key) || (is_glob && key->statistic && !strstr(item, "ave")))
             continue;
-        if (!plot_key_is_drawable(key))
+        if (!type_is_number(key->type))
             words++;
         else
             choose_key(chosen, key);

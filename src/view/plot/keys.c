@@ -9,11 +9,6 @@
 #include "base/text.h"
 #include "view/recorded_list.h"
 
-bool plot_key_is_drawable(const struct recorded_key *key)
-{
-    return key->type == TYPE_GAUGE || key->type == TYPE_COUNTER;
-}
-
 static const struct recorded_key *find_key(const struct recording *recording, const char *name)
 {
     const ptrdiff_t index = name ? recording_key_index(recording, name) : -1;
@@ -76,7 +71,7 @@ int plot_key_unknown(const struct recording *recording, const char *name, const 
 
     suggest_init(&suggest, name);
     for (size_t i = 0; i < recording->key_count; i++)
-        if (plot_key_is_drawable(&recording->keys[i]))
+        if (type_is_number(recording->keys[i].type))
             suggest_offer(&suggest, recording->keys[i].key);
     return error_set(error, -EINVAL, "%s: the recording has no key '%s'%s", option, name,
                      suggest_text(&suggest, "", nearest));
@@ -90,10 +85,10 @@ int plot_key_asked(const struct recording *recording, const char *name, const ch
 
     if (!key)
         return plot_key_unknown(recording, name, option, error);
-    if (!plot_key_is_drawable(key) || (key->unit != units[0] && key->unit != units[1]))
+    if (!type_is_number(key->type) || (key->unit != units[0] && key->unit != units[1]))
         return error_set(error, -EINVAL,
                          "%s: '%s' is in %s, not in %s; --keys draws it in a panel of its own", option, name,
-                         plot_key_is_drawable(key) ? unit_name(key->unit) : "words", unit_name(units[0]));
+                         type_is_number(key->type) ? unit_name(key->unit) : "words", unit_name(units[0]));
     *out = key;
     return 0;
 }

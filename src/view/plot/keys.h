@@ -12,8 +12,6 @@
 
 #define PLOT_KEY_SIZE 96 /* a longer name is no key */
 
-/* Words cannot be drawn. */
-bool plot_key_is_drawable(const struct recorded_key *key);
 /* The same quantity of each process: "proc_rss" of "proc_rss_total", "rss" of "total_rss". */
 const struct recorded_key *plot_key_per_process(const struct recording *recording,
                                                 const struct recorded_key *total);

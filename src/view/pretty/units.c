@@ -60,11 +60,6 @@ static struct pretty_unit *find_unit(const struct pretty_units *units, const cha
     return units->count ? bsearch(&wanted, units->units, units->count, sizeof(wanted), compare_units) : NULL;
 }
 
-static bool is_number(enum type type)
-{
-    return type == TYPE_GAUGE || type == TYPE_COUNTER;
-}
-
 static int index_units(struct pretty_units *units)
 {
     const struct recording *recording = &units->recording;
@@ -83,7 +78,7 @@ static int index_units(struct pretty_units *units)
     for (size_t i = 0; !units->is_info && i < recording->key_count; i++) {
         const struct recorded_key *key = &recording->keys[i];
 
-        if (is_number(key->type) && key->unit != UNIT_NONE)
+        if (type_is_number(key->type) && key->unit != UNIT_NONE)
             units->units[units->count++] = (struct pretty_unit){key->key, key->unit, key->note};
     }
     if (units->count > 0)
@@ -179,7 +174,7 @@ static struct found find_in_info(const struct pretty_units *units, const struct 
         /* A value per device. Of a tally, {state: count}, the numbers have no unit. */
         const struct recorded_key *key = recording_key_of_summary(&units->recording, path->names[1]);
 
-        found.unit = key && is_number(key->type) ? key->unit : UNIT_NONE;
+        found.unit = key && type_is_number(key->type) ? key->unit : UNIT_NONE;
         return found;
     }
     if (!join(path, name))

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "view/job_part.h"
-#include "view/job_rows.h"
 #include "view/job_table.h"
 #include "view/report/page.h"
 #include "view/wrap.h"

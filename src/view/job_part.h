@@ -35,4 +35,9 @@ extern const enum job_usage_value job_memory_values[JOB_MEMORY_COUNT];
 bool job_memory(const struct job_usage *usage, enum job_memory *method);
 const char *job_memory_meaning(enum job_memory method);
 
+/* A table of jobs or sheets: takes an array off the reader; returns how many it had, and adds nothing if that
+ * is none. */
+size_t job_rows_write(struct strbuf *out, const char *title, struct json_reader *reader, double now,
+                      size_t width);
+
 #endif

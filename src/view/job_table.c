@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "view/job_part.h"
-#include "view/job_rows.h"
 #include "view/table.h"
 
 #define NAME_NARROWEST 8

@@ -53,6 +53,8 @@ struct run_summary {
 void run_summary_of_info(struct run_summary *summary, const struct run_info *info, bool discarded);
 /* The recording must have been read with all its fields. */
 void run_summary_of_recording(struct run_summary *summary, const struct recording *recording);
+/* The share of its time that a recorded run waited, if it has that. */
+struct headline_answer recorded_stall(const struct recording *recording, enum stall stall);
 /* Lines are broken at `width` columns; 0: not at all. */
 void run_summary_write(struct strbuf *out, const struct run_summary *summary, size_t width, bool colors);
 

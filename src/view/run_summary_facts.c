@@ -129,23 +129,27 @@ static struct headline_answer answer_of(const struct recording *recording, const
     return (struct headline_answer){true, field->number, field->source, {field->bound, field->note}, NULL};
 }
 
-static void take_recorded_parts(struct run_summary *summary, const struct recording *recording)
+struct headline_answer recorded_stall(const struct recording *recording, enum stall stall)
 {
-    static const char *const stalls[STALL_COUNT][3] = {
+    static const char *const fields[STALL_COUNT][3] = {
         [STALL_CPU] = {"stall.cpu.share", "stall.cpu.source", "stall.cpu.note"},
         [STALL_MEMORY] = {"stall.memory.share", "stall.memory.source", "stall.memory.note"},
         [STALL_IO] = {"stall.io.share", "stall.io.source", "stall.io.note"},
     };
+    struct headline_answer answer = {.source = recording_text(recording, fields[stall][1]),
+                                     .note.text = recording_text(recording, fields[stall][2])};
 
+    answer.has = recording_number(recording, fields[stall][0], &answer.value);
+    return answer;
+}
+
+static void take_recorded_parts(struct run_summary *summary, const struct recording *recording)
+{
     summary->charge.has =
         recording_number(recording, "headline.peak_memory_bytes.upper_bound.value", &summary->charge.value);
     summary->charge.source = recording_text(recording, "headline.peak_memory_bytes.upper_bound.source");
-    for (int i = 0; i < STALL_COUNT; i++) {
-        struct headline_answer *stall = &summary->stalls[i];
-        stall->has = recording_number(recording, stalls[i][0], &stall->value);
-        stall->source = recording_text(recording, stalls[i][1]);
-        stall->note.text = recording_text(recording, stalls[i][2]);
-    }
+    for (int i = 0; i < STALL_COUNT; i++)
+        summary->stalls[i] = recorded_stall(recording, (enum stall)i);
     summary->syscall_method = recording_text(recording, "syscalls.method");
     summary->syscalls = number_or_none(in_recording, recording, "syscalls.count");
     summary->syscall_errors = number_or_none(in_recording, recording, "syscalls.errors");

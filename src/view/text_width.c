@@ -87,7 +87,8 @@ size_t text_fit_tail(struct strbuf *out, const char *text, size_t length, size_t
         return 0;
     size_t head = text_head(text, length, width - 1 - tail);
     size_t taken = text_width(text, head), from = head, rest = columns - taken;
-    while (rest > tail && from < length) {
+    /* Without a tail what has no width goes as well. */
+    while ((rest > tail || tail == 0) && from < length) {
         from += step(text + from, length - from, &each);
         rest -= each;
     }

@@ -5,18 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/json_number.h"
 #include "base/text.h"
 #include "view/colors.h"
 #include "view/command_line.h"
 #include "view/list/legend.h"
-
-static bool local_time(double wall, struct tm *out)
-{
-    time_t seconds = (time_t)wall;
-
-    return wall > 0 && localtime_r(&seconds, out) != NULL;
-}
 
 static int by_number(const void *a, const void *b)
 {
@@ -50,7 +44,8 @@ void run_cell_init(struct run_cell *cell, const struct run_listing *listing)
 
     *cell = (struct run_cell){.listing = listing, .same_year = true};
     for (size_t i = 0; i < listing->count; i++) {
-        if (!local_time(listing->rows[i]->start_wall, &tm))
+        const double start = listing->rows[i]->start_wall;
+        if (start <= 0 || !clock_local(start, &tm))
             continue;
         if (any && tm.tm_year != cell->year)
             cell->same_year = false;
@@ -71,13 +66,11 @@ static void make_start(struct run_cell *out, const struct listing_row *row)
 {
     static const char *const formats[2][2] = {{"%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"},
                                               {"%m-%d %H:%M", "%m-%d %H:%M:%S"}};
-    char text[32];
-    struct tm tm;
+    char text[32] = "";
 
-    if (!local_time(row->start_wall, &tm) ||
-        strftime(text, sizeof(text), formats[out->same_year][out->seconds], &tm) == 0)
-        (void)snprintf(text, sizeof(text), "-");
-    strbuf_adds(&out->value, text);
+    if (row->start_wall > 0)
+        (void)clock_local_text(row->start_wall, formats[out->same_year][out->seconds], text, sizeof(text));
+    strbuf_adds(&out->value, text[0] ? text : "-");
 }
 
 static void add_count(struct run_cell *out, const struct listing_row *row, unsigned count)

@@ -18,14 +18,6 @@ static const struct listing_column usual_table[] = {
     {.name = "command", .title = "COMMAND", .field = "command"},
 };
 
-static const struct listing_column usual_data[] = {
-    {.name = "start_time", .field = "start_time"},   {.name = "status", .field = "status"},
-    {.name = "exit_code", .field = "exit_code"},     {.name = "wall", .field = "wall"},
-    {.name = "cpu_seconds", .field = "cpu_seconds"}, {.name = "peak_memory", .field = "peak_memory"},
-    {.name = "processes", .field = "processes"},     {.name = "job", .field = "job"},
-    {.name = "command", .field = "command"},         {.name = "prefix", .field = "prefix"},
-};
-
 static const struct listing_column group_table[] = {
     {.name = "runs", .title = "RUNS", .kind = COLUMN_RUNS},
     {.name = "min_start_time",
@@ -53,53 +45,24 @@ static const struct listing_column group_table[] = {
     {.name = "command", .title = "COMMAND", .field = "command"},
 };
 
-static const struct listing_column group_data[] = {
-    {.name = "runs", .kind = COLUMN_RUNS},
-    {.name = "failed", .kind = COLUMN_FAILED},
-    {.name = "min_start_time", .field = "start_time", .fold = FOLD_MIN},
-    {.name = "worst_exit_code", .field = "exit_code", .fold = FOLD_WORST},
-    {.name = "max_wall", .field = "wall", .fold = FOLD_MAX},
-    {.name = "sum_cpu_seconds", .field = "cpu_seconds", .fold = FOLD_SUM},
-    {.name = "max_peak_memory", .field = "peak_memory", .fold = FOLD_MAX},
-    {.name = "sum_peak_memory", .field = "peak_memory", .fold = FOLD_SUM},
-    {.name = "sum_processes", .field = "processes", .fold = FOLD_SUM},
-    {.name = "command", .field = "command"},
-};
+static const char *const group_data[] = {"runs",
+                                         "failed",
+                                         "min_start_time",
+                                         "worst_exit_code",
+                                         "max_wall",
+                                         "sum_cpu_seconds",
+                                         "max_peak_memory",
+                                         "sum_peak_memory",
+                                         "sum_processes",
+                                         "command",
+                                         NULL};
 
-static int add_all(struct run_listing *listing, const struct listing_column *columns, size_t count,
-                   bool table)
+const char *const *run_columns_usual_fields(void)
 {
-    int code = 0;
-
-    for (size_t i = 0; i < count && code == 0; i++) {
-        struct listing_column column = columns[i];
-        column.limit = table ? TEXT_LIMIT : 0;
-        code = run_listing_add_column(listing, column);
-    }
-    return code;
-}
-
-int run_columns_add_usual(struct run_listing *listing, bool table)
-{
-    return table ? add_all(listing, usual_table, COUNT(usual_table), true)
-                 : add_all(listing, usual_data, COUNT(usual_data), false);
-}
-
-int run_columns_add_group(struct run_listing *listing, const char *field, bool table)
-{
-    const struct listing_column *columns = table ? group_table : group_data;
-    size_t count = table ? COUNT(group_table) : COUNT(group_data);
-    const char *title = strcmp(field, "job") == 0 ? "JOB" : strcmp(field, "command") == 0 ? "COMMAND" : NULL;
-    int code = run_listing_add_column(listing,
-                                      (struct listing_column){.name = field, .title = title, .field = field});
-
-    for (size_t i = 0; i < count && code == 0; i++) {
-        /* What they were grouped by is told already. */
-        if (columns[i].fold == FOLD_SHARED && columns[i].field && strcmp(columns[i].field, field) == 0)
-            continue;
-        code = add_all(listing, &columns[i], 1, table);
-    }
-    return code;
+    static const char *const names[] = {"start_time",  "status",      "exit_code", "wall",
+                                        "cpu_seconds", "peak_memory", "processes", "job",
+                                        "command",     "prefix",      NULL};
+    return names;
 }
 
 int run_columns_add_named(struct run_listing *listing, const char *name, bool grouped, bool table,
@@ -126,12 +89,37 @@ int run_columns_add_named(struct run_listing *listing, const char *name, bool gr
     return run_listing_add_column(listing, column);
 }
 
-const char *const *run_columns_usual_fields(void)
+static int add_to_table(struct run_listing *listing, struct listing_column column)
 {
-    static const char *const names[] = {"start_time",  "status",      "exit_code", "wall",
-                                        "cpu_seconds", "peak_memory", "processes", "job",
-                                        "command",     "prefix",      NULL};
-    return names;
+    column.limit = TEXT_LIMIT;
+    return run_listing_add_column(listing, column);
+}
+
+int run_columns_add_usual(struct run_listing *listing, bool table)
+{
+    int code = 0;
+
+    for (size_t i = 0; table && i < COUNT(usual_table) && code == 0; i++)
+        code = add_to_table(listing, usual_table[i]);
+    for (const char *const *name = run_columns_usual_fields(); !table && *name && code == 0; name++)
+        code = run_columns_add_named(listing, *name, false, false, false);
+    return code;
+}
+
+int run_columns_add_group(struct run_listing *listing, const char *field, bool table)
+{
+    const char *title = strcmp(field, "job") == 0 ? "JOB" : strcmp(field, "command") == 0 ? "COMMAND" : NULL;
+    int code = run_listing_add_column(listing,
+                                      (struct listing_column){.name = field, .title = title, .field = field});
+
+    /* What they were grouped by is told already. */
+    for (size_t i = 0; table && i < COUNT(group_table) && code == 0; i++)
+        if (strcmp(group_table[i].name, field) != 0)
+            code = add_to_table(listing, group_table[i]);
+    for (const char *const *name = group_data; !table && *name && code == 0; name++)
+        if (strcmp(*name, field) != 0)
+            code = run_columns_add_named(listing, *name, true, false, false);
+    return code;
 }
 
 bool run_columns_knows(const char *field)

@@ -1,7 +1,7 @@
-#include "view/plot/ascii.h"
-
+/* A screen for terminals that have no other characters. */
 #include <string.h>
 
+#include "view/plot/screen.h"
 #include "view/text_width.h"
 
 /* Of what a plot itself writes; the rest comes from commands and file names. */
@@ -32,7 +32,7 @@ static char likeness_of(const char *character, size_t length)
     return '?';
 }
 
-void plot_to_ascii(struct strbuf *text, size_t begin)
+void screen_to_ascii(struct strbuf *text, size_t begin)
 {
     size_t out = begin;
 

@@ -48,6 +48,19 @@ void page_font(const struct plot_page *page, double size, bool bold)
     cairo_set_font_size(page->cairo, size * page->unit);
 }
 
+void page_line(const struct plot_page *page, double x, double y, double to_x, double to_y)
+{
+    cairo_move_to(page->cairo, x, y);
+    cairo_line_to(page->cairo, to_x, to_y);
+    cairo_stroke(page->cairo);
+}
+
+void page_fill(const struct plot_page *page, double x, double y, double width, double height)
+{
+    cairo_rectangle(page->cairo, x, y, width, height);
+    cairo_fill(page->cairo);
+}
+
 double page_text_width(const struct plot_page *page, const char *text)
 {
     cairo_text_extents_t extents;
@@ -140,9 +153,7 @@ static void draw_time_axis(const struct plot_page *page, double y)
     for (size_t i = 0; i < page->time.tick_count; i++) {
         const double x = page_x(page, plot_scale_tick(&page->time, i));
         page_pen(page, page_gray, 1, 1);
-        cairo_move_to(page->cairo, x, y);
-        cairo_line_to(page->cairo, x, y + 5 * page->unit);
-        cairo_stroke(page->cairo);
+        page_line(page, x, y, x, y + 5 * page->unit);
         page_text(page, x, y + 19 * page->unit, PAGE_CENTER, plot_scale_label(&page->time, i, label));
     }
     (void)snprintf(title, sizeof(title), "time since the start (%s)", page->time.unit);

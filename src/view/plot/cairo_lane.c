@@ -105,9 +105,7 @@ void marks_draw(const struct plot_page *page, const struct plot *plot, struct pl
             const double x = panel.left + ((double)i + 0.5) * columns.width;
             if (column_count(marks, &columns, i) == 0)
                 continue;
-            cairo_move_to(page->cairo, x, panel.top);
-            cairo_line_to(page->cairo, x, panel.bottom);
-            cairo_stroke(page->cairo);
+            page_line(page, x, panel.top, x, panel.bottom);
         }
     }
     cairo_set_dash(page->cairo, NULL, 0, 0);
@@ -125,9 +123,7 @@ static void draw_lane_legend(const struct plot_page *page, const struct plot *pl
             continue;
         page_pen(page, page_mark_color((enum plot_mark)kind), 0.9, 1);
         if (kind == PLOT_MARK_SPAWN) {
-            cairo_rectangle(page->cairo, x + 3 * page->unit, y - 10 * page->unit, 4 * page->unit,
-                            10 * page->unit);
-            cairo_fill(page->cairo);
+            page_fill(page, x + 3 * page->unit, y - 10 * page->unit, 4 * page->unit, 10 * page->unit);
         } else {
             draw_triangle(page, x + 5 * page->unit, y - 9 * page->unit);
         }
@@ -152,7 +148,5 @@ void lane_draw(const struct plot_page *page, const struct plot *plot, struct plo
                 draw_marks(page, (enum plot_mark)kind, &plot->marks[kind], lane);
     }
     page_pen(page, page_gray, 1, 1);
-    cairo_move_to(page->cairo, box.left, box.bottom);
-    cairo_line_to(page->cairo, box.right, box.bottom);
-    cairo_stroke(page->cairo);
+    page_line(page, box.left, box.bottom, box.right, box.bottom);
 }

@@ -24,29 +24,22 @@ static void draw_swatch(const struct plot_page *page, double x, double y, enum p
 
     if (banded && role == PLOT_MAIN) {
         page_pen(page, color, PAGE_BAND_ALPHA, 1);
-        cairo_rectangle(page->cairo, x, y - 5 * page->unit, width, 10 * page->unit);
-        cairo_fill(page->cairo);
+        page_fill(page, x, y - 5 * page->unit, width, 10 * page->unit);
         page_pen(page, color, 1, 1);
-        cairo_move_to(page->cairo, x, y - 5 * page->unit);
-        cairo_line_to(page->cairo, x + width, y - 5 * page->unit);
-        cairo_stroke(page->cairo);
+        page_line(page, x, y - 5 * page->unit, x + width, y - 5 * page->unit);
         return;
     }
     if (role == PLOT_SUBJECT) {
         for (int i = -1; i <= 1; i++) {
             page_pen(page, color, 0.45, 1);
-            cairo_move_to(page->cairo, x, y + 3.5 * i * page->unit);
-            cairo_line_to(page->cairo, x + width, y + 3.5 * i * page->unit);
-            cairo_stroke(page->cairo);
+            page_line(page, x, y + 3.5 * i * page->unit, x + width, y + 3.5 * i * page->unit);
         }
         return;
     }
     if (!banded)
         page_dash(page, role);
     page_pen(page, color, 1, role == PLOT_MAIN || banded ? 2.6 : role == PLOT_BESIDE ? 1.6 : 1.2);
-    cairo_move_to(page->cairo, x, y);
-    cairo_line_to(page->cairo, x + width, y);
-    cairo_stroke(page->cairo);
+    page_line(page, x, y, x + width, y);
     cairo_set_dash(page->cairo, NULL, 0, 0);
 }
 

@@ -37,6 +37,9 @@ extern const struct plot_color page_ink, page_gray, page_grid, page_red;
 struct plot_color page_color(unsigned index);
 struct plot_color page_mark_color(enum plot_mark kind);
 void page_pen(const struct plot_page *page, struct plot_color color, double alpha, double width);
+/* With that pen. */
+void page_line(const struct plot_page *page, double x, double y, double to_x, double to_y);
+void page_fill(const struct plot_page *page, double x, double y, double width, double height);
 void page_font(const struct plot_page *page, double size, bool bold);
 double page_text_width(const struct plot_page *page, const char *text);
 /* Text whose baseline is at y. */

@@ -22,17 +22,13 @@ static void draw_axis(const struct plot_page *page, const struct plot_panel *pan
     for (size_t i = 0; i < page->time.tick_count; i++) {
         const double x = page_x(page, plot_scale_tick(&page->time, i));
         page_pen(page, page_grid, 1, 0.8);
-        cairo_move_to(page->cairo, x, box.top);
-        cairo_line_to(page->cairo, x, box.bottom);
-        cairo_stroke(page->cairo);
+        page_line(page, x, box.top, x, box.bottom);
     }
     for (size_t i = 0; i < values->tick_count; i++) {
         const double tick = plot_scale_tick(values, i);
         const double y = value_y(values, box, tick);
         page_pen(page, tick == 0 ? page_gray : page_grid, 1, tick == 0 ? 1 : 0.8);
-        cairo_move_to(page->cairo, box.left, y);
-        cairo_line_to(page->cairo, box.right, y);
-        cairo_stroke(page->cairo);
+        page_line(page, box.left, y, box.right, y);
         page_pen(page, page_gray, 1, 1);
         page_text(page, box.left - 7 * page->unit, y + 4 * page->unit, PAGE_RIGHT,
                   plot_scale_label(values, i, text));
@@ -133,11 +129,9 @@ static void draw_band(const struct plot_page *page, const struct plot_line *line
         const double top = value_y(values, box, window->high);
         const double middle = has_mean ? value_y(values, box, plot_segment_mean(&mean->segments[j])) : top;
         page_pen(page, page_color(line->color), PAGE_BAND_ALPHA, 1);
-        cairo_rectangle(page->cairo, left, top, width, middle - top);
-        cairo_fill(page->cairo);
+        page_fill(page, left, top, width, middle - top);
         page_pen(page, page_color(line->color), 0.07, 1);
-        cairo_rectangle(page->cairo, left, middle, width, floor_y - middle);
-        cairo_fill(page->cairo);
+        page_fill(page, left, middle, width, floor_y - middle);
     }
 }
 
@@ -217,9 +211,7 @@ static void draw_level(const struct plot_page *page, const struct plot_level *le
 
     page_pen(page, color, 0.9, 1.3);
     cairo_set_dash(page->cairo, dash, 2, 0);
-    cairo_move_to(page->cairo, box.left, y);
-    cairo_line_to(page->cairo, box.right, y);
-    cairo_stroke(page->cairo);
+    page_line(page, box.left, y, box.right, y);
     cairo_set_dash(page->cairo, NULL, 0, 0);
     page_font(page, PAGE_SMALL - 1, false);
     const double width = page_text_width(page, level->label);
@@ -229,9 +221,7 @@ static void draw_level(const struct plot_page *page, const struct plot_level *le
     const bool above = !is_peak && y - 18 * page->unit > box.top - 6 * page->unit;
     const double baseline = above ? y - 5 * page->unit : y + 14 * page->unit;
     cairo_set_source_rgba(page->cairo, 1, 1, 1, 0.8);
-    cairo_rectangle(page->cairo, x - 3 * page->unit, baseline - 10 * page->unit, width + 6 * page->unit,
-                    13 * page->unit);
-    cairo_fill(page->cairo);
+    page_fill(page, x - 3 * page->unit, baseline - 10 * page->unit, width + 6 * page->unit, 13 * page->unit);
     page_pen(page, color, 1, 1);
     page_text(page, x, baseline, PAGE_LEFT, level->label);
 }

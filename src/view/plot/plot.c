@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "view/command_line.h"
 #include "view/plot/choice.h"
-#include "view/plot/titles.h"
 
 #define SUBJECT_SHOWN ((size_t)40)
 

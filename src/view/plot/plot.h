@@ -132,6 +132,8 @@ int plot_add_event(struct plot *plot, const struct recorded_event *event);
 /* All records and events of the recording. -ENODATA: it has no records; -EBADMSG: all of them are damaged. */
 int plot_read(struct plot *plot, struct metron_error *error);
 int plot_finish(struct plot *plot);
+/* What it does last: the texts that stand above the panels. 0 or -ENOMEM. */
+int plot_titles_write(struct plot *plot);
 void plot_fini(struct plot *plot);
 
 /* What was passed over while reading, one line each from index 0; false: there is no more. */

@@ -25,6 +25,7 @@ const char *screen_line_color(unsigned index);
 const char *screen_level_color(enum plot_level_kind kind);
 void screen_begin_color(const struct screen *screen, const char *code);
 void screen_end_color(const struct screen *screen, const char *code);
+void screen_add_colored(const struct screen *screen, const char *code, const char *text);
 /* Without colours faint cannot be told from bold: some lines are left out. */
 bool screen_shows(const struct screen *screen, enum plot_role role);
 bool screen_shows_line(const struct screen *screen, const struct plot_line *line);
@@ -65,5 +66,8 @@ void screen_write_time(const struct screen *screen);
 /* The rows of a panel, below its legend. 0 or -ENOMEM. */
 int screen_draw_panel(const struct screen *screen, const struct plot_panel *panel,
                       const struct plot_scale *values, size_t rows);
+/* Puts in the place of all other characters ones of ASCII that look alike, or '?', from `begin` on; columns
+ * stay columns. */
+void screen_to_ascii(struct strbuf *text, size_t begin);
 
 #endif

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "view/plot/ascii.h"
 #include "view/plot/screen.h"
 #include "view/text_width.h"
 
@@ -29,6 +28,13 @@ void screen_end_color(const struct screen *screen, const char *code)
         strbuf_adds(screen->out, "\033[0m");
 }
 
+void screen_add_colored(const struct screen *screen, const char *code, const char *text)
+{
+    screen_begin_color(screen, code);
+    strbuf_adds(screen->out, text);
+    screen_end_color(screen, code);
+}
+
 size_t screen_columns_of(const char *text)
 {
     return text_width(text, strlen(text));
@@ -36,16 +42,7 @@ size_t screen_columns_of(const char *text)
 
 size_t screen_add_cut(struct strbuf *out, const char *text, size_t most)
 {
-    if (screen_columns_of(text) <= most) {
-        strbuf_adds(out, text);
-        return screen_columns_of(text);
-    }
-    if (most == 0)
-        return 0;
-    const size_t head = text_head(text, strlen(text), most - 1);
-    strbuf_add(out, text, head);
-    strbuf_adds(out, "…");
-    return text_width(text, head) + 1;
+    return text_fit_tail(out, text, strlen(text), most, 0);
 }
 
 void screen_add_blanks(struct strbuf *out, size_t count)
@@ -123,6 +120,6 @@ int plot_terminal_draw(const struct plot *plot, const struct plot_terminal *term
     screen_write_events(&screen, plot);
     screen_write_time(&screen);
     if (terminal->ascii)
-        plot_to_ascii(out, begin);
+        screen_to_ascii(out, begin);
     return code < 0 || out->failed ? -ENOMEM : 0;
 }

@@ -41,11 +41,9 @@ static void write_event(const struct screen *screen, const struct plot *plot, si
         if (count == 0)
             continue;
         const double height = sqrt((double)count / (double)most);
-        screen_begin_color(screen, mark_colors[kind]);
-        strbuf_adds(screen->out, kind == PLOT_MARK_SPAWN
-                                     ? bars[(size_t)fmin(fmax(ceil(height * 8) - 1, 0), 7)]
-                                     : mark_signs[kind]);
-        screen_end_color(screen, mark_colors[kind]);
+        screen_add_colored(screen, mark_colors[kind],
+                           kind == PLOT_MARK_SPAWN ? bars[(size_t)fmin(fmax(ceil(height * 8) - 1, 0), 7)]
+                                                   : mark_signs[kind]);
         return;
     }
     strbuf_addc(screen->out, ' ');
@@ -82,9 +80,7 @@ void screen_write_events(const struct screen *screen, const struct plot *plot)
 
     if (!plot_has_events(plot))
         return;
-    screen_begin_color(screen, "1");
-    strbuf_adds(screen->out, "events");
-    screen_end_color(screen, "1");
+    screen_add_colored(screen, "1", "events");
     fill_legend(&trial, plot);
     struct screen_legend legend = {.screen = screen,
                                    .draw = true,

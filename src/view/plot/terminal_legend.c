@@ -79,9 +79,7 @@ void screen_legend_entry(struct screen_legend *legend, const char *color, const 
     const size_t room = columns - legend->column - gap;
     if (legend->draw) {
         screen_add_blanks(screen->out, gap);
-        screen_begin_color(screen, color);
-        strbuf_adds(screen->out, sign);
-        screen_end_color(screen, color);
+        screen_add_colored(screen, color, sign);
         strbuf_addc(screen->out, ' ');
         (void)screen_add_cut(screen->out, text, room - screen_columns_of(sign) - 1);
     }
@@ -126,9 +124,7 @@ static void legend_title(struct screen_legend *legend, const struct plot_panel *
                    panel->note ? ", " : "", panel->note ? panel->note : "");
     legend->column = screen_add_cut(&shown, text, legend->screen->columns);
     if (legend->draw) {
-        screen_begin_color(legend->screen, "1");
-        strbuf_adds(legend->screen->out, strbuf_text(&shown));
-        screen_end_color(legend->screen, "1");
+        screen_add_colored(legend->screen, "1", strbuf_text(&shown));
     }
     strbuf_fini_part(&shown, legend->screen->out);
 }

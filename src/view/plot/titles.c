@@ -1,6 +1,4 @@
 /* All that a plot says in words, whoever draws it. */
-#include "view/plot/titles.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "view/command_line.h"
+#include "view/plot/plot.h"
 
 #define COMMAND_SHOWN ((size_t)1000) /* bytes */
 #define START_SIZE    48

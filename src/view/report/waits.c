@@ -4,8 +4,9 @@
 
 #include "view/report/methods.h"
 #include "view/report/report.h"
+#include "view/run_summary.h"
 
-enum { PAIRS_MAX = 8, WAITS = 3 };
+enum { PAIRS_MAX = 8, WAITS = STALL_COUNT };
 
 /* The machine is told beside the target where it waited so many percent of the time more or less. */
 #define MACHINE_DIFFERS 10.0
@@ -16,14 +17,6 @@ struct waits {
     const char *names[WAITS];
 };
 
-static const char *const wait_parts[WAITS] = {"cpu", "memory", "io"};
-enum { SHARE, SOURCE, NOTE };
-static const char *const wait_fields[WAITS][3] = {
-    {"stall.cpu.share", "stall.cpu.source", "stall.cpu.note"},
-    {"stall.memory.share", "stall.memory.source", "stall.memory.note"},
-    {"stall.io.share", "stall.io.source", "stall.io.note"},
-};
-
 /* The shares that the recording tells; false: it tells none, as of a run that goes on. */
 static bool headline_waits(const struct recording *recording, struct waits *out, const char **note)
 {
@@ -31,13 +24,13 @@ static bool headline_waits(const struct recording *recording, struct waits *out,
 
     *out = (struct waits){.percent = {-1, -1, -1}};
     for (size_t i = 0; i < WAITS; i++) {
-        double share;
-        if (!recording_number(recording, wait_fields[i][SHARE], &share))
+        const struct headline_answer share = recorded_stall(recording, (enum stall)i);
+        if (!share.has)
             continue;
         any = true;
-        out->percent[i] = 100 * share;
-        out->names[i] = recording_text(recording, wait_fields[i][SOURCE]);
-        *note = *note ? *note : recording_text(recording, wait_fields[i][NOTE]);
+        out->percent[i] = 100 * share.value;
+        out->names[i] = share.source;
+        *note = *note ? *note : share.note.text;
     }
     return any;
 }
@@ -114,14 +107,12 @@ void report_stalls(struct report_page *page, const struct report_evidence *evide
 {
     struct report_section *section =
         report_section_add(page, "stall", "Stalls (share of the time in which some process waited)");
-    double share;
 
     for (size_t i = 0; i < WAITS; i++) {
-        if (!recording_number(evidence->recording, wait_fields[i][SHARE], &share))
-            continue;
-        report_add_number(section, wait_parts[i], NULL, UNIT_PERCENT, 100 * share,
-                          recording_text(evidence->recording, wait_fields[i][SOURCE]),
-                          recording_text(evidence->recording, wait_fields[i][NOTE]));
+        const struct headline_answer share = recorded_stall(evidence->recording, (enum stall)i);
+        if (share.has)
+            report_add_number(section, stall_name((enum stall)i), NULL, UNIT_PERCENT, 100 * share.value,
+                              share.source, share.note.text);
     }
     say_stalls(section, evidence);
     report_add_measures(section, &evidence->measures, "pressure", TOPIC_STALL, UNIT_PERCENT);

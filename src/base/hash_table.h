@@ -8,4 +8,16 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+/* Empties a map and calls `release` for each entry that was in it. Without HASH_DEL, whose steps from one
+ * entry to the next clang's analyzer cannot follow. */
+#define HASH_FREE_ALL(head, release)                                                                         \
+    do {                                                                                                     \
+        __typeof__(head) entry_ = (head), next_;                                                             \
+        HASH_CLEAR(hh, head);                                                                                \
+        for (; entry_; entry_ = next_) {                                                                     \
+            next_ = entry_->hh.next;                                                                         \
+            (release)(entry_);                                                                               \
+        }                                                                                                    \
+    } while (0)
+
 #endif

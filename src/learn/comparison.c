@@ -66,20 +66,13 @@ static enum comparison_kind kind_of(const struct recorded_field *field, const st
     return field->unit != UNIT_NONE || key ? COMPARISON_MEASURED : COMPARISON_FACT;
 }
 
-/* -1: there is none. */
-static ptrdiff_t place_of(const struct comparison *comparison, const char *name)
+/* NULL: there is none. */
+static struct comparison_field *field_named(const struct comparison *comparison, const char *name)
 {
     const struct name_entry *names = comparison->index, *entry;
 
     HASH_FIND_STR(names, name, entry);
-    return entry ? (ptrdiff_t)entry->place : -1;
-}
-
-static struct comparison_field *field_named(struct comparison *comparison, const char *name)
-{
-    ptrdiff_t place = place_of(comparison, name);
-
-    return place < 0 ? NULL : &comparison->fields[place];
+    return entry ? &comparison->fields[entry->place] : NULL;
 }
 
 /* A copy in the arena; NULL of NULL, and for want of memory, which is remembered. */
@@ -339,9 +332,7 @@ void comparison_fini(struct comparison *comparison)
 
 const struct comparison_field *comparison_find(const struct comparison *comparison, const char *name)
 {
-    ptrdiff_t place = place_of(comparison, name);
-
-    return place < 0 ? NULL : &comparison->fields[place];
+    return field_named(comparison, name);
 }
 
 enum limit_result comparison_judge(const struct comparison *comparison, const struct limit *limit,

@@ -95,10 +95,13 @@ static size_t gather(const struct past_run *runs, size_t count, bool none_succee
     return gathered;
 }
 
+/* `quantile` 0: the largest of few runs, and one of them that few exceed of many. */
 static void take_quantile(struct suggested *out, const double *sorted, size_t count, double quantile)
 {
     if (count == 0)
         return;
+    if (quantile <= 0)
+        quantile = count < SUGGESTION_MANY_RUNS ? 1 : SUGGESTION_QUANTILE;
     out->has = true;
     out->runs = count;
     out->quantile = quantile;
@@ -256,6 +259,16 @@ static void find_failed_peak(const struct past_run *runs, size_t count, struct s
 
 int suggestion_make(const struct past_run *runs, size_t count, double margin, struct suggestion *out)
 {
+    const struct {
+        struct suggested *out;
+        amount_of *used, *requested;
+        double quantile, margin;
+        double (*rounded)(double);
+    } resources[] = {
+        {&out->memory, memory_used, memory_requested, 0, margin, suggestion_round_memory},
+        {&out->cpus, cpus_used, cpus_requested, SUGGESTION_CPU_QUANTILE, 0, round_cpus},
+        {&out->wall, wall_used, wall_requested, 0, margin, suggestion_round_time},
+    };
     double *values = calloc(count + 1, sizeof(*values));
 
     *out = (struct suggestion){.margin = margin, .found = count};
@@ -269,25 +282,14 @@ int suggestion_make(const struct past_run *runs, size_t count, double margin, st
     for (size_t i = 0; i < count; i++)
         out->counted += is_counted(&runs[i], out->none_succeeded);
     find_floors(runs, count, out);
-
-    size_t have = gather(runs, count, out->none_succeeded, memory_used, values);
-    take_quantile(&out->memory, values, have, have < SUGGESTION_MANY_RUNS ? 1 : SUGGESTION_QUANTILE);
-    settle(&out->memory, margin, suggestion_round_memory, values, have);
-
-    have = gather(runs, count, out->none_succeeded, cpus_used, values);
-    take_quantile(&out->cpus, values, have, SUGGESTION_CPU_QUANTILE);
-    settle(&out->cpus, 0, round_cpus, values, have);
-
-    have = gather(runs, count, out->none_succeeded, wall_used, values);
-    take_quantile(&out->wall, values, have, have < SUGGESTION_MANY_RUNS ? 1 : SUGGESTION_QUANTILE);
-    settle(&out->wall, margin, suggestion_round_time, values, have);
-
-    compare_requests(runs, count, out->none_succeeded, memory_used, memory_requested, values,
-                     &out->memory.requested);
-    compare_requests(runs, count, out->none_succeeded, cpus_used, cpus_requested, values,
-                     &out->cpus.requested);
-    compare_requests(runs, count, out->none_succeeded, wall_used, wall_requested, values,
-                     &out->wall.requested);
+    for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+        struct suggested *suggested = resources[i].out;
+        size_t have = gather(runs, count, out->none_succeeded, resources[i].used, values);
+        take_quantile(suggested, values, have, resources[i].quantile);
+        settle(suggested, resources[i].margin, resources[i].rounded, values, have);
+        compare_requests(runs, count, out->none_succeeded, resources[i].used, resources[i].requested, values,
+                         &suggested->requested);
+    }
     find_sources(runs, count, out);
     find_waiting(runs, count, out);
     find_programs(runs, count, out);

@@ -39,13 +39,7 @@ struct duct_process *duct_process(struct duct_process **processes, const char *s
 
 void duct_forget(struct duct_process **processes)
 {
-    struct duct_process *process = *processes, *next;
-
-    HASH_CLEAR(hh, *processes); /* the map; the chain of processes is still there to walk */
-    for (; process; process = next) {
-        next = process->hh.next;
-        free(process);
-    }
+    HASH_FREE_ALL(*processes, free);
 }
 
 void duct_age(struct strbuf *out, double seconds)

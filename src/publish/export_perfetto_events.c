@@ -221,20 +221,19 @@ void perfetto_sampled_lifetimes(struct export *export)
     }
 }
 
+static void process_free(struct perfetto_process *process)
+{
+    perfetto_gone(process);
+    free(process);
+}
+
 void perfetto_fini(struct export *export)
 {
     struct perfetto_state *state = export->state;
-    struct perfetto_process *process, *next;
 
     if (!state)
         return;
-    process = state->processes;
-    HASH_CLEAR(hh, state->processes); /* the map; the chain of processes is still there to walk */
-    for (; process; process = next) {
-        next = process->hh.next;
-        perfetto_gone(process);
-        free(process);
-    }
+    HASH_FREE_ALL(state->processes, process_free);
     free(state->sums);
     free(state);
 }

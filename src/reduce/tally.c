@@ -44,13 +44,7 @@ static const char *state_names_keep(struct state_names *names, const char *text)
 
 void state_names_fini(struct state_names *names)
 {
-    struct state_name *name = names->first, *next;
-
-    HASH_CLEAR(hh, names->first); /* the map; the chain of names is still there to walk */
-    for (; name; name = next) {
-        next = name->hh.next;
-        free(name);
-    }
+    HASH_FREE_ALL(names->first, free);
 }
 
 /* The state's place, made if there is none; NULL for want of memory. A source brings its states in much the

@@ -19,8 +19,8 @@
 struct alive {
     int64_t pid;
     double born;
-    char *command; /* owned; NULL: not told */
     UT_hash_handle hh;
+    char command[]; /* "": not told */
 };
 
 struct program {
@@ -92,37 +92,17 @@ static void alive_remove(struct report_events_inner *inner, struct alive *alive)
 {
     HASH_DEL(inner->alive, alive);
     inner->alive_count--;
-    free(alive->command);
     free(alive);
-}
-
-/* Without HASH_DEL, whose steps from one entry to the next clang's analyzer cannot follow. */
-static void inner_free(struct report_events_inner *inner)
-{
-    struct alive *alive = inner->alive;
-    struct program *program = inner->programs;
-
-    HASH_CLEAR(hh, inner->alive);
-    while (alive) {
-        struct alive *next = alive->hh.next;
-        free(alive->command);
-        free(alive);
-        alive = next;
-    }
-    HASH_CLEAR(hh, inner->programs);
-    while (program) {
-        struct program *next = program->hh.next;
-        free(program);
-        program = next;
-    }
-    free(inner->seconds);
-    free(inner);
 }
 
 void report_events_fini(struct report_events *events)
 {
-    if (events->inner)
-        inner_free(events->inner);
+    if (events->inner) {
+        HASH_FREE_ALL(events->inner->alive, free);
+        HASH_FREE_ALL(events->inner->programs, free);
+        free(events->inner->seconds);
+        free(events->inner);
+    }
     report_groups_free(events->failing);
     report_groups_free(events->failures);
     report_groups_free(events->kills);
@@ -142,7 +122,7 @@ static struct alive *alive_find(const struct report_events_inner *inner, int64_t
 static const char *command_of(const struct report_events *events, int64_t pid)
 {
     const struct alive *alive = alive_find(events->inner, pid);
-    return alive ? alive->command : NULL;
+    return alive && alive->command[0] ? alive->command : NULL;
 }
 
 /* Births by the second, to find the busiest. */
@@ -177,11 +157,11 @@ static void on_spawn(struct report_events *events, const struct recorded_event *
     copy_command(kept, command);
     if (alive)
         alive_remove(inner, alive); /* its end was missed */
-    if (inner->alive_count == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive))))
+    if (inner->alive_count == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive) + strlen(kept) + 1)))
         return;
     alive->pid = event->pid;
     alive->born = event->wall;
-    alive->command = kept[0] ? strdup(kept) : NULL;
+    memcpy(alive->command, kept, strlen(kept) + 1);
     HASH_ADD(hh, inner->alive, pid, sizeof(alive->pid), alive);
     inner->alive_count++;
 }

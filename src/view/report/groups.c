@@ -26,14 +26,8 @@ struct report_groups *report_groups_new(void)
 
 void report_groups_free(struct report_groups *groups)
 {
-    struct entry *entry, *next;
-
-    if (!groups)
-        return;
-    HASH_ITER (hh, groups->map, entry, next) {
-        HASH_DEL(groups->map, entry); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
-        free(entry);
-    }
+    if (groups)
+        HASH_FREE_ALL(groups->map, free);
     free(groups);
 }
 

@@ -100,14 +100,9 @@ static void entry_free(struct entry *entry)
 
 void report_processes_free(struct report_processes *processes)
 {
-    struct entry *entry, *next;
-
     if (!processes)
         return;
-    HASH_ITER (hh, processes->map, entry, next) {
-        HASH_DEL(processes->map, entry); /* NOLINT(clang-analyzer-unix.Malloc): not the one just freed */
-        entry_free(entry);
-    }
+    HASH_FREE_ALL(processes->map, entry_free);
     free(processes->slots);
     free(processes);
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/thread.h"
+#include "base/worker.h"
 
 struct wake_watch {
     uv_poll_t poll;

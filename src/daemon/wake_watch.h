@@ -1,5 +1,5 @@
 /*
- * How a thread wakes the daemon's loop: it pokes an eventfd (base/thread.h), and the loop does what was
+ * How a thread wakes the daemon's loop: it pokes an eventfd (base/worker.h), and the loop does what was
  * agreed on.
  *
  * For work that may take long. libuv's pool has four threads, and clients get their answers from them:

@@ -7,42 +7,38 @@
  * command waits, just as it would without metron.
  *
  * A descriptor of the screen is shared with other processes, so it is never made non-blocking. A thread stuck
- * in its write is therefore called back by a signal (worker.h), again and again until it has noticed.
+ * in its write is therefore called back by a signal (base/worker.h), again and again until it has noticed.
  */
 #include "launch/capture.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/worker.h"
 #include "launch/descriptor.h"
-#include "launch/worker.h"
+#include "probe/privilege.h"
 
 #define BUFFER_BYTES   (64UL * 1024) /* the default capacity of a pipe, and the most a terminal buffers */
 #define HUNG_RETRY_MS  100
 #define JOIN_RETRY_MS  20
 #define ABANDON_TRIES  100 /* one per millisecond */
 #define ERROR_TEXT_MAX 128
+#define STACK_BYTES    (256UL * 1024)
 
 struct capture {
     const char *name;
     int source_fd, show_fd, record_fd; /* the last two become -1 when given up; the thread's own */
     bool source_is_terminal, screen_is_terminal;
-    int request_fd; /* readable: flush, or stop */
-    int flushed_fd; /* readable: a flush is done */
-    int ended_fd;   /* readable: the thread has ended */
-    pthread_t thread;
-    bool joined;
-    atomic_bool stop;
+    int flushed_fd;       /* readable: a flush is done */
+    struct worker worker; /* woken: flush, or stop */
     atomic_bool command_ended;
     atomic_bool screen_abandoned; /* capture_stop asks for it */
     atomic_bool screen_released;  /* the thread has noticed, and writes to it no more */
@@ -163,23 +159,22 @@ static bool drain(struct capture *capture)
 /* False: the stream has ended, or shall. */
 static bool answer_request(struct capture *capture)
 {
-    eventfd_t ignored;
-
-    (void)eventfd_read(capture->request_fd, &ignored);
-    if (!drain(capture) || atomic_load(&capture->stop))
+    (void)worker_wait(&capture->worker, 0);
+    if (!drain(capture) || worker_is_stopping(&capture->worker))
         return false;
-    (void)eventfd_write(capture->flushed_fd, 1);
+    wake_poke(capture->flushed_fd);
     return true;
 }
 
-static void *run(void *argument)
+static void run(void *owner)
 {
-    struct capture *capture = argument;
+    struct capture *capture = owner;
     bool hung_up = false;
 
+    (void)privilege_drop(NULL, NULL); /* capabilities are each thread's own */
     for (;;) {
         struct pollfd polled[] = {
-            {.fd = capture->request_fd, .events = POLLIN},
+            {.fd = capture->worker.wake_fd, .events = POLLIN},
             {.fd = hung_up ? -1 : capture->source_fd, .events = POLLIN},
         };
 
@@ -204,23 +199,26 @@ static void *run(void *argument)
         hung_up = taken == TAKEN_HUNG_UP;
     }
     descriptor_close(&capture->source_fd);
-    (void)eventfd_write(capture->ended_fd, 1);
-    return NULL;
 }
 
-static void release(struct capture *capture)
+static void release(void *owner)
 {
+    struct capture *capture = owner;
+
     descriptor_close(&capture->source_fd);
-    descriptor_close(&capture->request_fd);
     descriptor_close(&capture->flushed_fd);
-    descriptor_close(&capture->ended_fd);
     free(capture);
 }
 
 int capture_start(const struct capture_options *options, struct capture **out, struct metron_error *error)
 {
     struct capture *capture = malloc(sizeof(*capture));
-    int code = 0;
+    const struct worker_options worker = {.name = "metron-output",
+                                          .run = run,
+                                          .release = release,
+                                          .owner = capture,
+                                          .is_interruptible = true,
+                                          .stack_bytes = STACK_BYTES};
 
     if (!capture) {
         close(options->source_fd);
@@ -233,19 +231,12 @@ int capture_start(const struct capture_options *options, struct capture **out, s
     capture->source_is_terminal = isatty(options->source_fd);
     /* Asked now: one that has been hung up does not say that it is a terminal any more. */
     capture->screen_is_terminal = options->show_fd >= 0 && isatty(options->show_fd);
-    capture->joined = false;
-    atomic_init(&capture->stop, false);
     atomic_init(&capture->command_ended, false);
     atomic_init(&capture->screen_abandoned, false);
     atomic_init(&capture->screen_released, false);
     capture->bytes = 0;
-    capture->request_fd = descriptor_new_event();
-    capture->flushed_fd = descriptor_new_event();
-    capture->ended_fd = descriptor_new_event();
-    if (capture->request_fd < 0 || capture->flushed_fd < 0 || capture->ended_fd < 0)
-        code = -EMFILE;
-    if (code == 0)
-        code = worker_start(&capture->thread, run, capture);
+    capture->flushed_fd = wake_open();
+    int code = capture->flushed_fd < 0 ? capture->flushed_fd : worker_start(&capture->worker, &worker);
     if (code < 0) {
         release(capture);
         return error_set(error, code, "cannot capture %s: %s", options->name, strerror(-code));
@@ -261,7 +252,7 @@ void capture_command_ended(struct capture *capture)
 
 void capture_flush(struct capture *capture)
 {
-    (void)eventfd_write(capture->request_fd, 1);
+    worker_wake(&capture->worker);
 }
 
 int capture_flushed_fd(const struct capture *capture)
@@ -271,44 +262,38 @@ int capture_flushed_fd(const struct capture *capture)
 
 bool capture_flushed(struct capture *capture)
 {
-    eventfd_t ignored;
+    return wake_wait(capture->flushed_fd, 0);
+}
 
-    return eventfd_read(capture->flushed_fd, &ignored) == 0;
+bool capture_has_ended(struct capture *capture)
+{
+    return worker_await(&capture->worker, 0);
 }
 
 int capture_ended_fd(const struct capture *capture)
 {
-    return capture->ended_fd;
+    return capture->worker.news_fd;
 }
 
 /* Ends a write to a screen that blocks. Waits a tenth of a second at most. */
 static void abandon_screen(struct capture *capture)
 {
-    struct pollfd ended = {.fd = capture->ended_fd, .events = POLLIN};
-
     atomic_store(&capture->screen_abandoned, true);
     /* The signal may come just before the thread enters its write, and a lost one would leave it there:
      * repeat it until the thread has noticed. Only a slow disk takes longer than a moment, and after that the
      * thread checks. */
     for (int tries = 0; tries < ABANDON_TRIES && !atomic_load(&capture->screen_released); tries++) {
-        worker_interrupt(capture->thread);
-        if (poll(&ended, 1, 1) > 0)
+        worker_interrupt(&capture->worker);
+        if (worker_await(&capture->worker, 1))
             break;
     }
 }
 
 void capture_stop(struct capture *capture)
 {
-    struct pollfd ended = {.fd = capture->ended_fd, .events = POLLIN};
-
-    if (capture->joined)
-        return;
-    atomic_store(&capture->stop, true);
-    capture_flush(capture);
-    while (poll(&ended, 1, JOIN_RETRY_MS) <= 0)
+    worker_stop(&capture->worker);
+    while (!worker_await(&capture->worker, JOIN_RETRY_MS))
         abandon_screen(capture);
-    pthread_join(capture->thread, NULL);
-    capture->joined = true;
 }
 
 void capture_free(struct capture *capture)
@@ -316,5 +301,5 @@ void capture_free(struct capture *capture)
     if (!capture)
         return;
     capture_stop(capture);
-    release(capture);
+    (void)worker_free(&capture->worker);
 }

@@ -37,8 +37,10 @@ void capture_command_ended(struct capture *capture);
 void capture_flush(struct capture *capture);
 int capture_flushed_fd(const struct capture *capture); /* borrowed */
 bool capture_flushed(struct capture *capture);
-/* Readable once the thread has ended: all writers have gone, the screen has gone, or capture_stop. */
-int capture_ended_fd(const struct capture *capture); /* borrowed: poll it, do not read it */
+/* Whether the thread has ended: all writers have gone, the screen has gone, or capture_stop. The descriptor
+ * is readable then, until this has said so. */
+bool capture_has_ended(struct capture *capture);
+int capture_ended_fd(const struct capture *capture); /* borrowed */
 /* Records what is in the pipe now and ends the thread, without waiting for a writer that still holds the pipe
  * or for a screen that blocks. */
 void capture_stop(struct capture *capture);

@@ -225,19 +225,12 @@ static bool output_open(const struct server *server)
     return server->open[0] || server->open[1];
 }
 
-static bool is_readable(int fd)
-{
-    struct pollfd polled = {.fd = fd, .events = POLLIN};
-
-    return poll(&polled, 1, 0) > 0;
-}
-
 static void look_at_streams(struct server *server)
 {
     bool flushing = false, was_open = output_open(server);
 
     for (int i = 0; i < CAPTURE_STREAMS; i++) {
-        if (server->open[i] && is_readable(capture_ended_fd(server->captures[i])))
+        if (server->open[i] && capture_has_ended(server->captures[i]))
             server->open[i] = false;
         if (!server->open[i] || (server->flushing[i] && capture_flushed(server->captures[i])))
             server->flushing[i] = false;

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,15 +33,6 @@ int descriptor_above_stdio(int fd)
 
     close(fd);
     return moved < 0 ? -code : moved;
-}
-
-int descriptor_new_event(void)
-{
-    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-    if (fd < 0)
-        return -errno;
-    return descriptor_above_stdio(fd);
 }
 
 int descriptor_new_null(void)

@@ -13,8 +13,7 @@ void descriptor_reserve_stdio(void);
 /* Moves a descriptor of ours above 2. Takes over `fd` (a negative errno is passed on); the result is CLOEXEC.
  */
 int descriptor_above_stdio(int fd);
-/* New descriptors above 2, CLOEXEC, or a negative errno: an eventfd (non-blocking), and /dev/null. */
-int descriptor_new_event(void);
+/* A new descriptor of /dev/null above 2, CLOEXEC; or a negative errno. */
 int descriptor_new_null(void);
 /* Closes all above 2 but those `kept`. 0 or a negative errno. */
 int descriptor_close_others(const int *kept, size_t count);

@@ -17,19 +17,19 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "launch/descriptor.h"
+#include "base/worker.h"
 #include "launch/terminal.h"
-#include "launch/worker.h"
+#include "probe/privilege.h"
 
 #define PENDING_BYTES       4096
 #define JOIN_RETRY_MS       20
 #define FOREGROUND_RETRY_MS 200
+#define STACK_BYTES         (256UL * 1024)
 
 enum mode {
     MODE_PAUSED,
@@ -40,10 +40,7 @@ enum mode {
 
 struct keyboard {
     int tty_fd, master_fd;
-    int wake_fd;    /* the mode has changed */
-    int request_fd; /* there are requests */
-    int ended_fd;
-    pthread_t thread;
+    struct worker worker; /* woken: the mode has changed; its news: there are requests */
     pthread_mutex_t lock; /* changes of the terminal and of `mode` */
     struct keyboard_terminal *terminal;
     _Atomic enum mode mode;
@@ -60,7 +57,7 @@ static struct keyboard *at_exit;
 static void raise_request(struct keyboard *keyboard, enum keyboard_request request)
 {
     atomic_fetch_or(&keyboard->requests, request);
-    (void)eventfd_write(keyboard->request_fd, 1);
+    worker_notify(&keyboard->worker);
 }
 
 /* Whether the command itself, the leader of its session, is in the foreground of its terminal. If it is not,
@@ -165,21 +162,21 @@ static void look_for_foreground(struct keyboard *keyboard)
     pthread_mutex_unlock(&keyboard->lock);
 }
 
-static void *run(void *argument)
+static void run(void *owner)
 {
-    struct keyboard *keyboard = argument;
+    struct keyboard *keyboard = owner;
     bool there = true;
 
+    (void)privilege_drop(NULL, NULL); /* capabilities are each thread's own */
     for (;;) {
         enum mode mode = atomic_load(&keyboard->mode);
         bool readable = there && mode == MODE_COPYING && keyboard->pending_length < PENDING_BYTES;
         bool writable = keyboard->pending_length > 0;
         struct pollfd polled[] = {
-            {.fd = keyboard->wake_fd, .events = POLLIN},
+            {.fd = keyboard->worker.wake_fd, .events = POLLIN},
             {.fd = readable ? keyboard->tty_fd : -1, .events = POLLIN},
             {.fd = writable ? keyboard->master_fd : -1, .events = POLLOUT},
         };
-        eventfd_t ignored;
 
         if (mode == MODE_ENDING)
             break;
@@ -188,7 +185,7 @@ static void *run(void *argument)
         if (there && mode == MODE_WAITING)
             look_for_foreground(keyboard);
         if (polled[0].revents)
-            (void)eventfd_read(keyboard->wake_fd, &ignored);
+            (void)worker_wait(&keyboard->worker, 0);
         if (polled[2].revents)
             write_pending(keyboard);
         if (polled[1].revents && atomic_load(&keyboard->mode) == MODE_COPYING) {
@@ -197,8 +194,6 @@ static void *run(void *argument)
                 write_pending(keyboard);
         }
     }
-    (void)eventfd_write(keyboard->ended_fd, 1);
-    return NULL;
 }
 
 /* Nothing more is read, and the terminal is as it was found. */
@@ -212,7 +207,7 @@ static void leave_terminal(struct keyboard *keyboard, enum mode mode)
         tcsetattr(keyboard->tty_fd, TCSANOW, &keyboard->terminal->found);
     atomic_store(&keyboard->terminal->raw, false);
     pthread_mutex_unlock(&keyboard->lock);
-    (void)eventfd_write(keyboard->wake_fd, 1);
+    worker_wake(&keyboard->worker);
 }
 
 void keyboard_suspend(struct keyboard *keyboard)
@@ -228,14 +223,13 @@ void keyboard_resume(struct keyboard *keyboard)
     pthread_mutex_lock(&keyboard->lock);
     take_terminal(keyboard);
     pthread_mutex_unlock(&keyboard->lock);
-    (void)eventfd_write(keyboard->wake_fd, 1);
+    worker_wake(&keyboard->worker);
 }
 
-static void release(struct keyboard *keyboard)
+static void release(void *owner)
 {
-    descriptor_close(&keyboard->wake_fd);
-    descriptor_close(&keyboard->request_fd);
-    descriptor_close(&keyboard->ended_fd);
+    struct keyboard *keyboard = owner;
+
     pthread_mutex_destroy(&keyboard->lock);
     free(keyboard);
 }
@@ -250,22 +244,21 @@ int keyboard_start(int tty_fd, int master_fd, struct keyboard_terminal *terminal
 {
     static bool registered;
     struct keyboard *keyboard = calloc(1, sizeof(*keyboard));
-    int code;
+    const struct worker_options worker = {.name = "metron-keyboard",
+                                          .run = run,
+                                          .release = release,
+                                          .owner = keyboard,
+                                          .is_interruptible = true,
+                                          .stack_bytes = STACK_BYTES};
 
     if (!keyboard)
         return error_set(error, -ENOMEM, "cannot read the keyboard: out of memory");
     keyboard->tty_fd = tty_fd;
     keyboard->master_fd = master_fd;
     keyboard->terminal = terminal;
-    keyboard->wake_fd = descriptor_new_event();
-    keyboard->request_fd = descriptor_new_event();
-    keyboard->ended_fd = descriptor_new_event();
     atomic_init(&keyboard->mode, MODE_PAUSED);
     pthread_mutex_init(&keyboard->lock, NULL);
-    code = keyboard->wake_fd < 0      ? keyboard->wake_fd
-           : keyboard->request_fd < 0 ? keyboard->request_fd
-           : keyboard->ended_fd < 0   ? keyboard->ended_fd
-                                      : worker_start(&keyboard->thread, run, keyboard);
+    int code = worker_start(&keyboard->worker, &worker);
     if (code < 0) {
         release(keyboard);
         return error_set(error, code, "cannot read the keyboard: %s", strerror(-code));
@@ -280,14 +273,12 @@ int keyboard_start(int tty_fd, int master_fd, struct keyboard_terminal *terminal
 
 int keyboard_request_fd(const struct keyboard *keyboard)
 {
-    return keyboard->request_fd;
+    return keyboard->worker.news_fd;
 }
 
 unsigned keyboard_take_requests(struct keyboard *keyboard)
 {
-    eventfd_t ignored;
-
-    (void)eventfd_read(keyboard->request_fd, &ignored);
+    (void)wake_wait(keyboard->worker.news_fd, 0);
     return atomic_exchange(&keyboard->requests, 0);
 }
 
@@ -295,14 +286,10 @@ void keyboard_finish(struct keyboard *keyboard)
 {
     if (!keyboard)
         return;
-
-    struct pollfd ended = {.fd = keyboard->ended_fd, .events = POLLIN};
-
     leave_terminal(keyboard, MODE_ENDING);
     /* The thread waits only in poll, unless somebody else took the key it was about to read. */
-    while (poll(&ended, 1, JOIN_RETRY_MS) <= 0)
-        worker_interrupt(keyboard->thread);
-    pthread_join(keyboard->thread, NULL);
+    while (!worker_await(&keyboard->worker, JOIN_RETRY_MS))
+        worker_interrupt(&keyboard->worker);
     at_exit = NULL;
-    release(keyboard);
+    (void)worker_free(&keyboard->worker);
 }

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/thread.h"
+#include "base/worker.h"
 
 struct channel {
     struct strbuf waiting;
@@ -14,57 +14,76 @@ struct channel {
 
 struct write_queue {
     struct write_queue_options options;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct worker worker;
+    pthread_mutex_t lock; /* of channels */
     struct channel channels[WRITE_QUEUE_CHANNELS];
-    bool finishing;
 };
 
-/* With the lock held: the first channel that has text; -1 if none has. */
-static int next_channel(const struct write_queue *queue)
+/* Swaps the text of the first channel that has some with the empty one. -1: none has. */
+static int take(struct write_queue *queue, struct strbuf *text)
 {
-    for (int i = 0; i < WRITE_QUEUE_CHANNELS; i++)
-        if (queue->channels[i].waiting.length > 0)
-            return i;
-    return -1;
+    int i = 0;
+
+    (void)pthread_mutex_lock(&queue->lock);
+    while (i < WRITE_QUEUE_CHANNELS && queue->channels[i].waiting.length == 0)
+        i++;
+    if (i < WRITE_QUEUE_CHANNELS) {
+        struct strbuf empty = *text;
+        *text = queue->channels[i].waiting;
+        queue->channels[i].waiting = empty;
+    }
+    (void)pthread_mutex_unlock(&queue->lock);
+    return i < WRITE_QUEUE_CHANNELS ? i : -1;
 }
 
-static void *run_thread(void *context)
+static void write_taken(struct write_queue *queue, int i, struct strbuf *text)
 {
-    struct write_queue *queue = context;
+    int code = queue->options.write(queue->options.context, (unsigned)i, text);
+
+    strbuf_reset(text);
+    (void)pthread_mutex_lock(&queue->lock);
+    if (code < 0)
+        queue->channels[i].code = code;
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+static void run(void *owner)
+{
+    struct write_queue *queue = owner;
     struct strbuf text = STRBUF_INIT;
 
     if (queue->options.begin)
         queue->options.begin();
-    (void)pthread_mutex_lock(&queue->lock);
     for (;;) {
-        int i = next_channel(queue);
-        if (i < 0 && queue->finishing)
+        /* Asked before the channels: what was put before the end is seen. */
+        bool is_stopping = worker_is_stopping(&queue->worker);
+        int i = take(queue, &text);
+
+        if (i >= 0)
+            write_taken(queue, i, &text);
+        else if (is_stopping)
             break;
-        if (i < 0) {
-            (void)pthread_cond_wait(&queue->changed, &queue->lock);
-            continue;
-        }
-        struct channel *channel = &queue->channels[i];
-        struct strbuf empty = text;
-        text = channel->waiting;
-        channel->waiting = empty;
-        (void)pthread_mutex_unlock(&queue->lock);
-        int code = queue->options.write(queue->options.context, (unsigned)i, &text);
-        strbuf_reset(&text);
-        (void)pthread_mutex_lock(&queue->lock);
-        if (code < 0)
-            channel->code = code;
+        else
+            (void)worker_wait(&queue->worker, -1);
     }
-    (void)pthread_mutex_unlock(&queue->lock);
     strbuf_fini(&text);
-    return NULL;
+}
+
+static void release(void *owner)
+{
+    struct write_queue *queue = owner;
+
+    for (int i = 0; i < WRITE_QUEUE_CHANNELS; i++)
+        strbuf_fini(&queue->channels[i].waiting);
+    (void)pthread_mutex_destroy(&queue->lock);
+    free(queue);
 }
 
 struct write_queue *write_queue_new(const struct write_queue_options *options)
 {
     struct write_queue *queue = calloc(1, sizeof(*queue));
+    const struct worker_options worker = {
+        .name = "metron-files", .run = run, .release = release, .owner = queue};
 
     if (!queue)
         return NULL;
@@ -72,12 +91,9 @@ struct write_queue *write_queue_new(const struct write_queue_options *options)
     if (queue->options.channel_bytes == 0)
         queue->options.channel_bytes = WRITE_QUEUE_BYTES;
     (void)pthread_mutex_init(&queue->lock, NULL);
-    (void)pthread_cond_init(&queue->changed, NULL);
-    if (thread_start(&queue->thread, "metron-files", run_thread, queue) == 0)
+    if (worker_start(&queue->worker, &worker) == 0)
         return queue;
-    (void)pthread_cond_destroy(&queue->changed);
-    (void)pthread_mutex_destroy(&queue->lock);
-    free(queue);
+    release(queue);
     return NULL;
 }
 
@@ -116,25 +132,19 @@ int write_queue_put(struct write_queue *queue, unsigned channel, const struct st
         queue->channels[channel].code = 0;
     }
     int code = add(queue, &queue->channels[channel], text);
-    (void)pthread_cond_signal(&queue->changed);
     (void)pthread_mutex_unlock(&queue->lock);
+    worker_wake(&queue->worker);
     return code;
 }
 
 void write_queue_finish(struct write_queue *queue, int codes[WRITE_QUEUE_CHANNELS],
                         uint64_t dropped[WRITE_QUEUE_CHANNELS])
 {
-    (void)pthread_mutex_lock(&queue->lock);
-    queue->finishing = true;
-    (void)pthread_cond_signal(&queue->changed);
-    (void)pthread_mutex_unlock(&queue->lock);
-    (void)pthread_join(queue->thread, NULL);
+    worker_stop(&queue->worker);
+    (void)worker_await(&queue->worker, -1);
     for (int i = 0; i < WRITE_QUEUE_CHANNELS; i++) {
         codes[i] = queue->channels[i].code;
         dropped[i] = queue->channels[i].dropped;
-        strbuf_fini(&queue->channels[i].waiting);
     }
-    (void)pthread_cond_destroy(&queue->changed);
-    (void)pthread_mutex_destroy(&queue->lock);
-    free(queue);
+    (void)worker_free(&queue->worker);
 }

@@ -3,7 +3,7 @@
  *
  * The queue is a ring between two threads, without a lock: the loop's thread alone moves `tail`, the writer's
  * alone `head`. With a lock, a writer that was put aside by the scheduler while it held it would delay a
- * sample after all. An eventfd wakes the writer; writing to it never blocks.
+ * sample after all.
  *
  * What befell the sinks is behind a lock, held while a few hundred bytes are copied, never during a write.
  */
@@ -13,11 +13,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/worker.h"
 
 #define IDLE_MS       1000
 #define STUCK_SECONDS 1.0 /* after the time limit, for the write that is under way */
@@ -57,17 +56,14 @@ struct writer {
     struct writer_sink sinks[WRITER_SINKS_MAX];
     size_t sink_count;
     struct writer_options options;
-    pthread_t thread;
-    int wake_fd, ended_fd; /* eventfds: something is to be done; the thread is through */
-    int commit_fd;         /* likewise: a commit is through, */
-    int commit_result;     /* atomic: with this */
+    struct worker worker; /* its news: a commit is through, */
+    int commit_result;    /* atomic: with this */
 
     struct queued *ring;                                 /* queue_count of them */
     size_t head, tail, bytes;                            /* atomic; head and tail only grow */
     uint64_t offered, longest_delay_ns;                  /* atomic */
     uint64_t dropped, dropped_processes, dropped_events; /* atomic */
     uint64_t stop_at_ns;                                 /* atomic; 0: not to stop */
-    bool left; /* atomic: one of the two threads has no use for it any more; the other one frees it */
 
     pthread_mutex_t lock; /* of states */
     struct sink_state states[WRITER_SINKS_MAX];
@@ -78,14 +74,10 @@ struct writer {
 #define STORE(field, new) __atomic_store_n(&(field), (new), __ATOMIC_RELEASE)
 #define ADD(field, more)  __atomic_add_fetch(&(field), (more), __ATOMIC_RELEASE)
 
-static void writer_free(struct writer *writer)
+static void writer_free(void *owner)
 {
-    if (writer->wake_fd >= 0)
-        (void)close(writer->wake_fd);
-    if (writer->ended_fd >= 0)
-        (void)close(writer->ended_fd);
-    if (writer->commit_fd >= 0)
-        (void)close(writer->commit_fd);
+    struct writer *writer = owner;
+
     pthread_mutex_destroy(&writer->lock);
     for (size_t i = 0; i < writer->sink_count; i++)
         free(writer->backlogs[i].first);
@@ -249,7 +241,7 @@ static void commit_one(struct writer *writer, const struct queued *one)
         if (writer->sinks[i].commit)
             code = commit_to(writer, i, one);
     STORE(writer->commit_result, code);
-    wake_poke(writer->commit_fd);
+    worker_notify(&writer->worker);
 }
 
 /* One more than the queue may hold: the last one finds room in any case. */
@@ -316,9 +308,9 @@ static void give_up_backlogs(struct writer *writer)
             lose(writer, i, backlog->first);
 }
 
-static void *run(void *given)
+static void run(void *owner)
 {
-    struct writer *writer = given;
+    struct writer *writer = owner;
     struct queued one;
 
     if (writer->options.begin)
@@ -340,19 +332,13 @@ static void *run(void *given)
                 continue; /* upkeep would keep the next answer waiting */
         } else if (stop_at_ns != 0) {
             break;
-        } else {
-            if (wake_wait(writer->wake_fd, IDLE_MS))
-                continue;
+        } else if (worker_wait(&writer->worker, IDLE_MS)) {
+            continue;
         }
         if (stop_at_ns == 0)
             upkeep(writer);
     }
     give_up_backlogs(writer);
-    if (__atomic_exchange_n(&writer->left, true, __ATOMIC_ACQ_REL))
-        writer_free(writer);
-    else
-        wake_poke(writer->ended_fd);
-    return NULL;
 }
 
 /* -- The loop's thread -- */
@@ -370,7 +356,7 @@ static void queue_put(struct writer *writer, struct snapshot *snapshot, size_t b
         (struct queued){snapshot_hold(snapshot), bytes, clock_monotonic_ns(), is_commit};
     ADD(writer->bytes, bytes);
     STORE(writer->tail, tail + 1);
-    wake_poke(writer->wake_fd);
+    worker_wake(&writer->worker);
 }
 
 /* False: there is no room. */
@@ -404,7 +390,7 @@ bool writer_commit(struct writer *writer, struct snapshot *snapshot)
 
 int writer_commit_fd(const struct writer *writer)
 {
-    return writer->commit_fd;
+    return writer->worker.news_fd;
 }
 
 int writer_commit_result(const struct writer *writer)
@@ -500,7 +486,8 @@ int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct 
                struct writer **out, struct metron_error *error)
 {
     struct writer *writer = sink_count <= WRITER_SINKS_MAX ? calloc(1, sizeof(*writer)) : NULL;
-    int code;
+    const struct worker_options worker = {
+        .name = "metron-writer", .run = run, .release = writer_free, .owner = writer};
 
     *out = NULL;
     if (!writer)
@@ -518,18 +505,8 @@ int writer_new(const struct writer_sink *sinks, size_t sink_count, const struct 
         writer->sinks[i] = sinks[i];
         writer->states[i].figures.name = sinks[i].name;
     }
-    writer->wake_fd = wake_open();
-    writer->ended_fd = wake_open();
-    writer->commit_fd = wake_open();
-    code = writer->wake_fd < 0     ? writer->wake_fd
-           : writer->ended_fd < 0  ? writer->ended_fd
-           : writer->commit_fd < 0 ? writer->commit_fd
-                                   : 0;
     writer->ring = calloc(ring_size(writer), sizeof(*writer->ring));
-    if (code == 0 && !writer->ring)
-        code = -ENOMEM;
-    if (code == 0)
-        code = thread_start(&writer->thread, "metron-writer", run, writer);
+    int code = writer->ring ? worker_start(&writer->worker, &worker) : -ENOMEM;
     if (code < 0) {
         writer_free(writer);
         return error_set(error, code, "cannot start the thread that stores snapshots: %s", strerror(-code));
@@ -543,16 +520,9 @@ int writer_stop(struct writer *writer, double seconds, struct writer_figures *la
     double limit = seconds < 0 ? WRITER_STOP_SECONDS : seconds < 3600 ? seconds : 3600;
 
     STORE(writer->stop_at_ns, clock_monotonic_ns() + (uint64_t)(limit * (double)NS_PER_SECOND) + 1);
-    wake_poke(writer->wake_fd);
-    bool ended = wake_wait(writer->ended_fd, (int64_t)((limit + STUCK_SECONDS) * 1000));
-    pthread_t thread = writer->thread;
+    worker_wake(&writer->worker);
+    (void)worker_await(&writer->worker, (int64_t)((limit + STUCK_SECONDS) * 1000));
     if (last)
         writer_figures(writer, last);
-    if (!ended && !__atomic_exchange_n(&writer->left, true, __ATOMIC_ACQ_REL)) {
-        pthread_detach(thread);
-        return -ETIMEDOUT;
-    }
-    pthread_join(thread, NULL);
-    writer_free(writer);
-    return 0;
+    return worker_free(&writer->worker) ? 0 : -ETIMEDOUT;
 }

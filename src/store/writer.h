@@ -93,7 +93,7 @@ void writer_submit_last(struct writer *writer, struct snapshot *snapshot);
  * a reference of its own and never blocks. One at a time. False: no sink stores jobs, or the queue is full.
  */
 bool writer_commit(struct writer *writer, struct snapshot *snapshot);
-/* Poked (base/thread.h) once a commit is through; the writer's. */
+/* Poked (base/worker.h) once a commit is through; the writer's. */
 int writer_commit_fd(const struct writer *writer);
 /* Of the commit that is through: 0, the sinks that store jobs have it, and all before it; a negative errno:
  * they do not yet, and are offered it again as they are snapshots. */

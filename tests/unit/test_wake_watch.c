@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
+#include "base/worker.h"
 
 static uv_loop_t loop;
 static uv_idle_t idle; /* a loop without anything to wait for looks at nothing */
@@ -68,7 +68,7 @@ static void a_thread_wakes_the_loop(void **state)
 
     assert_non_null(watch);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0); /* the loop does not stay for it */
-    assert_int_equal(thread_start(&thread, "metron-test", poke, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, poke, NULL), 0);
     wake_poke(go_fd);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(uv_idle_init(&loop, &idle), 0);
@@ -89,7 +89,7 @@ static void a_loop_that_has_ended_is_not_woken_and_its_owner_still_is(void **sta
     struct wake_watch *watch = wake_watch_new(&loop, fd, on_wake, &weight);
 
     assert_non_null(watch);
-    assert_int_equal(thread_start(&thread, "metron-test", poke, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, poke, NULL), 0);
     uv_walk(&loop, close_handle, NULL); /* as the daemon does */
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     wake_watch_free(watch);

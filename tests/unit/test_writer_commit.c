@@ -1,6 +1,6 @@
 /* Jobs that are committed between two snapshots: in order, to the sinks that store jobs, and kept like a
  * snapshot where that fails. */
-#include "base/thread.h"
+#include "base/worker.h"
 #include "writer_fixture.h"
 
 #define BACKLOG ((size_t)1 << 20)

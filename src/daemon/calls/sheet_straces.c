@@ -1,14 +1,13 @@
 #include "daemon/calls/sheet_straces.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+#include <utlist.h>
 
 #include "base/log.h"
-#include "base/thread.h"
+#include "base/worker.h"
 #include "daemon/wake_watch.h"
 #include "probe/strace/program.h"
 #include "probe/strace/target.h"
@@ -29,42 +28,28 @@ struct sheet_strace {
     bool is_over; /* the sheet has ended, or the daemon is about to */
     pid_t *pids;
     size_t count;
-    pthread_t thread;
-    int stop_fd;           /* poked: it is to detach */
-    atomic_bool has_ended; /* the thread; until then these are its own: */
+    struct worker worker;
+    struct wake_watch *watch; /* of its end; until then these are the thread's own: */
     struct strace_run *run;
     struct metron_error error;
     struct syscall_table table;
-    struct sheet_strace *next;
+    struct sheet_strace *prev, *next;
 };
 
 struct sheet_straces {
     struct sheet_straces_options options;
-    int ended_fd; /* poked: a thread has ended */
-    struct wake_watch *watch;
     struct sheet_strace *first;
     size_t count;
     bool told_why, stopped;
 };
 
-static void strace_dispose(struct sheet_strace *strace)
+static void release(void *owner)
 {
+    struct sheet_strace *strace = owner;
+
     syscall_table_fini(&strace->table);
-    if (strace->stop_fd >= 0)
-        (void)close(strace->stop_fd);
     free(strace->pids);
     free(strace);
-}
-
-static void strace_forget(struct sheet_strace *strace)
-{
-    struct sheet_strace **link = &strace->straces->first;
-
-    while (*link != strace)
-        link = &(*link)->next;
-    *link = strace->next;
-    strace->straces->count--;
-    strace_dispose(strace);
 }
 
 /* Every sheet would have the same to say. */
@@ -115,22 +100,19 @@ static void visit_line(void *context, const struct strace_call *call)
 }
 
 /* One thread from the beginning to the end: the kernel kills strace with the thread that started it. */
-static void *trace(void *context)
+static void trace(void *owner)
 {
-    struct sheet_strace *strace = context;
+    struct sheet_strace *strace = owner;
     int code = attach(strace);
     bool is_over = code < 0;
 
     while (!is_over && !strace_has_ended(strace->run))
-        is_over = wake_wait(strace->stop_fd, LOOK_MS);
+        is_over = worker_wait(&strace->worker, LOOK_MS);
     if (code == 0)
         code = strace_stop(strace->run, visit_line, strace, &strace->error);
     strace->error.code = code < 0 ? code : 0;
     strace_free(strace->run);
     strace->run = NULL;
-    atomic_store(&strace->has_ended, true);
-    wake_poke(strace->straces->ended_fd);
-    return NULL;
 }
 
 /* ---- in the loop's thread ---- */
@@ -150,44 +132,29 @@ static void take_counts(struct sheet_strace *strace)
     options->on_counted(options->owner, strace->key);
 }
 
-static void strace_finish(struct sheet_strace *strace)
+static void strace_finish(void *context)
 {
+    struct sheet_strace *strace = context;
     const struct metron_error *error = &strace->error;
 
-    (void)pthread_join(strace->thread, NULL);
+    (void)worker_await(&strace->worker, -1);
     /* A process that has ended is nobody's trouble. */
     if (error->code && error->code != -ESRCH)
         tell_once(strace->straces, error);
     else if (!error->code && !strace->straces->stopped)
         take_counts(strace);
-    strace_forget(strace);
-}
-
-static void on_ended(void *context)
-{
-    struct sheet_straces *straces = context;
-
-    for (struct sheet_strace *strace = straces->first, *next; strace; strace = next) {
-        next = strace->next;
-        if (atomic_load(&strace->has_ended))
-            strace_finish(strace);
-    }
+    DL_DELETE(strace->straces->first, strace);
+    strace->straces->count--;
+    wake_watch_free(strace->watch);
+    (void)worker_free(&strace->worker);
 }
 
 struct sheet_straces *sheet_straces_new(const struct sheet_straces_options *options)
 {
     struct sheet_straces *straces = calloc(1, sizeof(*straces));
 
-    if (!straces)
-        return NULL;
-    straces->options = *options;
-    straces->ended_fd = wake_open();
-    straces->watch =
-        straces->ended_fd < 0 ? NULL : wake_watch_new(options->loop, straces->ended_fd, on_ended, straces);
-    if (!straces->watch) {
-        sheet_straces_free(straces);
-        return NULL;
-    }
+    if (straces)
+        straces->options = *options;
     return straces;
 }
 
@@ -199,21 +166,33 @@ static bool is_traced(const struct sheet_straces *straces, struct call_book_key 
     return false;
 }
 
-static struct sheet_strace *strace_new(struct sheet_straces *straces, struct call_book_key key,
-                                       const pid_t *pids, size_t count)
+static void detach(struct sheet_strace *strace)
+{
+    strace->is_over = true;
+    worker_stop(&strace->worker);
+}
+
+static void begin(struct sheet_straces *straces, struct call_book_key key, const pid_t *pids, size_t count)
 {
     struct sheet_strace *strace = calloc(1, sizeof(*strace));
+    const struct worker_options worker = {
+        .name = "metron-strace", .run = trace, .release = release, .owner = strace};
 
     if (!strace)
-        return NULL;
-    *strace = (struct sheet_strace){.straces = straces, .key = key, .count = count, .stop_fd = wake_open()};
+        return;
+    *strace = (struct sheet_strace){.straces = straces, .key = key, .count = count};
     strace->pids = calloc(count, sizeof(*pids));
-    if (strace->stop_fd < 0 || !strace->pids) {
-        strace_dispose(strace);
-        return NULL;
+    if (strace->pids)
+        (void)memcpy(strace->pids, pids, count * sizeof(*pids));
+    if (!strace->pids || worker_start(&strace->worker, &worker) < 0) {
+        release(strace);
+        return;
     }
-    (void)memcpy(strace->pids, pids, count * sizeof(*pids));
-    return strace;
+    DL_APPEND(straces->first, strace);
+    straces->count++;
+    strace->watch = wake_watch_new(straces->options.loop, strace->worker.news_fd, strace_finish, strace);
+    if (!strace->watch) /* no end to wait for: it is finished with all others */
+        detach(strace);
 }
 
 /* As long as the job is known: later they are only found. */
@@ -239,21 +218,8 @@ void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key
         tell_once(straces, &error);
         return;
     }
-    struct sheet_strace *strace = strace_new(straces, key, pids, count);
-    if (!strace)
-        return;
-    strace->next = straces->first;
-    straces->first = strace;
-    straces->count++;
-    if (!books_open(straces->options.books, key) ||
-        thread_start(&strace->thread, "metron-strace", trace, strace) < 0)
-        strace_forget(strace);
-}
-
-static void detach(struct sheet_strace *strace)
-{
-    strace->is_over = true;
-    wake_poke(strace->stop_fd);
+    if (books_open(straces->options.books, key))
+        begin(straces, key, pids, count);
 }
 
 void sheet_straces_end(struct sheet_straces *straces, struct call_book_key key)
@@ -277,8 +243,5 @@ void sheet_straces_free(struct sheet_straces *straces)
     sheet_straces_stop(straces); /* all at once, then they are waited for */
     while (straces->first)
         strace_finish(straces->first);
-    wake_watch_free(straces->watch);
-    if (straces->ended_fd >= 0)
-        (void)close(straces->ended_fd);
     free(straces);
 }

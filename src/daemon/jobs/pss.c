@@ -1,17 +1,15 @@
 #include "daemon/jobs/pss.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/worker.h"
 #include "daemon/jobs/inner.h"
 #include "daemon/wake_watch.h"
+#include "probe/privilege.h"
 #include "probe/smaps.h"
 
 #define PERIOD_NS    (10 * NS_PER_SECOND)
@@ -35,10 +33,8 @@ struct pss_member {
 /* One pass over one job. While a thread is at it, the members are the thread's. */
 struct jobs_pss {
     struct jobs *jobs;
-    pthread_t thread;
-    int ended_fd; /* it pokes this */
+    struct worker worker; /* its news: it has read */
     struct wake_watch *watch;
-    atomic_bool stop;
     bool busy;  /* the thread reads */
     bool ready; /* it has read, and the tick that follows decides */
     struct pss_member *members;
@@ -52,19 +48,27 @@ struct jobs_pss {
 
 /* ---- in the thread ---- */
 
-static void *read_members(void *context)
+static void read_members(struct jobs_pss *pss)
 {
-    struct jobs_pss *pss = context;
     uint64_t begin_ns = clock_thread_cpu_ns();
 
-    for (size_t i = 0; i < pss->count && !atomic_load(&pss->stop); i++) {
+    for (size_t i = 0; i < pss->count && !worker_is_stopping(&pss->worker); i++) {
         struct pss_member *member = &pss->members[i];
         member->is_shared = smaps_is_shared(member->pid, member->ppid);
         member->code = member->is_shared ? 0 : smaps_read(member->pid, &member->held);
     }
     pss->cpu_ns = clock_thread_cpu_ns() - begin_ns;
-    wake_poke(pss->ended_fd);
-    return NULL;
+}
+
+static void run(void *owner)
+{
+    struct jobs_pss *pss = owner;
+
+    (void)privilege_drop(NULL, NULL); /* capabilities are each thread's own */
+    while (worker_wait(&pss->worker, -1) && !worker_is_stopping(&pss->worker)) {
+        read_members(pss);
+        worker_notify(&pss->worker);
+    }
 }
 
 /* ---- in the loop ---- */
@@ -139,7 +143,6 @@ static void on_read(void *context)
 {
     struct jobs_pss *pss = context;
 
-    (void)pthread_join(pss->thread, NULL);
     pss->busy = false;
     pss->ready = true;
     pss->not_before_ns = clock_monotonic_ns() + PAUSE_FACTOR * pss->cpu_ns;
@@ -203,20 +206,31 @@ void jobs_pss_tick(struct jobs_pss *pss)
     pss->job_id[sizeof(pss->job_id) - 1] = '\0';
     pss->group_serial = entry->group_serial;
     pss->joined = entry->part.group->joined;
-    pss->busy = thread_start(&pss->thread, "metron-pss", read_members, pss) == 0;
+    pss->busy = true;
+    worker_wake(&pss->worker);
 }
 
 /* ---- begin and end ---- */
 
+static void release(void *owner)
+{
+    struct jobs_pss *pss = owner;
+
+    free(pss->members);
+    free(pss);
+}
+
 struct jobs_pss *jobs_pss_new(uv_loop_t *loop, struct jobs *jobs)
 {
     struct jobs_pss *pss = calloc(1, sizeof(*pss));
+    const struct worker_options worker = {.name = "metron-pss", .run = run, .release = release, .owner = pss};
 
-    if (!pss)
+    if (!pss || worker_start(&pss->worker, &worker) < 0) {
+        free(pss);
         return NULL;
+    }
     pss->jobs = jobs;
-    pss->ended_fd = wake_open();
-    pss->watch = pss->ended_fd < 0 ? NULL : wake_watch_new(loop, pss->ended_fd, on_read, pss);
+    pss->watch = wake_watch_new(loop, pss->worker.news_fd, on_read, pss);
     if (!pss->watch) {
         jobs_pss_free(pss);
         return NULL;
@@ -228,17 +242,8 @@ void jobs_pss_free(struct jobs_pss *pss)
 {
     if (!pss)
         return;
-    atomic_store(&pss->stop, true);
     wake_watch_free(pss->watch);
-    /* One that is stuck in the kernel cannot be ended: it is left behind with all that it uses. */
-    if (pss->busy && !wake_wait(pss->ended_fd, END_MS)) {
-        (void)pthread_detach(pss->thread);
-        return;
-    }
-    if (pss->busy)
-        (void)pthread_join(pss->thread, NULL);
-    if (pss->ended_fd >= 0)
-        (void)close(pss->ended_fd);
-    free(pss->members);
-    free(pss);
+    worker_stop(&pss->worker);
+    (void)worker_await(&pss->worker, END_MS); /* one that is stuck in the kernel is left behind */
+    (void)worker_free(&pss->worker);
 }

@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/worker.h"
+#include "daemon/wake_watch.h"
 #include "loop/trace_targets.h"
 #include "probe/strace/program.h"
 #include "probe/strace/target.h"
@@ -27,9 +28,8 @@
 
 struct file_trace {
     struct file_trace_options options;
-    uv_thread_t thread;
-    bool joined;
-    int stop_fd; /* readable: it is to end */
+    struct worker worker; /* woken: it is to end; its news: the state has changed */
+    struct wake_watch *watch;
     atomic_int state;
     /* The thread's until it has ended or failed; the path until it runs. */
     char path[PATH_MAX];
@@ -155,7 +155,7 @@ static void pump(struct file_trace *trace)
 {
     for (;;) {
         struct pollfd polled[] = {{.fd = strace_output_fd(trace->strace), .events = POLLIN},
-                                  {.fd = trace->stop_ns ? -1 : trace->stop_fd, .events = POLLIN}};
+                                  {.fd = trace->stop_ns ? -1 : trace->worker.wake_fd, .events = POLLIN}};
 
         if (poll(polled, 2, trace->stop_ns ? STOPPING_MS : -1) < 0 && errno != EINTR)
             break;
@@ -173,15 +173,9 @@ static void pump(struct file_trace *trace)
     }
 }
 
-static void change_state(struct file_trace *trace, enum file_trace_state state)
+static void run(void *owner)
 {
-    atomic_store(&trace->state, (int)state);
-    (void)uv_async_send(trace->options.wake);
-}
-
-static void run(void *argument)
-{
-    struct file_trace *trace = argument;
+    struct file_trace *trace = owner;
     struct metron_error ending = {0};
     int code = attach(trace, &trace->error);
 
@@ -191,37 +185,51 @@ static void run(void *argument)
             (void)unlink(trace->path);
         strace_free(trace->strace);
         trace->strace = NULL;
-        change_state(trace, TRACE_FAILED);
+        atomic_store(&trace->state, TRACE_FAILED);
         return;
     }
     trace->error = (struct metron_error){0};
-    change_state(trace, TRACE_RUNS);
+    atomic_store(&trace->state, TRACE_RUNS);
+    worker_notify(&trace->worker);
     pump(trace);
     code = strace_stop(trace->strace, NULL, NULL, &ending);
     if (code < 0 && !trace->error.code)
         trace->error = ending;
     strace_free(trace->strace);
     trace->strace = NULL;
-    change_state(trace, TRACE_ENDED);
+    atomic_store(&trace->state, TRACE_ENDED);
 }
 
 /* ---- the loop's thread ---- */
 
+static void release(void *owner)
+{
+    struct file_trace *trace = owner;
+
+    if (trace->file_fd >= 0)
+        (void)close(trace->file_fd);
+    free(trace);
+}
+
 int file_trace_start(const struct file_trace_options *options, struct file_trace **out)
 {
     struct file_trace *trace = calloc(1, sizeof(*trace));
+    const struct worker_options worker = {
+        .name = "metron-trace", .run = run, .release = release, .owner = trace};
 
     if (!trace)
         return -ENOMEM;
     trace->options = *options;
     trace->file_fd = -1;
-    trace->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int code = trace->stop_fd < 0 ? -errno : uv_thread_create(&trace->thread, run, trace);
+    int code = worker_start(&trace->worker, &worker);
     if (code < 0) {
-        if (trace->stop_fd >= 0)
-            (void)close(trace->stop_fd);
         free(trace);
         return code;
+    }
+    trace->watch = wake_watch_new(options->loop, trace->worker.news_fd, options->on_change, options->owner);
+    if (!trace->watch) {
+        file_trace_free(trace);
+        return -ENOMEM;
     }
     *out = trace;
     return 0;
@@ -229,27 +237,22 @@ int file_trace_start(const struct file_trace_options *options, struct file_trace
 
 void file_trace_stop(struct file_trace *trace)
 {
-    const uint64_t one = 1;
-    (void)!write(trace->stop_fd, &one, sizeof(one));
+    worker_stop(&trace->worker);
 }
 
 void file_trace_join(struct file_trace *trace)
 {
-    if (!trace->joined)
-        (void)uv_thread_join(&trace->thread);
-    trace->joined = true;
+    (void)worker_await(&trace->worker, -1);
 }
 
 void file_trace_free(struct file_trace *trace)
 {
     if (!trace)
         return;
+    wake_watch_free(trace->watch);
     file_trace_stop(trace);
     file_trace_join(trace);
-    (void)close(trace->stop_fd);
-    if (trace->file_fd >= 0)
-        (void)close(trace->file_fd);
-    free(trace);
+    (void)worker_free(&trace->worker);
 }
 
 enum file_trace_state file_trace_state(const struct file_trace *trace)

@@ -20,7 +20,9 @@ struct file_trace_options {
     pid_t pid;
     const char *folder;   /* where files lie; made with mode 0700. Borrowed */
     uint64_t limit_bytes; /* of the file: then the trace ends */
-    uv_async_t *wake;     /* sent when the state changes */
+    uv_loop_t *loop;
+    void (*on_change)(void *owner); /* the state has changed; in the loop */
+    void *owner;
 };
 
 enum file_trace_state {

@@ -20,6 +20,7 @@
 #define FOLDER_BYTES_MAX ((uint64_t)2 << 30)
 
 struct slot {
+    struct traces *traces;
     pid_t pid;
     struct file_trace *trace; /* NULL: free */
     struct call *starting;    /* who waits for its beginning; NULL: nobody */
@@ -30,13 +31,10 @@ struct slot {
 struct traces {
     uv_loop_t *loop;
     const char *folder;
-    uv_async_t wake;
     bool closed;
     uint64_t ended;
     struct slot slots[SLOTS_MAX];
 };
-
-static void on_wake(uv_async_t *handle);
 
 struct traces *traces_new(uv_loop_t *loop, const char *folder)
 {
@@ -46,19 +44,15 @@ struct traces *traces_new(uv_loop_t *loop, const char *folder)
         return NULL;
     traces->loop = loop;
     traces->folder = folder;
-    traces->wake.data = traces;
-    if (uv_async_init(loop, &traces->wake, on_wake) < 0) {
-        free(traces);
-        return NULL;
-    }
-    uv_unref((uv_handle_t *)&traces->wake);
+    for (size_t i = 0; i < SLOTS_MAX; i++)
+        traces->slots[i].traces = traces;
     return traces;
 }
 
 static void slot_clear(struct slot *slot)
 {
     file_trace_free(slot->trace);
-    *slot = (struct slot){0};
+    *slot = (struct slot){.traces = slot->traces};
 }
 
 /* ---- answers ---- */
@@ -121,8 +115,9 @@ static void refuse_waiting(struct call *call, const struct metron_error *error)
     call_resume(call);
 }
 
-static void slot_look(struct traces *traces, struct slot *slot)
+static void slot_look(void *owner)
 {
+    struct slot *slot = owner;
     enum file_trace_state state = slot->trace ? file_trace_state(slot->trace) : TRACE_BEGINS;
 
     if (state == TRACE_BEGINS)
@@ -137,19 +132,11 @@ static void slot_look(struct traces *traces, struct slot *slot)
         answer_start(slot);
     if (state != TRACE_ENDED || slot->ended)
         return;
-    slot->ended = ++traces->ended;
+    slot->ended = ++slot->traces->ended;
     if (file_trace_error(slot->trace)->code)
         log_warning("trace of process %d: %s", (int)slot->pid, file_trace_error(slot->trace)->message);
     if (slot->stopping)
         answer_stop(slot);
-}
-
-static void on_wake(uv_async_t *handle)
-{
-    struct traces *traces = handle->data;
-
-    for (size_t i = 0; i < SLOTS_MAX; i++)
-        slot_look(traces, &traces->slots[i]);
 }
 
 /* ---- what clients ask for ---- */
@@ -222,8 +209,12 @@ int traces_start(struct traces *traces, struct call *call, pid_t pid)
     slot = slot_take(traces);
     if (!slot)
         return call_fail(call, RPC_EXHAUSTED, "trace.stop ends one", "%d traces run already", RUNNING_MAX);
-    const struct file_trace_options options = {
-        .pid = pid, .folder = traces->folder, .limit_bytes = FILE_BYTES_MAX, .wake = &traces->wake};
+    const struct file_trace_options options = {.pid = pid,
+                                               .folder = traces->folder,
+                                               .limit_bytes = FILE_BYTES_MAX,
+                                               .loop = traces->loop,
+                                               .on_change = slot_look,
+                                               .owner = slot};
     struct call *later = call_defer(call);
     if (!later)
         return -ENOMEM;
@@ -271,7 +262,7 @@ void traces_close(struct traces *traces)
     for (size_t i = 0; i < SLOTS_MAX; i++)
         if (traces->slots[i].trace) {
             file_trace_join(traces->slots[i].trace);
-            slot_look(traces, &traces->slots[i]);
+            slot_look(&traces->slots[i]);
         }
 }
 

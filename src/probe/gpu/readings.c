@@ -3,21 +3,18 @@
  *
  * It waits for being asked, reads, and leaves the result behind a lock, which it holds while it copies. The
  * loop only tries that lock, and keeps what it took before when it is held: it has its own copy anyhow.
- *
- * A thread that is blocked inside the driver cannot be ended. Then it is left behind with all it uses: `left`
- * says which of the two threads is the last to have a use for it, and frees it.
  */
 #include "probe/gpu/readings.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/worker.h"
 #include "probe/privilege.h"
 
 #define END_MS 300 /* for a call that is under way, and the library's own end */
@@ -33,10 +30,8 @@ struct reading {
 struct gpu_readings {
     struct gpu_source *source;
     uint64_t wanted;
-    pthread_t thread;
-    int wake_fd, ended_fd; /* eventfds */
-    bool stop, left;       /* atomic */
-    bool urgent;           /* atomic: somebody waits for the next reading */
+    struct worker worker;
+    atomic_bool urgent; /* somebody waits for the next reading */
 
     pthread_mutex_t lock; /* of newest */
     struct reading newest;
@@ -49,15 +44,10 @@ struct gpu_readings {
 
 static bool left_behind; /* a thread was */
 
-#define LOAD(field)       __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
-#define STORE(field, new) __atomic_store_n(&(field), (new), __ATOMIC_RELEASE)
-
-static void readings_free(struct gpu_readings *readings)
+static void release(void *owner)
 {
-    if (readings->wake_fd >= 0)
-        (void)close(readings->wake_fd);
-    if (readings->ended_fd >= 0)
-        (void)close(readings->ended_fd);
+    struct gpu_readings *readings = owner;
+
     (void)pthread_mutex_destroy(&readings->lock);
     free(readings);
 }
@@ -68,7 +58,7 @@ static void read_once(struct gpu_readings *readings)
 {
     struct reading *work = &readings->work;
 
-    STORE(readings->urgent, false);
+    atomic_store(&readings->urgent, false);
     work->begin_ns = clock_monotonic_ns();
     work->error = (struct metron_error){0};
     (void)gpu_source_read(readings->source, readings->wanted, &work->list, &work->error);
@@ -84,29 +74,25 @@ static void rest(struct gpu_readings *readings)
     uint64_t end_ns = readings->work.begin_ns + period_ns, now_ns;
     bool asked = false;
 
-    while (!LOAD(readings->stop) && !LOAD(readings->urgent) && (now_ns = clock_monotonic_ns()) < end_ns)
-        asked = wake_wait(readings->wake_fd, (int)((end_ns - now_ns) / 1000000) + 1) || asked;
+    while (!worker_is_stopping(&readings->worker) && !atomic_load(&readings->urgent) &&
+           (now_ns = clock_monotonic_ns()) < end_ns)
+        asked = worker_wait(&readings->worker, (int)((end_ns - now_ns) / 1000000) + 1) || asked;
     if (asked)
-        wake_poke(readings->wake_fd);
+        worker_wake(&readings->worker);
 }
 
-static void *run(void *given)
+static void run(void *owner)
 {
-    struct gpu_readings *readings = given;
+    struct gpu_readings *readings = owner;
 
     (void)privilege_drop(NULL, NULL); /* capabilities are each thread's own, and the driver needs none */
-    while (!LOAD(readings->stop)) {
-        if (!wake_wait(readings->wake_fd, -1) || LOAD(readings->stop))
+    while (!worker_is_stopping(&readings->worker)) {
+        if (!worker_wait(&readings->worker, -1) || worker_is_stopping(&readings->worker))
             continue;
         read_once(readings);
         rest(readings);
     }
     gpu_source_close(readings->source);
-    if (__atomic_exchange_n(&readings->left, true, __ATOMIC_ACQ_REL))
-        readings_free(readings);
-    else
-        wake_poke(readings->ended_fd);
-    return NULL;
 }
 
 /* ---- the loop's thread ---- */
@@ -126,17 +112,15 @@ int gpu_readings_new(struct gpu_readings **out, bool may_run_program, uint64_t w
         gpu_source_close(source);
         return error_set(error, -ENOMEM, "no memory to look at GPUs");
     }
+    const struct worker_options worker = {
+        .name = "metron-gpu", .run = run, .release = release, .owner = readings};
     readings->source = source;
     readings->wanted = wanted;
     (void)pthread_mutex_init(&readings->lock, NULL);
-    readings->wake_fd = wake_open();
-    readings->ended_fd = wake_open();
-    code = readings->wake_fd < 0    ? readings->wake_fd
-           : readings->ended_fd < 0 ? readings->ended_fd
-                                    : thread_start(&readings->thread, "metron-gpu", run, readings);
+    code = worker_start(&readings->worker, &worker);
     if (code < 0) {
         gpu_source_close(source);
-        readings_free(readings);
+        release(readings);
         return error_set(error, code, "cannot start the thread that reads GPUs: %s", strerror(-code));
     }
     *out = readings;
@@ -152,7 +136,7 @@ void gpu_readings_ask(struct gpu_readings *readings)
 {
     if (readings->unanswered_ns == 0)
         readings->unanswered_ns = clock_monotonic_ns();
-    wake_poke(readings->wake_fd);
+    worker_wake(&readings->worker);
 }
 
 static const struct reading *newest(struct gpu_readings *readings)
@@ -171,7 +155,7 @@ void gpu_readings_wait(struct gpu_readings *readings, double seconds)
     const uint64_t now_ns = clock_monotonic_ns();
     const uint64_t end_ns = now_ns + (uint64_t)(seconds * (double)NS_PER_SECOND);
 
-    STORE(readings->urgent, true);
+    atomic_store(&readings->urgent, true);
     gpu_readings_ask(readings);
     while (newest(readings)->begin_ns < now_ns && clock_monotonic_ns() < end_ns)
         (void)nanosleep(&pause, NULL);
@@ -216,15 +200,8 @@ void gpu_readings_free(struct gpu_readings *readings)
 {
     if (!readings)
         return;
-    STORE(readings->stop, true);
-    wake_poke(readings->wake_fd);
-    pthread_t thread = readings->thread;
-    if (!wake_wait(readings->ended_fd, END_MS) &&
-        !__atomic_exchange_n(&readings->left, true, __ATOMIC_ACQ_REL)) {
-        (void)pthread_detach(thread);
+    worker_stop(&readings->worker);
+    (void)worker_await(&readings->worker, END_MS);
+    if (!worker_free(&readings->worker))
         left_behind = true;
-        return;
-    }
-    (void)pthread_join(thread, NULL);
-    readings_free(readings);
 }

@@ -100,8 +100,8 @@ static int trace_process(const struct settings *settings, char **operands, struc
         goto out;
     *error = (struct metron_error){0};
     log_info("%" PRIu64 " system call%s traced, saved in %s%s", outcome.calls, outcome.calls == 1 ? "" : "s",
-             options.path, outcome.file_is_whole ? "" : " in part");
-    if (outcome.file_is_whole)
+             options.path, outcome.file_code ? " in part" : "");
+    if (!outcome.file_code)
         exit_code = EXIT_OK;
 out:
     strbuf_fini(&path);

@@ -1,5 +1,5 @@
 /*
- * Between strace's pipe, the file and the screen.
+ * Between strace's pipe, the file and the screen. The daemon traces into a file alone (daemon/traces).
  *
  * One thread reads what strace writes, counts, and saves it; what is to be shown goes on through a second
  * pipe to a thread of its own (launch/capture.h), since a screen may stand still. While it does, nothing is
@@ -47,8 +47,8 @@ struct trace {
     int folder_fd;          /* where the file is, if its name is ours; else AT_FDCWD */
     const char *name;       /* in there */
     int file_fd;
-    bool file_made; /* by us */
-    int signal_fd;
+    bool file_made;   /* by us */
+    int stop_fd;      /* of signals, or the caller's */
     uint64_t stop_ns; /* when it was told to stop; 0: not yet */
     char buffer[BUFFER_BYTES];
     size_t length, shown; /* of what was read last; all of it is saved by then */
@@ -82,6 +82,10 @@ static int attach(struct trace *trace, struct metron_error *error)
     free(pids);
     if (code < 0)
         return code;
+    if (trace->options->on_attached) {
+        trace->options->on_attached(trace->options->owner);
+        return 0;
+    }
     log_info("tracing process %d and %zu descendant%s; Ctrl-C detaches", (int)trace->options->pid, count - 1,
              count == 2 ? "" : "s");
     warn_of_missed(trace);
@@ -156,9 +160,8 @@ static int open_signals(struct trace *trace, struct metron_error *error)
     (void)pthread_sigmask(SIG_BLOCK, &wanted, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGTSTP, SIG_IGN);
-    trace->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    return trace->signal_fd < 0 ? error_set(error, -errno, "cannot wait for signals: %s", strerror(errno))
-                                : 0;
+    trace->stop_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    return trace->stop_fd < 0 ? error_set(error, -errno, "cannot wait for signals: %s", strerror(errno)) : 0;
 }
 
 /* ---- the pump ---- */
@@ -176,17 +179,32 @@ static void leave_screen(struct trace *trace)
     trace->shown = trace->length;
 }
 
+static void leave_file(struct trace *trace)
+{
+    if (trace->options->path)
+        (void)close(trace->file_fd);
+    trace->file_fd = -1;
+}
+
+/* What does not fit is read all the same. */
 static void save(struct trace *trace)
 {
+    const uint64_t limit = trace->options->limit_bytes ? trace->options->limit_bytes : UINT64_MAX;
+    const uint64_t room = limit - trace->outcome->bytes;
+    const size_t fits = trace->length < room ? trace->length : (size_t)room;
+
     if (trace->file_fd < 0)
         return;
-    int code = file_write_all(trace->file_fd, trace->buffer, trace->length);
+    int code = file_write_all(trace->file_fd, trace->buffer, fits);
     if (code == 0)
+        trace->outcome->bytes += fits;
+    if (code == 0 && fits == trace->length)
         return;
-    trace->outcome->file_is_whole = false;
-    descriptor_close(&trace->file_fd);
-    log_warning("the trace is not saved any more: '%s': %s%s", trace->options->path, strerror(-code),
-                trace->screen_fd >= 0 ? "; it is still shown" : "");
+    trace->outcome->file_code = code < 0 ? code : -EFBIG;
+    leave_file(trace);
+    if (trace->options->path)
+        log_warning("the trace is not saved any more: '%s': %s%s", trace->options->path, strerror(-code),
+                    trace->screen_fd >= 0 ? "; it is still shown" : "");
     if (trace->screen_fd < 0)
         stop(trace);
 }
@@ -217,11 +235,11 @@ static void show(struct trace *trace)
     }
 }
 
-static void answer_signals(struct trace *trace)
+static void answer_stop(struct trace *trace)
 {
-    struct signalfd_siginfo info;
+    struct signalfd_siginfo one; /* an eventfd gives less, at once */
 
-    while (read(trace->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+    while (read(trace->stop_fd, &one, sizeof(one)) > 0) {
         if (trace->stop_ns != 0) /* the second one: not even for the screen */
             leave_screen(trace);
         stop(trace);
@@ -239,7 +257,7 @@ static void pump(struct trace *trace)
     for (;;) {
         bool showing = trace->shown < trace->length;
         struct pollfd polled[] = {
-            {.fd = trace->signal_fd, .events = POLLIN},
+            {.fd = trace->stop_fd, .events = POLLIN},
             {.fd = showing ? -1 : strace_output_fd(trace->strace), .events = POLLIN},
             {.fd = showing ? trace->screen_fd : -1, .events = POLLOUT},
             /* Nothing but the news that its reader has gone, which also comes while nothing is written. */
@@ -249,7 +267,7 @@ static void pump(struct trace *trace)
         if (poll(polled, 4, trace->stop_ns ? 50 : -1) < 0 && errno != EINTR)
             break;
         if (polled[0].revents)
-            answer_signals(trace);
+            answer_stop(trace);
         if (polled[3].revents & (POLLERR | POLLHUP | POLLNVAL)) {
             leave_screen(trace);
             stop(trace);
@@ -275,7 +293,7 @@ static void finish_screen(struct trace *trace)
         return;
     for (;;) {
         struct pollfd polled[] = {{.fd = capture_ended_fd(trace->screen), .events = POLLIN},
-                                  {.fd = trace->signal_fd, .events = POLLIN}};
+                                  {.fd = trace->stop_fd, .events = POLLIN}};
         /* A reader that is merely slow gets all of it, as long as nobody has asked for the end. */
         int ready = poll(polled, 2, trace->stop_ns ? SCREEN_LAST_MS : -1);
         bool late = trace->stop_ns && clock_monotonic_ns() >= end_ns;
@@ -291,8 +309,10 @@ static void trace_close(struct trace *trace, bool remove_file)
     strace_free(trace->strace);
     descriptor_close(&trace->screen_fd);
     capture_free(trace->screen);
-    descriptor_close(&trace->file_fd);
-    descriptor_close(&trace->signal_fd);
+    if (trace->options->path) {
+        descriptor_close(&trace->file_fd);
+        descriptor_close(&trace->stop_fd);
+    }
     trace_targets_close(trace->targets);
     if (remove_file && trace->file_made)
         (void)unlinkat(trace->folder_fd, trace->name, 0);
@@ -301,29 +321,33 @@ static void trace_close(struct trace *trace, bool remove_file)
     free(trace);
 }
 
+int trace_check(pid_t pid, struct metron_error *error)
+{
+    if (pid == getpid())
+        return error_set(error, -EINVAL, "process %d is this metron: it cannot trace itself", (int)pid);
+    int code = strace_target_check("/proc", pid, error);
+    return code < 0 ? code : strace_available(error);
+}
+
 int trace_execute(const struct trace_options *options, struct trace_outcome *outcome,
                   struct metron_error *error)
 {
     struct trace *trace = calloc(1, sizeof(*trace));
-    struct metron_error ending = {0};
 
     if (!trace)
         return error_set(error, -ENOMEM, "no memory for a trace");
     trace->options = options;
     trace->outcome = outcome;
-    trace->screen_fd = trace->file_fd = trace->signal_fd = -1;
+    trace->screen_fd = -1;
+    trace->file_fd = options->path ? -1 : options->file_fd;
+    trace->stop_fd = options->path ? -1 : options->stop_fd;
     trace->folder_fd = AT_FDCWD;
-    *outcome = (struct trace_outcome){.file_is_whole = true};
+    *outcome = (struct trace_outcome){0};
     /* A target that cannot be traced should cost no file and no folder. */
-    int code = options->pid == getpid()
-                   ? error_set(error, -EINVAL, "process %d is this metron: it cannot trace itself",
-                               (int)options->pid)
-                   : strace_target_check("/proc", options->pid, error);
-    if (code == 0)
-        code = strace_available(error);
-    if (code == 0)
+    int code = trace_check(options->pid, error);
+    if (code == 0 && options->path)
         code = open_file(trace, error);
-    if (code == 0)
+    if (code == 0 && options->path)
         code = open_signals(trace, error);
     if (code == 0)
         code = attach(trace, error);
@@ -331,8 +355,8 @@ int trace_execute(const struct trace_options *options, struct trace_outcome *out
         code = open_screen(trace, error);
     if (code == 0) {
         pump(trace);
-        if (strace_stop(trace->strace, NULL, NULL, &ending) < 0)
-            log_warning("%s", ending.message);
+        if (strace_stop(trace->strace, NULL, NULL, &outcome->ending) < 0 && options->path)
+            log_warning("%s", outcome->ending.message);
         finish_screen(trace);
         outcome->calls = trace->counter.calls;
     }

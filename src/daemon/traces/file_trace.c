@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,15 +15,9 @@
 #include "base/file.h"
 #include "base/worker.h"
 #include "daemon/wake_watch.h"
-#include "loop/trace_targets.h"
-#include "probe/strace/program.h"
-#include "probe/strace/target.h"
+#include "loop/trace.h"
 
-#define ATTACH_LIMIT_MS 10000
-#define STOP_LIMIT_NS   (5 * NS_PER_SECOND) /* then strace is killed */
-#define STOPPING_MS     50
-#define BUFFER_BYTES    (64UL * 1024)
-#define NAMES_MAX       100 /* of one process, in one second */
+#define NAMES_MAX 100 /* of one process, in one second */
 
 struct file_trace {
     struct file_trace_options options;
@@ -34,11 +27,8 @@ struct file_trace {
     /* The thread's until it has ended or failed; the path until it runs. */
     char path[PATH_MAX];
     int file_fd;
-    struct strace_run *strace;
     uint64_t bytes;
-    uint64_t stop_ns; /* when strace was told to end; 0: not yet */
     struct metron_error error;
-    char buffer[BUFFER_BYTES];
 };
 
 /* ---- the file ---- */
@@ -96,108 +86,49 @@ static int open_file(struct file_trace *trace, struct metron_error *error)
 
 /* ---- the thread ---- */
 
-static int attach(struct file_trace *trace, struct metron_error *error)
+static void on_attached(void *owner)
 {
-    struct trace_targets *targets = NULL;
-    pid_t *pids = NULL;
-    size_t count = 0;
-    int code = strace_target_check("/proc", trace->options.pid, error);
+    struct file_trace *trace = owner;
 
-    if (code == 0)
-        code = strace_available(error);
-    if (code == 0)
-        code = open_file(trace, error);
-    if (code == 0)
-        code = strace_start(STRACE_FULL, &trace->strace, error);
-    if (code == 0)
-        code = trace_targets_open(trace->options.pid, &targets, error);
-    if (code == 0)
-        code = trace_targets_list(targets, &pids, &count, error);
-    if (code == 0)
-        code = strace_release(trace->strace, pids, count, error);
-    if (code == 0)
-        code = strace_wait_attached(trace->strace, ATTACH_LIMIT_MS, error);
-    free(pids);
-    trace_targets_close(targets);
-    return code;
+    atomic_store(&trace->state, TRACE_RUNS);
+    worker_notify(&trace->worker);
 }
 
-static void stop(struct file_trace *trace)
+/* Once it has ended: what is missing in the file. */
+static void take_outcome(struct file_trace *trace, const struct trace_outcome *outcome)
 {
-    if (trace->stop_ns == 0)
-        trace->stop_ns = clock_monotonic_ns();
-    strace_interrupt(trace->strace);
-}
-
-/* What does not fit is read all the same: strace cannot detach while it is stuck in a write. */
-static void save(struct file_trace *trace, size_t length)
-{
-    uint64_t room = trace->options.limit_bytes - trace->bytes;
-    size_t fits = length < room ? length : (size_t)room;
-
-    if (trace->error.code)
-        return;
-    int code = file_write_all(trace->file_fd, trace->buffer, fits);
-    if (code < 0)
-        (void)error_set(&trace->error, code, "the trace was ended: it cannot be written: %s",
-                        strerror(-code));
-    else
-        trace->bytes += fits;
-    if (code == 0 && fits < length)
+    trace->bytes = outcome->bytes;
+    trace->error = outcome->ending;
+    if (outcome->file_code && outcome->bytes == trace->options.limit_bytes)
         (void)error_set(&trace->error, -EFBIG, "the trace was ended: the file has reached %llu MiB",
                         (unsigned long long)(trace->options.limit_bytes >> 20));
-    if (trace->error.code)
-        stop(trace);
-}
-
-/* Until strace has closed its output. */
-static void pump(struct file_trace *trace)
-{
-    for (;;) {
-        struct pollfd polled[] = {{.fd = strace_output_fd(trace->strace), .events = POLLIN},
-                                  {.fd = trace->stop_ns ? -1 : trace->worker.wake_fd, .events = POLLIN}};
-
-        if (poll(polled, 2, trace->stop_ns ? STOPPING_MS : -1) < 0 && errno != EINTR)
-            break;
-        if (polled[1].revents)
-            stop(trace);
-        if (polled[0].revents) {
-            ssize_t length = read(polled[0].fd, trace->buffer, BUFFER_BYTES);
-            if (length == 0 || (length < 0 && errno != EINTR))
-                break;
-            if (length > 0)
-                save(trace, (size_t)length);
-        }
-        if (trace->stop_ns && clock_monotonic_ns() - trace->stop_ns > STOP_LIMIT_NS)
-            break;
-    }
+    else if (outcome->file_code)
+        (void)error_set(&trace->error, outcome->file_code, "the trace was ended: it cannot be written: %s",
+                        strerror(-outcome->file_code));
 }
 
 static void run(void *owner)
 {
     struct file_trace *trace = owner;
-    struct metron_error ending = {0};
-    int code = attach(trace, &trace->error);
+    struct trace_options options = {.pid = trace->options.pid,
+                                    .limit_bytes = trace->options.limit_bytes,
+                                    .stop_fd = trace->worker.wake_fd,
+                                    .on_attached = on_attached,
+                                    .owner = trace};
+    struct trace_outcome outcome;
+    int code = trace_check(options.pid, &trace->error);
 
-    if (code < 0) {
-        trace->error.code = code;
-        if (trace->file_fd >= 0)
-            (void)unlink(trace->path);
-        strace_free(trace->strace);
-        trace->strace = NULL;
-        atomic_store(&trace->state, TRACE_FAILED);
-        return;
-    }
-    trace->error = (struct metron_error){0};
-    atomic_store(&trace->state, TRACE_RUNS);
-    worker_notify(&trace->worker);
-    pump(trace);
-    code = strace_stop(trace->strace, NULL, NULL, &ending);
-    if (code < 0 && !trace->error.code)
-        trace->error = ending;
-    strace_free(trace->strace);
-    trace->strace = NULL;
-    atomic_store(&trace->state, TRACE_ENDED);
+    if (code == 0)
+        code = open_file(trace, &trace->error);
+    options.file_fd = trace->file_fd;
+    if (code == 0)
+        code = trace_execute(&options, &outcome, &trace->error);
+    trace->error.code = code;
+    if (code < 0 && trace->file_fd >= 0)
+        (void)unlink(trace->path);
+    if (code == 0)
+        take_outcome(trace, &outcome);
+    atomic_store(&trace->state, code < 0 ? TRACE_FAILED : TRACE_ENDED);
 }
 
 /* ---- the loop's thread ---- */

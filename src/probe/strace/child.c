@@ -9,10 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "probe/breakage.h"
@@ -23,33 +20,11 @@
 #define GATE_FD     4
 #define SPARE_FD    10 /* descriptors are moved here first, out of the way of these two */
 
-/* A relative folder of PATH would mean a strace of whatever folder we are in: passed over. */
-static int program_find(char path[STRACE_PATH_SIZE])
-{
-    const char *folder = getenv("PATH");
-    struct stat file;
-
-    if (folder == NULL)
-        folder = "/usr/bin:/bin";
-    while (*folder != '\0') {
-        size_t length = strcspn(folder, ":");
-
-        if (*folder == '/' && length + sizeof("/strace") <= STRACE_PATH_SIZE) {
-            memcpy(path, folder, length);
-            memcpy(path + length, "/strace", sizeof("/strace"));
-            if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0)
-                return 0;
-        }
-        folder += length + (folder[length] == ':');
-    }
-    return -ENOENT;
-}
-
-int strace_locate(char path[STRACE_PATH_SIZE], struct metron_error *error)
+int strace_locate(char path[PROGRAM_PATH_SIZE], struct metron_error *error)
 {
     if (breakage_has("strace"))
         return error_set(error, -EIO, "strace cannot be run: it is broken on purpose (--break-readers)");
-    if (program_find(path) < 0)
+    if (program_find("strace", path) < 0)
         return error_set(error, -ENOENT,
                          "strace is not installed: there is none in PATH; install the package strace");
     return 0;

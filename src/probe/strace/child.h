@@ -9,16 +9,16 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "probe/program_output.h"
 
-#define STRACE_PATH_SIZE 4096
 /* Of the list of processes: one argument, for which the kernel's limit is 128 KiB. */
 #define STRACE_LIST_SIZE ((size_t)128 * 1024)
 
 /* Looks in the absolute folders of PATH. 0; -ENOENT: there is none; -EIO: broken on purpose. */
-int strace_locate(char path[STRACE_PATH_SIZE], struct metron_error *error);
+int strace_locate(char path[PROGRAM_PATH_SIZE], struct metron_error *error);
 
 struct strace_child {
-    char path[STRACE_PATH_SIZE];
+    char path[PROGRAM_PATH_SIZE];
     char zone[256]; /* "TZ=…", or "": unset */
     char *list;     /* STRACE_LIST_SIZE bytes, for the child to fill */
     bool summary;   /* else a full trace */

@@ -58,7 +58,7 @@ struct strace_run {
 
 int strace_available(struct metron_error *error)
 {
-    char path[STRACE_PATH_SIZE];
+    char path[PROGRAM_PATH_SIZE];
 
     return strace_locate(path, error);
 }

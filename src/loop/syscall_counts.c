@@ -37,22 +37,12 @@ struct syscall_counts {
 
 /* ---- our programs in the kernel ---- */
 
-static struct process_calls *calls_of(struct syscall_counts *counts, uint32_t id, bool make)
+static struct process_calls *calls_find(const struct syscall_counts *counts, uint64_t kernel_id)
 {
+    const uint32_t id = (uint32_t)kernel_id;
     struct process_calls *calls;
 
     HASH_FIND(hh, counts->processes, &id, sizeof(id), calls);
-    if (calls || !make)
-        return calls;
-    calls = calloc(1, sizeof(*calls));
-    if (!calls)
-        return NULL;
-    calls->id = id;
-    HASH_ADD(hh, counts->processes, id, sizeof(calls->id), calls);
-    if (!calls->hh.tbl) {
-        free(calls);
-        return NULL;
-    }
     return calls;
 }
 
@@ -67,8 +57,9 @@ static void visit_call(void *context, const struct wire_call_key *key, const str
 {
     struct syscall_counts *counts = context;
     const struct syscall_totals totals = {call->count, call->errors, call->ns};
-    struct process_calls *calls = calls_of(counts, key->id, true);
+    struct process_calls *calls;
 
+    HASH_FIND_OR_ADD(counts->processes, id, &key->id, calls);
     if (!calls)
         return;
     if (calls->retired) {
@@ -83,12 +74,12 @@ static void mark_ours(struct syscall_counts *counts)
     struct process_calls *calls;
 
     for (size_t i = 0; i < tree_count(counts->tree); i++) {
-        calls = calls_of(counts, (uint32_t)tree_process(counts->tree, i)->kernel_id, false);
+        calls = calls_find(counts, tree_process(counts->tree, i)->kernel_id);
         if (calls)
             calls->ours = true;
     }
     for (size_t i = 0; i < tree_ended_count(counts->tree); i++) {
-        calls = calls_of(counts, (uint32_t)tree_ended(counts->tree, i)->kernel_id, false);
+        calls = calls_find(counts, tree_ended(counts->tree, i)->kernel_id);
         if (calls)
             calls->ours = calls->told = true;
     }
@@ -149,7 +140,7 @@ static int update_bpf(void *context)
 
 static const struct syscall_table *of_process(void *context, uint64_t kernel_id)
 {
-    const struct process_calls *calls = calls_of(context, (uint32_t)kernel_id, false);
+    const struct process_calls *calls = calls_find(context, kernel_id);
 
     return calls && calls->table.count ? &calls->table : NULL;
 }
@@ -193,14 +184,6 @@ bool syscall_counts_reaped(struct syscall_counts *counts, pid_t pid, int wait_st
     return counts && counts->strace && strace_reaped(counts->strace, pid, wait_status, usage);
 }
 
-static void visit_line(void *context, const struct strace_call *call)
-{
-    struct syscall_counts *counts = context;
-    const struct syscall_totals totals = {call->count, call->errors, (uint64_t)(call->seconds * 1e9)};
-
-    (void)syscall_table_add_named(&counts->whole, call->name, &totals);
-}
-
 void syscall_counts_finish(struct syscall_counts *counts)
 {
     if (!counts || !counts->strace)
@@ -208,7 +191,7 @@ void syscall_counts_finish(struct syscall_counts *counts)
     struct metron_error error = {0};
     if (tree_living(counts->tree) > 0)
         strace_interrupt(counts->strace); /* somebody lives on: it does not end by itself */
-    if (strace_stop(counts->strace, visit_line, counts, &error) < 0 && !counts->why_not.code)
+    if (strace_stop(counts->strace, &counts->whole, &error) < 0 && !counts->why_not.code)
         counts->why_not = error;
     const struct rusage *usage = strace_usage(counts->strace);
     if (usage)

@@ -29,6 +29,7 @@
 #include "launch/signals.h"
 #include "loop/trace_targets.h"
 #include "probe/strace/program.h"
+#include "probe/strace/table.h"
 #include "probe/strace/target.h"
 
 #define ATTACH_LIMIT_MS 10000
@@ -355,7 +356,7 @@ int trace_execute(const struct trace_options *options, struct trace_outcome *out
         code = open_screen(trace, error);
     if (code == 0) {
         pump(trace);
-        if (strace_stop(trace->strace, NULL, NULL, &outcome->ending) < 0 && options->path)
+        if (strace_stop(trace->strace, NULL, &outcome->ending) < 0 && options->path)
             log_warning("%s", outcome->ending.message);
         finish_screen(trace);
         outcome->calls = trace->counter.calls;

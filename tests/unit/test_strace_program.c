@@ -100,18 +100,27 @@ static void stand_in(const char *script)
     assert_int_equal(setenv("PATH", test.folder, 1), 0);
 }
 
-static void visit(void *context, const struct strace_call *call)
+static int stop(void)
 {
-    (void)context;
-    test.all += call->count;
-    if (strcmp(call->name, "getppid") == 0) {
-        test.getppid += call->count;
-        test.getppid_seconds += call->seconds;
+    struct syscall_table table = {0};
+    int code = strace_stop(test.run, &table, &test.error);
+
+    for (size_t i = 0; i < table.count; i++) {
+        const struct syscall_entry *call = &table.entries[i];
+        const double seconds = (double)call->totals.ns / (double)NS_PER_SECOND;
+
+        test.all += call->totals.count;
+        if (strcmp(call->name, "getppid") == 0) {
+            test.getppid += call->totals.count;
+            test.getppid_seconds += seconds;
+        }
+        if (strcmp(call->name, "dup") == 0)
+            test.failed_dup += call->totals.errors;
+        if (strstr(call->name, "nanosleep"))
+            test.sleep_seconds += seconds;
     }
-    if (strcmp(call->name, "dup") == 0)
-        test.failed_dup += call->errors;
-    if (strstr(call->name, "nanosleep"))
-        test.sleep_seconds += call->seconds;
+    syscall_table_fini(&table);
+    return code;
 }
 
 static void make_calls(void)
@@ -196,7 +205,7 @@ static void calls_of_a_process_that_ends_are_counted_exactly(void **state)
     attach(pid, STRACE_SUMMARY);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     const double taken = (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
-    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_true(stop() > 0);
     assert_int_equal(test.getppid, CALLS);
     assert_int_equal(test.failed_dup, FAILURES);
     /* From beginning to end, not only what was spent on a CPU. */
@@ -212,7 +221,7 @@ static void children_born_later_are_counted_too(void **state)
 
     attach(pid, STRACE_SUMMARY);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_true(stop() > 0);
     assert_int_equal(test.getppid, 2 * CALLS);
     assert_int_equal(test.failed_dup, 2 * FAILURES);
 }
@@ -225,7 +234,7 @@ static void a_process_that_lives_on_is_let_go(void **state)
     attach(pid, STRACE_SUMMARY);
     while (!__atomic_load_n(test.done, __ATOMIC_ACQUIRE))
         (void)usleep(1000);
-    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_true(stop() > 0);
     assert_int_equal(strace_target_tracer("/proc", pid), 0);
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* neither ended nor stopped */
     end_child(pid);
@@ -247,7 +256,7 @@ static void one_that_the_caller_has_waited_for_is_not_waited_for_again(void **st
         assert_true(found > 0);
         assert_int_equal(strace_reaped(test.run, found, status, &usage), found != pid);
     }
-    assert_true(strace_stop(test.run, visit, NULL, &test.error) > 0);
+    assert_true(stop() > 0);
     assert_int_equal(test.getppid, CALLS);
 }
 
@@ -265,7 +274,7 @@ static void a_second_tracer_is_refused_by_name(void **state)
     assert_non_null(strstr(test.error.message, wanted));
     strace_free(second);
     assert_int_equal(strace_target_tracer("/proc", pid), strace_pid(test.run)); /* the first is undisturbed */
-    assert_true(strace_stop(test.run, visit, NULL, &test.error) >= 0);
+    assert_true(stop() >= 0);
     end_child(pid);
     nobody_is_left();
 }
@@ -360,7 +369,7 @@ static void one_that_hangs_is_killed_in_the_end(void **state)
     assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
     await_file("ready");
     assert_int_equal(strace_wait_attached(test.run, 200, &test.error), -ETIME);
-    assert_int_equal(strace_stop(test.run, visit, NULL, &test.error), -ETIME);
+    assert_int_equal(stop(), -ETIME);
     nobody_is_left();
 }
 
@@ -375,7 +384,7 @@ static void one_that_stands_still_is_killed_at_once(void **state)
     assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
     await_file("ready");
     await_rest(strace_pid(test.run), 1);
-    assert_int_equal(strace_stop(test.run, visit, NULL, &test.error), -ETIME);
+    assert_int_equal(stop(), -ETIME);
     assert_int_equal(test.longest_sleep, LOOKS_AT_SLEEP);
     nobody_is_left();
 }
@@ -412,7 +421,7 @@ static void one_that_stands_still_with_its_targets_is_killed_at_once(void **stat
         attach(pid, STRACE_SUMMARY);
         (void)usleep(10000 + 700U * (unsigned)i); /* any moment will do */
         test.switches = -1;
-        int code = strace_stop(test.run, visit, NULL, &test.error);
+        int code = stop();
         assert_true(test.longest_sleep <= LOOKS_AT_SLEEP);
         assert_true(code >= 0 || code == -ETIME);
         stuck += code < 0;
@@ -495,7 +504,7 @@ static void children_of_a_strace_that_was_killed_end_too(void **state)
     assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
     pid_t child = await_child_of_strace();
     assert_int_equal(kill(strace_pid(test.run), SIGKILL), 0);
-    assert_int_equal(strace_stop(test.run, visit, NULL, &test.error), -EIO);
+    assert_int_equal(stop(), -EIO);
     await_orphans(child);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
     nobody_is_left();

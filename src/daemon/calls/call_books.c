@@ -60,20 +60,10 @@ struct syscall_table *call_books_find(const struct call_books *books, struct cal
 
 struct syscall_table *call_books_open(struct call_books *books, struct call_book_key key)
 {
-    struct book *book = book_find(books, &key);
+    struct book *book;
 
-    if (book)
-        return &book->table;
-    book = calloc(1, sizeof(*book));
-    if (!book)
-        return NULL;
-    book->key = key;
-    HASH_ADD(hh, books->by_key, key, sizeof(book->key), book);
-    if (!book->hh.tbl) {
-        free(book);
-        return NULL;
-    }
-    return &book->table;
+    HASH_FIND_OR_ADD(books->by_key, key, &key, book);
+    return book ? &book->table : NULL;
 }
 
 static int compare_time(const void *left, const void *right)

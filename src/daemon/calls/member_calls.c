@@ -83,19 +83,9 @@ static struct counted *counted_find(const struct member_calls *members, uint32_t
 
 static struct counted *counted_of(struct member_calls *members, uint32_t id)
 {
-    struct counted *counted = counted_find(members, id);
+    struct counted *counted;
 
-    if (counted)
-        return counted;
-    counted = calloc(1, sizeof(*counted));
-    if (!counted)
-        return NULL;
-    counted->id = id;
-    HASH_ADD(hh, members->by_id, id, sizeof(counted->id), counted);
-    if (!counted->hh.tbl) {
-        free(counted);
-        return NULL;
-    }
+    HASH_FIND_OR_ADD(members->by_id, id, &id, counted);
     return counted;
 }
 

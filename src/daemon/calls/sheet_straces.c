@@ -91,14 +91,6 @@ static int attach(struct sheet_strace *strace)
     return code;
 }
 
-static void visit_line(void *context, const struct strace_call *call)
-{
-    struct sheet_strace *strace = context;
-    const struct syscall_totals totals = {call->count, call->errors, (uint64_t)(call->seconds * 1e9)};
-
-    (void)syscall_table_add_named(&strace->table, call->name, &totals);
-}
-
 /* One thread from the beginning to the end: the kernel kills strace with the thread that started it. */
 static void trace(void *owner)
 {
@@ -109,7 +101,7 @@ static void trace(void *owner)
     while (!is_over && !strace_has_ended(strace->run))
         is_over = worker_wait(&strace->worker, LOOK_MS);
     if (code == 0)
-        code = strace_stop(strace->run, visit_line, strace, &strace->error);
+        code = strace_stop(strace->run, &strace->table, &strace->error);
     strace->error.code = code < 0 ? code : 0;
     strace_free(strace->run);
     strace->run = NULL;

@@ -30,6 +30,7 @@
 #include "base/strbuf.h"
 #include "probe/strace/child.h"
 #include "probe/strace/messages.h"
+#include "probe/strace/table.h"
 #include "probe/strace/target.h"
 
 #define OUTPUT_PIPE_BYTES (1 << 20)
@@ -408,8 +409,15 @@ static bool process_end(struct strace_run *run)
     return false;
 }
 
-static int table_read(struct strace_run *run, void (*visit)(void *context, const struct strace_call *call),
-                      void *context, struct metron_error *error)
+static void visit_line(void *context, const struct strace_call *call)
+{
+    const struct syscall_totals totals = {call->count, call->errors,
+                                          (uint64_t)(call->seconds * (double)NS_PER_SECOND)};
+
+    (void)syscall_table_add_named(context, call->name, &totals);
+}
+
+static int table_read(struct strace_run *run, struct syscall_table *table, struct metron_error *error)
 {
     struct strbuf text = STRBUF_INIT;
     int code = lseek(run->output_fd, 0, SEEK_SET) < 0 ? -errno : 0;
@@ -417,7 +425,7 @@ static int table_read(struct strace_run *run, void (*visit)(void *context, const
     if (code == 0)
         code = file_read_all_fd(run->output_fd, TABLE_BYTES_MAX, &text);
     if (code == 0)
-        code = strace_table_parse(strbuf_text(&text), text.length, visit, context);
+        code = strace_table_parse(strbuf_text(&text), text.length, visit_line, table);
     strbuf_fini(&text);
     if (code == -EBADMSG)
         return error_set(error, code, "the summary of strace is cut off or not understood");
@@ -425,8 +433,7 @@ static int table_read(struct strace_run *run, void (*visit)(void *context, const
                     : code;
 }
 
-int strace_stop(struct strace_run *run, void (*visit)(void *context, const struct strace_call *call),
-                void *context, struct metron_error *error)
+int strace_stop(struct strace_run *run, struct syscall_table *table, struct metron_error *error)
 {
     if (!process_end(run))
         return error_set(error, -ETIME, "strace did not end in time and was killed: %s",
@@ -441,7 +448,7 @@ int strace_stop(struct strace_run *run, void (*visit)(void *context, const struc
     if (WIFEXITED(run->wait_status) && WEXITSTATUS(run->wait_status) != 0)
         return error_set(error, -EIO, "strace failed: %s",
                          run->messages.last[0] ? run->messages.last : "without a word");
-    return run->mode == STRACE_SUMMARY ? table_read(run, visit, context, error) : 0;
+    return run->mode == STRACE_SUMMARY ? table_read(run, table, error) : 0;
 }
 
 void strace_free(struct strace_run *run)

@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "probe/strace/table.h"
+#include "probe/syscall_table.h"
 
 enum strace_mode {
     STRACE_SUMMARY, /* -c -w: counts, errors, wall-clock time within each call */
@@ -65,9 +65,8 @@ bool strace_has_ended(struct strace_run *run);
 /* Tells strace to detach and end, at a moment at which it can: within a fifth of a second. */
 void strace_interrupt(struct strace_run *run);
 /* Ends strace (it may have ended by itself, with the last of its targets) and waits for it, some seconds at
- * most, unless the caller has. STRACE_SUMMARY: visits its table (`visit` may be NULL). Returns the number of
- * lines visited; -ETIME: it had to be killed, its table is lost; -EBADMSG; another negative errno. */
-int strace_stop(struct strace_run *run, void (*visit)(void *context, const struct strace_call *call),
-                void *context, struct metron_error *error);
+ * most, unless the caller has. STRACE_SUMMARY: adds what it counted to the table. Returns the number of its
+ * lines; -ETIME: it had to be killed, its counts are lost; -EBADMSG; another negative errno. */
+int strace_stop(struct strace_run *run, struct syscall_table *table, struct metron_error *error);
 
 #endif

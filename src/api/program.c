@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #ifndef P_PIDFD
@@ -92,7 +93,5 @@ void program_finish(struct program *program)
                   (id_t)(program->pid_fd >= 0 ? program->pid_fd : program->pid), &ended, WEXITED) < 0 &&
            errno == EINTR)
         ;
-    if (program->pid_fd >= 0)
-        (void)close(program->pid_fd);
-    program->pid_fd = -1;
+    file_close(&program->pid_fd);
 }

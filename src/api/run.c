@@ -15,6 +15,7 @@
 #include "api/result.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "daemon/socket/line_pipe.h"
 
 struct metron_run {
@@ -157,8 +158,7 @@ static void take_line(struct metron_run *run, const struct json_text *line)
 
 int metron_run_step(struct metron_run *run, int timeout_ms)
 {
-    uint64_t end_ns = timeout_ms < 0 ? LINE_PIPE_FOR_EVER
-                                     : clock_monotonic_ns() + (unsigned)timeout_ms * (NS_PER_SECOND / 1000);
+    uint64_t end_ns = clock_after_ms(timeout_ms);
     struct json_text line;
 
     while (!run->ended) {
@@ -184,8 +184,7 @@ int metron_run_step(struct metron_run *run, int timeout_ms)
 
 static void run_free(struct metron_run *run)
 {
-    if (run->pipe.fd >= 0)
-        (void)close(run->pipe.fd);
+    file_close(&run->pipe.fd);
     line_pipe_fini(&run->pipe);
     strbuf_fini(&run->text);
     metron_result_free(run->result);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#define NS_PER_MS (NS_PER_SECOND / 1000)
+
 #define QUARTER_SECONDS 900
 
 static uint64_t read_clock_ns(clockid_t id)
@@ -20,6 +22,20 @@ static uint64_t read_clock_ns(clockid_t id)
 uint64_t clock_monotonic_ns(void)
 {
     return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_after_ms(int64_t milliseconds)
+{
+    return milliseconds < 0 ? UINT64_MAX : clock_monotonic_ns() + (uint64_t)milliseconds * NS_PER_MS;
+}
+
+int clock_ms_until(uint64_t end_ns)
+{
+    const uint64_t now_ns = clock_monotonic_ns();
+
+    if (end_ns == UINT64_MAX)
+        return -1;
+    return now_ns < end_ns ? (int)((end_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS) : 0;
 }
 
 int64_t clock_elapsed_ns(uint64_t from_ns, uint64_t to_ns)

@@ -14,6 +14,10 @@
 #define NS_PER_SECOND 1000000000ULL
 
 uint64_t clock_monotonic_ns(void);
+/* So many milliseconds from now; negative: never, which is UINT64_MAX. */
+uint64_t clock_after_ms(int64_t milliseconds);
+/* Milliseconds until then, rounded up, as poll takes them; -1: never. */
+int clock_ms_until(uint64_t end_ns);
 /* From one monotonic time to another; negative: the other is earlier. Who began before the machine was
  * suspended for long was born before the monotonic clock began, which is below 0: never compare with < . */
 int64_t clock_elapsed_ns(uint64_t from_ns, uint64_t to_ns);

@@ -20,6 +20,13 @@
 #define TEMPORARY_NAMES 100
 #define LINKS_MAX       40 /* on the way to a folder, as for the kernel */
 
+void file_close(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
 int file_write_all(int fd, const void *bytes, size_t length)
 {
     const char *rest = bytes;

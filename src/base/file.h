@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 
+/* Closes *fd if it is open, and sets it to -1. */
+void file_close(int *fd);
 /* Writes all bytes or fails. */
 int file_write_all(int fd, const void *bytes, size_t length);
 /* Reads a whole small file, NUL-terminated, at most capacity-1 bytes; returns the length. -E2BIG: it is

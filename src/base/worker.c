@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-#define NS_PER_MS (NS_PER_SECOND / 1000)
+#include "base/file.h"
 
 /* ---- descriptors ---- */
 
@@ -33,30 +32,14 @@ void wake_poke(int fd)
     (void)!write(fd, &one, sizeof(one));
 }
 
-/* UINT64_MAX: never. */
-static uint64_t end_of(int64_t milliseconds)
-{
-    return milliseconds < 0 ? UINT64_MAX : clock_monotonic_ns() + (uint64_t)milliseconds * NS_PER_MS;
-}
-
-/* What is left until then, rounded up; -1: no limit. */
-static int left_ms(uint64_t end_ns)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-
-    if (end_ns == UINT64_MAX)
-        return -1;
-    return now_ns < end_ns ? (int)((end_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS) : 0;
-}
-
 bool wake_wait(int fd, int64_t milliseconds)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    uint64_t end_ns = end_of(milliseconds), count;
+    uint64_t end_ns = clock_after_ms(milliseconds), count;
     int found;
 
     do
-        found = poll(&ready, 1, left_ms(end_ns));
+        found = poll(&ready, 1, clock_ms_until(end_ns));
     while (found < 0 && errno == EINTR);
     return found > 0 && read(fd, &count, sizeof(count)) == (ssize_t)sizeof(count);
 }
@@ -83,10 +66,8 @@ static void give_to_main_thread(int signal, siginfo_t *info, void *context)
 
 static void worker_close(struct worker *worker)
 {
-    if (worker->wake_fd >= 0)
-        (void)close(worker->wake_fd);
-    if (worker->news_fd >= 0)
-        (void)close(worker->news_fd);
+    file_close(&worker->wake_fd);
+    file_close(&worker->news_fd);
 }
 
 static void worker_release(struct worker *worker)
@@ -176,10 +157,10 @@ void worker_stop(struct worker *worker)
 
 bool worker_await(struct worker *worker, int64_t milliseconds)
 {
-    uint64_t end_ns = end_of(milliseconds);
+    uint64_t end_ns = clock_after_ms(milliseconds);
 
     while (!atomic_load(&worker->left))
-        if (!wake_wait(worker->news_fd, left_ms(end_ns)))
+        if (!wake_wait(worker->news_fd, clock_ms_until(end_ns)))
             break;
     return atomic_load(&worker->left);
 }

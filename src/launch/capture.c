@@ -23,7 +23,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/worker.h"
-#include "launch/descriptor.h"
 #include "probe/privilege.h"
 
 #define BUFFER_BYTES   (64UL * 1024) /* the default capacity of a pipe, and the most a terminal buffers */
@@ -198,15 +197,15 @@ static void run(void *owner)
             break;
         hung_up = taken == TAKEN_HUNG_UP;
     }
-    descriptor_close(&capture->source_fd);
+    file_close(&capture->source_fd);
 }
 
 static void release(void *owner)
 {
     struct capture *capture = owner;
 
-    descriptor_close(&capture->source_fd);
-    descriptor_close(&capture->flushed_fd);
+    file_close(&capture->source_fd);
+    file_close(&capture->flushed_fd);
     free(capture);
 }
 

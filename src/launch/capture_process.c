@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "launch/capture.h"
 #include "launch/descriptor.h"
@@ -116,7 +117,7 @@ static int close_others(const struct capture_stream streams[CAPTURE_STREAMS], co
             (void)dup2(null_fd, fd);
     if (code == 0 && null_fd < 0)
         code = null_fd;
-    descriptor_close(&null_fd);
+    file_close(&null_fd);
     return code;
 }
 
@@ -141,7 +142,7 @@ static void note_end(struct server *server)
     uint64_t unknown = 0;
 
     (void)atomic_compare_exchange_strong(&server->shared->end_ns, &unknown, clock_monotonic_ns());
-    descriptor_close(&server->command_fd);
+    file_close(&server->command_fd);
     for (int i = 0; i < CAPTURE_STREAMS; i++)
         if (server->open[i])
             capture_command_ended(server->captures[i]);
@@ -166,7 +167,7 @@ static void on_metron_gone(struct server *server)
     if (server->tty_fd >= 0 && atomic_load(&terminal->raw))
         (void)tcsetattr(server->tty_fd, TCSANOW, &terminal->found);
     if (!server->is_pty)
-        descriptor_close(&server->tty_fd);
+        file_close(&server->tty_fd);
     if (server->command_fd < 0) /* nobody will say when it ends: a terminal ends when it is closed */
         for (int i = 0; i < CAPTURE_STREAMS; i++)
             if (server->open[i])
@@ -214,7 +215,7 @@ static void on_message(struct server *server)
 /* Without metron, nobody else hangs up the command's terminal with the user's. */
 static void on_hangup(struct server *server)
 {
-    descriptor_close(&server->tty_fd);
+    file_close(&server->tty_fd);
     for (int i = 0; i < CAPTURE_STREAMS; i++)
         if (server->open[i])
             capture_stop(server->captures[i]);
@@ -312,7 +313,7 @@ static int fork_process(const struct capture_stream streams[CAPTURE_STREAMS], st
     process->socket_fd = descriptor_above_stdio(sockets[0]);
     sockets[1] = descriptor_above_stdio(sockets[1]);
     if (process->socket_fd < 0 || sockets[1] < 0) {
-        descriptor_close(&sockets[1]);
+        file_close(&sockets[1]);
         return -EMFILE;
     }
     (void)sigfillset(&all);
@@ -448,7 +449,7 @@ void capture_process_free(struct capture_process *process)
 {
     if (!process)
         return;
-    descriptor_close(&process->socket_fd);
+    file_close(&process->socket_fd);
     if (process->output_ended && process->pid > 0)
         await_exit(process->pid);
     if (process->shared)

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "probe/numbers_dir.h"
 
 void descriptor_reserve_stdio(void)
@@ -19,8 +20,7 @@ void descriptor_reserve_stdio(void)
     do {
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
+    file_close(&fd);
 }
 
 int descriptor_above_stdio(int fd)
@@ -103,11 +103,4 @@ int descriptor_close_others(const int *kept, size_t count)
     struct kept all = {kept, count, -1};
 
     return close_ranges(&all) == 0 ? 0 : close_listed(&all); /* before Linux 5.9, or in an old sandbox */
-}
-
-void descriptor_close(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }

@@ -17,7 +17,5 @@ int descriptor_above_stdio(int fd);
 int descriptor_new_null(void);
 /* Closes all above 2 but those `kept`. 0 or a negative errno. */
 int descriptor_close_others(const int *kept, size_t count);
-/* Closes *fd if it is open and sets it to -1. */
-void descriptor_close(int *fd);
 
 #endif

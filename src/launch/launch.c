@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "launch/descriptor.h"
@@ -73,14 +74,14 @@ static void plumbing_close(struct plumbing *plumbing)
         /* With a pty, the slave stands here up to three times. */
         if (plumbing->child[number] == plumbing->slave)
             plumbing->child[number] = -1;
-        descriptor_close(&plumbing->child[number]);
-        descriptor_close(&plumbing->ours[number]);
+        file_close(&plumbing->child[number]);
+        file_close(&plumbing->ours[number]);
     }
-    descriptor_close(&plumbing->slave);
-    descriptor_close(&plumbing->failure_read);
-    descriptor_close(&plumbing->failure_write);
-    descriptor_close(&plumbing->hold_read);
-    descriptor_close(&plumbing->hold_write);
+    file_close(&plumbing->slave);
+    file_close(&plumbing->failure_read);
+    file_close(&plumbing->failure_write);
+    file_close(&plumbing->hold_read);
+    file_close(&plumbing->hold_write);
 }
 
 /* stdout and stderr, and with a pty stdin. */
@@ -120,8 +121,8 @@ static int prepare_outputs(const struct launch_options *options, struct plumbing
         out->outputs_are_ours = true;
         plumbing_close(plumbing);
     } else if (!options->pty) {
-        descriptor_close(&plumbing->ours[STDOUT_FILENO]);
-        descriptor_close(&plumbing->ours[STDERR_FILENO]);
+        file_close(&plumbing->ours[STDOUT_FILENO]);
+        file_close(&plumbing->ours[STDERR_FILENO]);
     }
     return 0;
 }
@@ -247,7 +248,7 @@ static int await_exec(const struct launch_options *options, struct plumbing *plu
     bool received = hear_child(plumbing, failure);
     if (options->hold && failure->code == 0) {
         options->hold(options->hold_context, pid);
-        descriptor_close(&plumbing->hold_write); /* it goes on */
+        file_close(&plumbing->hold_write); /* it goes on */
     }
     while (received && failure->code == 0)
         received = hear_child(plumbing, failure);
@@ -320,8 +321,8 @@ static int fork_command(const struct launch_options *options, struct plumbing *p
     if (code < 0)
         return error_set(error, code, "cannot start a process: %s", strerror(-code));
 
-    descriptor_close(&plumbing->failure_write);
-    descriptor_close(&plumbing->hold_read);
+    file_close(&plumbing->failure_write);
+    file_close(&plumbing->hold_read);
     code = await_exec(options, plumbing, out->pid, &failure);
     out->inherited_rss_bytes = failure.inherited_rss_bytes;
     if (code == 0)

@@ -13,6 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "launch/descriptor.h"
 
 int terminal_of_user(void)
@@ -99,7 +100,7 @@ int terminal_open(int *master_fd, int *slave_fd, struct metron_error *error)
     *slave_fd = slave;
     return 0;
 out:
-    descriptor_close(&master);
+    file_close(&master);
     /* ENOENT (no /dev/ptmx) would read as "command not found". */
     if (code == -ENOENT)
         code = -ENODEV;

@@ -18,9 +18,9 @@
 #include <uv.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "launch/capture_process.h"
-#include "launch/descriptor.h"
 #include "launch/keyboard.h"
 #include "launch/launch.h"
 #include "launch/reap.h"
@@ -236,7 +236,7 @@ static void close_terminal(struct run *run)
         (void)uv_poll_stop(&run->keyboard_poll);
     keyboard_finish(run->keyboard);
     run->keyboard = NULL;
-    descriptor_close(&run->launched.stdout_fd);
+    file_close(&run->launched.stdout_fd);
 }
 
 static void on_capture(uv_poll_t *poll, int status, int events)

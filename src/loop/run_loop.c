@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "launch/capture_process.h"
 #include "launch/relay.h"
@@ -322,7 +323,5 @@ void run_stop_loop(struct run *run)
         (void)uv_loop_close(&run->loop);
         run->loop_open = false;
     }
-    if (run->tick_fd >= 0)
-        (void)close(run->tick_fd);
-    run->tick_fd = -1;
+    file_close(&run->tick_fd);
 }

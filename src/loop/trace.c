@@ -25,7 +25,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "launch/capture.h"
-#include "launch/descriptor.h"
 #include "launch/signals.h"
 #include "loop/trace_targets.h"
 #include "probe/strace/program.h"
@@ -176,7 +175,7 @@ static void stop(struct trace *trace)
 
 static void leave_screen(struct trace *trace)
 {
-    descriptor_close(&trace->screen_fd);
+    file_close(&trace->screen_fd);
     trace->shown = trace->length;
 }
 
@@ -289,7 +288,7 @@ static void finish_screen(struct trace *trace)
 {
     uint64_t end_ns = clock_monotonic_ns() + (uint64_t)SCREEN_LAST_MS * 1000000;
 
-    descriptor_close(&trace->screen_fd);
+    file_close(&trace->screen_fd);
     if (!trace->screen)
         return;
     for (;;) {
@@ -308,17 +307,16 @@ static void finish_screen(struct trace *trace)
 static void trace_close(struct trace *trace, bool remove_file)
 {
     strace_free(trace->strace);
-    descriptor_close(&trace->screen_fd);
+    file_close(&trace->screen_fd);
     capture_free(trace->screen);
     if (trace->options->path) {
-        descriptor_close(&trace->file_fd);
-        descriptor_close(&trace->stop_fd);
+        file_close(&trace->file_fd);
+        file_close(&trace->stop_fd);
     }
     trace_targets_close(trace->targets);
     if (remove_file && trace->file_made)
         (void)unlinkat(trace->folder_fd, trace->name, 0);
-    if (trace->folder_fd >= 0)
-        (void)close(trace->folder_fd);
+    file_close(&trace->folder_fd);
     free(trace);
 }
 

@@ -100,12 +100,11 @@ int program_read(int output, uint64_t deadline_ns, size_t most, struct strbuf *t
     char bytes[16384];
 
     for (;;) {
-        uint64_t now_ns = clock_monotonic_ns();
         struct pollfd waiting = {.fd = output, .events = POLLIN};
 
-        if (now_ns >= deadline_ns)
+        if (clock_monotonic_ns() >= deadline_ns)
             return -ETIME;
-        int ready = poll(&waiting, 1, (int)((deadline_ns - now_ns) / 1000000) + 1);
+        int ready = poll(&waiting, 1, clock_ms_until(deadline_ns));
         if (ready < 0 && errno != EINTR)
             return -errno;
         if (ready <= 0)

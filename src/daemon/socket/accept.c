@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "daemon/socket/protocol.h"
 #include "daemon/socket/server_state.h"
@@ -178,7 +179,5 @@ void accept_end(struct server *server)
     (void)uv_timer_stop(&server->resume);
     uv_close((uv_handle_t *)&server->listen_poll, on_poll_closed);
     listener_shut(&server->listener);
-    if (server->reserve_fd >= 0)
-        (void)close(server->reserve_fd);
-    server->reserve_fd = -1;
+    file_close(&server->reserve_fd);
 }

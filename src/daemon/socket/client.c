@@ -251,11 +251,6 @@ static int take_answer(struct client *client, const struct json_text *line, stru
     return code;
 }
 
-static uint64_t after_ms(int ms)
-{
-    return clock_monotonic_ns() + (unsigned)ms * (NS_PER_SECOND / 1000);
-}
-
 /* Reads until the answer to the last call has come. `sent`: what sending it gave. */
 static int wait_for_answer(struct client *client, int sent, uint64_t end_ns, struct strbuf *result,
                            struct metron_error *error)
@@ -294,7 +289,7 @@ static int send_request(struct client *client, long long id, const char *method,
 int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
                 struct metron_error *error)
 {
-    uint64_t end_ns = after_ms(client->timeout_ms);
+    uint64_t end_ns = clock_after_ms(client->timeout_ms);
 
     client->rpc_code = 0;
     if (result)
@@ -307,7 +302,7 @@ int client_call(struct client *client, const char *method, const char *params, s
 
 int client_post(struct client *client, const char *method, const char *params, struct metron_error *error)
 {
-    int sent = send_request(client, 0, method, params, after_ms(client->timeout_ms));
+    int sent = send_request(client, 0, method, params, clock_after_ms(client->timeout_ms));
 
     return sent < 0 ? lost(client, sent, error) : 0;
 }
@@ -316,7 +311,7 @@ int client_late_answer(struct client *client, struct strbuf *result, struct metr
 {
     if (result)
         strbuf_reset(result);
-    return wait_for_answer(client, 0, after_ms(client->timeout_ms), result, error);
+    return wait_for_answer(client, 0, clock_after_ms(client->timeout_ms), result, error);
 }
 
 int client_rpc_code(const struct client *client)
@@ -364,7 +359,7 @@ static bool next_kept(struct client *client, struct json_text *line)
 int client_next_notification(struct client *client, int timeout_ms, struct strbuf *method,
                              struct strbuf *params, struct metron_error *error)
 {
-    uint64_t end_ns = timeout_ms < 0 ? LINE_PIPE_FOR_EVER : after_ms(timeout_ms);
+    uint64_t end_ns = clock_after_ms(timeout_ms);
     struct json_text line;
     int code = 0;
 

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 
 #define READ_BYTES ((size_t)64 << 10)
-#define NS_PER_MS  (NS_PER_SECOND / 1000)
 
 void line_pipe_fini(struct line_pipe *line_pipe)
 {
@@ -21,22 +20,12 @@ void line_pipe_fini(struct line_pipe *line_pipe)
     line_pipe->taken = line_pipe->scanned = 0;
 }
 
-/* Milliseconds until then, rounded up; -1: for ever. */
-static int ms_until(uint64_t end_ns)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-
-    if (end_ns == LINE_PIPE_FOR_EVER)
-        return -1;
-    return now_ns >= end_ns ? 0 : (int)((end_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
-}
-
 /* Reads what is there, waiting until `end_ns` for it. -ETIMEDOUT, -EINTR, -ECONNRESET, … */
 static int read_more(struct line_pipe *line_pipe, uint64_t end_ns)
 {
     struct pollfd poll_fd = {.fd = line_pipe->fd, .events = POLLIN};
     struct strbuf *input = &line_pipe->input;
-    int ready = poll(&poll_fd, 1, ms_until(end_ns));
+    int ready = poll(&poll_fd, 1, clock_ms_until(end_ns));
 
     if (ready <= 0)
         return ready < 0 ? -errno : -ETIMEDOUT;
@@ -96,7 +85,7 @@ int line_pipe_send(struct line_pipe *line_pipe, const char *bytes, size_t length
         if (count >= 0)
             sent += (size_t)count;
         else if (errno == EAGAIN) {
-            int ready = poll(&poll_fd, 1, ms_until(end_ns));
+            int ready = poll(&poll_fd, 1, clock_ms_until(end_ns));
 
             if (ready == 0)
                 return -ETIMEDOUT;

@@ -11,7 +11,6 @@
 #include "base/strbuf.h"
 
 #define LINE_PIPE_LINE_MAX ((size_t)64 << 20) /* bytes; a longer one is -EMSGSIZE */
-#define LINE_PIPE_FOR_EVER UINT64_MAX
 
 struct line_pipe {
     int fd; /* borrowed */

@@ -299,9 +299,7 @@ void listener_shut(struct listener *listener)
     if (socket_is_in_place(listener))
         (void)unlink(listener->path);
     listener->inode = 0;
-    if (listener->fd >= 0)
-        (void)close(listener->fd);
-    listener->fd = -1;
+    file_close(&listener->fd);
 }
 
 void listener_close(struct listener *listener)

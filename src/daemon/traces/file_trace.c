@@ -52,8 +52,7 @@ static int open_folder(const char *path, struct metron_error *error)
     }
     if (code == 0)
         return fd;
-    if (fd >= 0)
-        (void)close(fd);
+    file_close(&fd);
     return code;
 }
 
@@ -137,8 +136,7 @@ static void release(void *owner)
 {
     struct file_trace *trace = owner;
 
-    if (trace->file_fd >= 0)
-        (void)close(trace->file_fd);
+    file_close(&trace->file_fd);
     free(trace);
 }
 

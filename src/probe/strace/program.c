@@ -66,13 +66,6 @@ int strace_available(struct metron_error *error)
 
 /* ---- starting ---- */
 
-static void fd_close(int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
-
 static int pipe_open(int *read_end, int *write_end)
 {
     int ends[2];
@@ -133,10 +126,10 @@ static int process_start(struct strace_run *run, struct metron_error *error)
         run->pid = pid < 0 ? 0 : pid;
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
-    fd_close(&run->child.list_read);
-    fd_close(&run->child.gate_read);
-    fd_close(&run->child.output);
-    fd_close(&run->child.messages);
+    file_close(&run->child.list_read);
+    file_close(&run->child.gate_read);
+    file_close(&run->child.output);
+    file_close(&run->child.messages);
     return code < 0 ? error_set(error, code, "strace cannot be started: %s", strerror(-code)) : 0;
 }
 
@@ -222,7 +215,7 @@ int strace_release(struct strace_run *run, const pid_t *pids, size_t count, stru
             code = error_set(error, code, "strace has ended before its time: %s", strerror(-code));
     }
     strbuf_fini(&list);
-    fd_close(&run->list_fd);
+    file_close(&run->list_fd);
     return code;
 }
 
@@ -261,11 +254,10 @@ static int refusal_explain(const struct strace_run *run, struct metron_error *er
 
 int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_error *error)
 {
-    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000;
+    uint64_t end_ns = clock_after_ms(timeout_ms);
 
     for (;;) {
         bool more = messages_take(run);
-        uint64_t now_ns = clock_monotonic_ns();
 
         if (run->messages.refused)
             return refusal_explain(run, error);
@@ -273,11 +265,11 @@ int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_e
             return 0;
         if (!more)
             return refusal_explain(run, error);
-        if (now_ns >= end_ns)
+        if (clock_monotonic_ns() >= end_ns)
             return error_set(error, -ETIME, "strace did not attach to process %d within %d ms",
                              (int)run->messages.pids[0], timeout_ms);
         struct pollfd waiting = {.fd = run->messages_fd, .events = POLLIN};
-        (void)poll(&waiting, 1, (int)((end_ns - now_ns) / 1000000) + 1);
+        (void)poll(&waiting, 1, clock_ms_until(end_ns));
     }
 }
 
@@ -298,7 +290,7 @@ bool strace_reaped(struct strace_run *run, pid_t pid, int wait_status, const str
     if (!run || run->ended || pid != run->pid)
         return false;
     run->ended = true;
-    fd_close(&run->gate_fd); /* kills the children that it may have left */
+    file_close(&run->gate_fd); /* kills the children that it may have left */
     run->wait_status = wait_status;
     run->has_usage = usage != NULL;
     if (usage)
@@ -367,7 +359,7 @@ static void await_calm(const struct strace_run *run)
 
 void strace_interrupt(struct strace_run *run)
 {
-    fd_close(&run->list_fd); /* if it still waits for its processes, it exits */
+    file_close(&run->list_fd); /* if it still waits for its processes, it exits */
     if (run->pid <= 0 || run->ended)
         return;
     await_calm(run);
@@ -398,7 +390,7 @@ static bool ends_when_interrupted(struct strace_run *run)
  * may keep it, and then it is told. */
 static bool process_end(struct strace_run *run)
 {
-    fd_close(&run->list_fd);
+    file_close(&run->list_fd);
     if (targets_are_gone(run) && ends_within(run, ENDS_BY_ITSELF_NS))
         return true;
     strace_interrupt(run);
@@ -457,10 +449,10 @@ void strace_free(struct strace_run *run)
         return;
     if (run->pid > 0 && !run->ended)
         (void)process_end(run);
-    fd_close(&run->list_fd);
-    fd_close(&run->gate_fd);
-    fd_close(&run->output_fd);
-    fd_close(&run->messages_fd);
+    file_close(&run->list_fd);
+    file_close(&run->gate_fd);
+    file_close(&run->output_fd);
+    file_close(&run->messages_fd);
     strace_messages_fini(&run->messages);
     free(run->child.list);
     free(run);

@@ -36,8 +36,8 @@ struct capture {
     const char *name;
     int source_fd, show_fd, record_fd; /* the last two become -1 when given up; the thread's own */
     bool source_is_terminal, screen_is_terminal;
-    int flushed_fd;       /* readable: a flush is done */
-    struct worker worker; /* woken: flush, or stop */
+    struct worker worker; /* woken: flush, or stop; its news: a flush is done */
+    atomic_bool flushed;
     atomic_bool command_ended;
     atomic_bool screen_abandoned; /* capture_stop asks for it */
     atomic_bool screen_released;  /* the thread has noticed, and writes to it no more */
@@ -161,7 +161,8 @@ static bool answer_request(struct capture *capture)
     (void)worker_wait(&capture->worker, 0);
     if (!drain(capture) || worker_is_stopping(&capture->worker))
         return false;
-    wake_poke(capture->flushed_fd);
+    atomic_store(&capture->flushed, true);
+    worker_notify(&capture->worker);
     return true;
 }
 
@@ -205,7 +206,6 @@ static void release(void *owner)
     struct capture *capture = owner;
 
     file_close(&capture->source_fd);
-    file_close(&capture->flushed_fd);
     free(capture);
 }
 
@@ -230,12 +230,12 @@ int capture_start(const struct capture_options *options, struct capture **out, s
     capture->source_is_terminal = isatty(options->source_fd);
     /* Asked now: one that has been hung up does not say that it is a terminal any more. */
     capture->screen_is_terminal = options->show_fd >= 0 && isatty(options->show_fd);
+    atomic_init(&capture->flushed, false);
     atomic_init(&capture->command_ended, false);
     atomic_init(&capture->screen_abandoned, false);
     atomic_init(&capture->screen_released, false);
     capture->bytes = 0;
-    capture->flushed_fd = wake_open();
-    int code = capture->flushed_fd < 0 ? capture->flushed_fd : worker_start(&capture->worker, &worker);
+    int code = worker_start(&capture->worker, &worker);
     if (code < 0) {
         release(capture);
         return error_set(error, code, "cannot capture %s: %s", options->name, strerror(-code));
@@ -254,14 +254,9 @@ void capture_flush(struct capture *capture)
     worker_wake(&capture->worker);
 }
 
-int capture_flushed_fd(const struct capture *capture)
-{
-    return capture->flushed_fd;
-}
-
 bool capture_flushed(struct capture *capture)
 {
-    return wake_wait(capture->flushed_fd, 0);
+    return atomic_exchange(&capture->flushed, false);
 }
 
 bool capture_has_ended(struct capture *capture)
@@ -269,7 +264,7 @@ bool capture_has_ended(struct capture *capture)
     return worker_await(&capture->worker, 0);
 }
 
-int capture_ended_fd(const struct capture *capture)
+int capture_news_fd(const struct capture *capture)
 {
     return capture->worker.news_fd;
 }

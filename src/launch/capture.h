@@ -32,15 +32,14 @@ int capture_start(const struct capture_options *options, struct capture **out, s
 /* The command has ended: a pty ends when nobody has it open any more. Until then it is kept, since a command
  * may close its terminal and open it again. */
 void capture_command_ended(struct capture *capture);
-/* Asks to deliver what is in the pipe now, and to go on. flushed_fd is readable once that is done, until
- * capture_flushed has said so. */
+/* Asks to deliver what is in the pipe now, and to go on. */
 void capture_flush(struct capture *capture);
-int capture_flushed_fd(const struct capture *capture); /* borrowed */
+/* Whether that was done since it was last asked. */
 bool capture_flushed(struct capture *capture);
-/* Whether the thread has ended: all writers have gone, the screen has gone, or capture_stop. The descriptor
- * is readable then, until this has said so. */
+/* Whether the thread has ended: all writers have gone, the screen has gone, or capture_stop. */
 bool capture_has_ended(struct capture *capture);
-int capture_ended_fd(const struct capture *capture); /* borrowed */
+/* Readable once either has come to be true, until capture_has_ended was asked; borrowed. */
+int capture_news_fd(const struct capture *capture);
 /* Records what is in the pipe now and ends the thread, without waiting for a writer that still holds the pipe
  * or for a screen that blocks. */
 void capture_stop(struct capture *capture);

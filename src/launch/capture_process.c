@@ -254,18 +254,15 @@ static bool end_is_awaited(const struct server *server)
 static void serve(struct server *server)
 {
     while (output_open(server) || end_is_awaited(server)) {
-        struct pollfd polled[3 + 2 * CAPTURE_STREAMS] = {
+        struct pollfd polled[3 + CAPTURE_STREAMS] = {
             {.fd = server->metron_gone ? -1 : server->socket_fd, .events = POLLIN},
             {.fd = server->command_fd, .events = POLLIN},
             {.fd = server->metron_gone ? server->tty_fd : -1, .events = 0}, /* it hangs up */
         };
 
-        for (int i = 0; i < CAPTURE_STREAMS; i++) {
-            polled[3 + i] = (struct pollfd){
-                .fd = server->open[i] ? capture_ended_fd(server->captures[i]) : -1, .events = POLLIN};
-            polled[3 + CAPTURE_STREAMS + i] = (struct pollfd){
-                .fd = server->flushing[i] ? capture_flushed_fd(server->captures[i]) : -1, .events = POLLIN};
-        }
+        for (int i = 0; i < CAPTURE_STREAMS; i++)
+            polled[3 + i] = (struct pollfd){.fd = server->open[i] ? capture_news_fd(server->captures[i]) : -1,
+                                            .events = POLLIN};
         if (poll(polled, sizeof(polled) / sizeof(*polled), -1) < 0)
             continue;
         if (polled[1].revents) /* before what metron says of it */

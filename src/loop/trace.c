@@ -292,7 +292,7 @@ static void finish_screen(struct trace *trace)
     if (!trace->screen)
         return;
     for (;;) {
-        struct pollfd polled[] = {{.fd = capture_ended_fd(trace->screen), .events = POLLIN},
+        struct pollfd polled[] = {{.fd = capture_news_fd(trace->screen), .events = POLLIN},
                                   {.fd = trace->stop_fd, .events = POLLIN}};
         /* A reader that is merely slow gets all of it, as long as nobody has asked for the end. */
         int ready = poll(polled, 2, trace->stop_ns ? SCREEN_LAST_MS : -1);

@@ -9,7 +9,6 @@
 #include "base/worker.h"
 #include "daemon/jobs/inner.h"
 #include "daemon/wake_watch.h"
-#include "probe/privilege.h"
 #include "probe/smaps.h"
 
 #define PERIOD_NS    (10 * NS_PER_SECOND)
@@ -32,8 +31,10 @@ struct pss_member {
 
 /* One pass over one job. While a thread is at it, the members are the thread's. */
 struct jobs_pss {
+    uv_loop_t *loop;
     struct jobs *jobs;
     struct worker worker; /* its news: it has read */
+    bool is_started;
     struct wake_watch *watch;
     bool busy;  /* the thread reads */
     bool ready; /* it has read, and the tick that follows decides */
@@ -64,7 +65,6 @@ static void run(void *owner)
 {
     struct jobs_pss *pss = owner;
 
-    (void)privilege_drop(NULL, NULL); /* capabilities are each thread's own */
     while (worker_wait(&pss->worker, -1) && !worker_is_stopping(&pss->worker)) {
         read_members(pss);
         worker_notify(&pss->worker);
@@ -188,6 +188,26 @@ static bool list_members(struct jobs_pss *pss, const struct entry *entry)
     return pss->count > 0;
 }
 
+static void release(void *owner)
+{
+    struct jobs_pss *pss = owner;
+
+    free(pss->members);
+    free(pss);
+}
+
+/* With the first job that is read. */
+static bool start(struct jobs_pss *pss)
+{
+    const struct worker_options options = {
+        .name = "metron-pss", .run = run, .release = release, .owner = pss};
+
+    pss->is_started = pss->is_started || worker_start(&pss->worker, &options) == 0;
+    if (pss->is_started && !pss->watch)
+        pss->watch = wake_watch_new(pss->loop, pss->worker.news_fd, on_read, pss);
+    return pss->watch;
+}
+
 void jobs_pss_tick(struct jobs_pss *pss)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -200,7 +220,7 @@ void jobs_pss_tick(struct jobs_pss *pss)
     if (!entry)
         return;
     entry->pss_ns = now_ns;
-    if (!list_members(pss, entry))
+    if (!list_members(pss, entry) || !start(pss))
         return;
     (void)strncpy(pss->job_id, entry->job.id, sizeof(pss->job_id) - 1);
     pss->job_id[sizeof(pss->job_id) - 1] = '\0';
@@ -212,29 +232,12 @@ void jobs_pss_tick(struct jobs_pss *pss)
 
 /* ---- begin and end ---- */
 
-static void release(void *owner)
-{
-    struct jobs_pss *pss = owner;
-
-    free(pss->members);
-    free(pss);
-}
-
 struct jobs_pss *jobs_pss_new(uv_loop_t *loop, struct jobs *jobs)
 {
     struct jobs_pss *pss = calloc(1, sizeof(*pss));
-    const struct worker_options worker = {.name = "metron-pss", .run = run, .release = release, .owner = pss};
 
-    if (!pss || worker_start(&pss->worker, &worker) < 0) {
-        free(pss);
-        return NULL;
-    }
-    pss->jobs = jobs;
-    pss->watch = wake_watch_new(loop, pss->worker.news_fd, on_read, pss);
-    if (!pss->watch) {
-        jobs_pss_free(pss);
-        return NULL;
-    }
+    if (pss)
+        *pss = (struct jobs_pss){.loop = loop, .jobs = jobs};
     return pss;
 }
 
@@ -243,6 +246,10 @@ void jobs_pss_free(struct jobs_pss *pss)
     if (!pss)
         return;
     wake_watch_free(pss->watch);
+    if (!pss->is_started) {
+        release(pss);
+        return;
+    }
     worker_stop(&pss->worker);
     (void)worker_await(&pss->worker, END_MS); /* one that is stuck in the kernel is left behind */
     (void)worker_free(&pss->worker);

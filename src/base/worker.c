@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#define SMALL_STACK_BYTES (256UL * 1024)
+
 /* ---- descriptors ---- */
 
 int wake_open(void)
@@ -98,10 +100,9 @@ static int start_thread(struct worker *worker)
 
     if (code != 0)
         return -code;
-    if (options->stack_bytes)
-        (void)pthread_attr_setstacksize(&attributes, options->stack_bytes);
     (void)sigfillset(&blocked);
     if (options->is_interruptible) {
+        (void)pthread_attr_setstacksize(&attributes, SMALL_STACK_BYTES);
         code = sigaction(interrupt_signal(), &action, NULL) == 0 ? 0 : errno;
         (void)sigdelset(&blocked, interrupt_signal());
     }

@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* An eventfd that does not block and is not inherited; or a negative errno. */
@@ -27,8 +26,7 @@ struct worker_options {
     void (*run)(void *owner);     /* in the thread */
     void (*release)(void *owner); /* frees the owner, which has the worker inside */
     void *owner;
-    bool is_interruptible; /* see worker_interrupt */
-    size_t stack_bytes;    /* 0: the default */
+    bool is_interruptible; /* see worker_interrupt; one that only copies, on a small stack */
 };
 
 struct worker {

@@ -30,7 +30,6 @@
 #define JOIN_RETRY_MS  20
 #define ABANDON_TRIES  100 /* one per millisecond */
 #define ERROR_TEXT_MAX 128
-#define STACK_BYTES    (256UL * 1024)
 
 struct capture {
     const char *name;
@@ -212,12 +211,8 @@ static void release(void *owner)
 int capture_start(const struct capture_options *options, struct capture **out, struct metron_error *error)
 {
     struct capture *capture = malloc(sizeof(*capture));
-    const struct worker_options worker = {.name = "metron-output",
-                                          .run = run,
-                                          .release = release,
-                                          .owner = capture,
-                                          .is_interruptible = true,
-                                          .stack_bytes = STACK_BYTES};
+    const struct worker_options worker = {
+        .name = "metron-output", .run = run, .release = release, .owner = capture, .is_interruptible = true};
 
     if (!capture) {
         close(options->source_fd);

@@ -29,7 +29,6 @@
 #define PENDING_BYTES       4096
 #define JOIN_RETRY_MS       20
 #define FOREGROUND_RETRY_MS 200
-#define STACK_BYTES         (256UL * 1024)
 
 enum mode {
     MODE_PAUSED,
@@ -248,8 +247,7 @@ int keyboard_start(int tty_fd, int master_fd, struct keyboard_terminal *terminal
                                           .run = run,
                                           .release = release,
                                           .owner = keyboard,
-                                          .is_interruptible = true,
-                                          .stack_bytes = STACK_BYTES};
+                                          .is_interruptible = true};
 
     if (!keyboard)
         return error_set(error, -ENOMEM, "cannot read the keyboard: out of memory");

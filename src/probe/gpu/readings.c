@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/worker.h"
@@ -30,8 +29,8 @@ struct reading {
 struct gpu_readings {
     struct gpu_source *source;
     uint64_t wanted;
-    struct worker worker;
-    atomic_bool urgent; /* somebody waits for the next reading */
+    struct worker worker; /* its news: there is a reading */
+    atomic_bool urgent;   /* somebody waits for the next reading */
 
     pthread_mutex_t lock; /* of newest */
     struct reading newest;
@@ -65,6 +64,7 @@ static void read_once(struct gpu_readings *readings)
     (void)pthread_mutex_lock(&readings->lock);
     readings->newest = *work;
     (void)pthread_mutex_unlock(&readings->lock);
+    worker_notify(&readings->worker);
 }
 
 /* Waits until the source may be read again. What is asked for meanwhile is one reading, after this. */
@@ -151,14 +151,13 @@ static const struct reading *newest(struct gpu_readings *readings)
 
 void gpu_readings_wait(struct gpu_readings *readings, double seconds)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
     const uint64_t now_ns = clock_monotonic_ns();
     const uint64_t end_ns = now_ns + (uint64_t)(seconds * (double)NS_PER_SECOND);
 
     atomic_store(&readings->urgent, true);
     gpu_readings_ask(readings);
-    while (newest(readings)->begin_ns < now_ns && clock_monotonic_ns() < end_ns)
-        (void)nanosleep(&pause, NULL);
+    while (newest(readings)->begin_ns < now_ns && wake_wait(readings->worker.news_fd, clock_ms_until(end_ns)))
+        ;
 }
 
 /* How old a reading may be, in seconds. */

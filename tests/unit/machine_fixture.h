@@ -53,16 +53,19 @@ __attribute__((unused)) static const double look = 0.03;
 
 /* ---- bodies ---- */
 
+/* What a process uses in each of its steps, in seconds: three times what a look hides. */
+#define STEP 0.1
+
 static inline void body_burn_at_every_step(void)
 {
     for (int step = 1; step <= 3; step++) {
         say();
         wait_for_go(step);
-        burn_process(0.2);
+        burn_process(STEP);
     }
     say();
     wait_for_go(4);
-    burn_process(0.1);
+    burn_process(STEP);
 }
 
 static inline pid_t start_at_steps(struct group *group)
@@ -76,7 +79,7 @@ static inline pid_t start_at_steps(struct group *group)
     return pid;
 }
 
-/* Burns 0.2 s; nobody looks meanwhile. */
+/* Has the process use a STEP; nobody looks meanwhile. */
 static inline void step(int number)
 {
     let_go(number);

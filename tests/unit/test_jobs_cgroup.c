@@ -483,7 +483,7 @@ static void a_group_is_found_again_after_a_restart(void **state)
     tick();
     struct job stored = *changed("a");
     stored.id = "a";
-    assert_near(stored.usage.numbers[USAGE_CGROUP_CPU], 0.2, look);
+    assert_near(stored.usage.numbers[USAGE_CGROUP_CPU], STEP, look);
     jobs_free(jobs);
     step(2); /* the daemon is away */
     jobs = jobs_new(watch.tree);
@@ -491,7 +491,7 @@ static void a_group_is_found_again_after_a_restart(void **state)
     assert_int_equal(jobs_restore(jobs, &stored), 0);
     assert_int_equal(found("a")->own_cgroup, OWN_CGROUP_HELD);
     tick();
-    assert_near(found("a")->usage.numbers[USAGE_CGROUP_CPU], 0.4, look);
+    assert_near(found("a")->usage.numbers[USAGE_CGROUP_CPU], 2 * STEP, look);
     pid_t other = start(body_that_waits_longer);
     await_said(4);
     move_in(other);

@@ -14,16 +14,16 @@ static void a_sheet_has_what_was_used_until_it_ended(void **state)
     assert_true(found("a")->sheets[0].pid_start_ticks > 0);
     step(1);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_COMPLETED, 0), 0); /* no tick in between */
-    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 0.2, look);
+    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], STEP, look);
     step(2); /* of the job, of no sheet that runs */
     tick();
-    assert_near(found("a")->usage.numbers[USAGE_CPU], 0.4, look);
-    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 0.2, look);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 2 * STEP, look);
+    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], STEP, look);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0); /* once more: both count */
     step(3);
     assert_int_equal(finish("a"), 0);
-    assert_near(found("a")->usage.numbers[USAGE_CPU], 0.6, look);
-    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 0.4, look);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 3 * STEP, look);
+    assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 2 * STEP, look);
     assert_int_equal(found("a")->usage.numbers[USAGE_UNIQUE_PROCESSES], 1);
     assert_true(found("a")->usage.present & USAGE_BIT(USAGE_CPU));
     assert_false(found("a")->usage.present & (USAGE_BIT(USAGE_CGROUP_CPU) | USAGE_BIT(USAGE_PEAK_PSS)));
@@ -50,7 +50,7 @@ static void a_look_that_waited_has_cost_nothing(void **state)
     await_said(3);
     sleep_seconds(10 * cost_seconds);
     assert_int_equal(sheet("a", 2, SHEET_EVENT_COMPLETED, 0), 0);
-    assert_near(found("a")->sheets[1].usage.numbers[USAGE_CPU], 0.2, look);
+    assert_near(found("a")->sheets[1].usage.numbers[USAGE_CPU], STEP, look);
 }
 
 /* Holds 40 MB, then gives them back. */
@@ -377,7 +377,7 @@ static void a_name_used_again_is_another_job(void **state)
     assert_int_equal(snapshot->changed_jobs[0].status, JOB_COMPLETED);
     assert_int_equal(snapshot->changed_jobs[0].started.tv_nsec, started.tv_nsec);
     assert_int_equal(snapshot->changed_jobs[0].sheet_count, 1);
-    assert_near(snapshot->changed_jobs[0].usage.numbers[USAGE_CPU], 0.2, look);
+    assert_near(snapshot->changed_jobs[0].usage.numbers[USAGE_CPU], STEP, look);
     assert_int_equal(snapshot->changed_jobs[1].status, JOB_RUNNING);
     assert_near(found("a")->usage.numbers[USAGE_CPU], 0, 0.001);
     tick();
@@ -425,9 +425,9 @@ static void a_job_from_before_a_restart_goes_on(void **state)
     assert_int_equal(tree_find(watch.tree, pid)->group->sheet_num, 2); /* the pid alone is not enough */
     step(1);
     tick();
-    assert_near(found("a")->usage.numbers[USAGE_CPU], 5.2, look);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 5 + STEP, look);
     assert_near(found("a")->sheets[0].usage.numbers[USAGE_CPU], 3, 0.001);
-    assert_near(found("a")->sheets[1].usage.numbers[USAGE_CPU], 0.2, look);
+    assert_near(found("a")->sheets[1].usage.numbers[USAGE_CPU], STEP, look);
     assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_RSS], (uint64_t)1 << 40);
     assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_PSS], 17);
     assert_int_equal(found("a")->usage.numbers[USAGE_PEAK_PROCESSES], 9);
@@ -436,7 +436,7 @@ static void a_job_from_before_a_restart_goes_on(void **state)
     const struct job bad = {.id = "bad\tname"};
     assert_true(jobs_restore(jobs, &bad) < 0);
     assert_int_equal(finish("a"), 0);
-    assert_near(found("a")->usage.numbers[USAGE_CPU], 5.2, look);
+    assert_near(found("a")->usage.numbers[USAGE_CPU], 5 + STEP, look);
 }
 
 int main(void)

@@ -94,15 +94,15 @@ static void what_was_waited_for_outside_stays_the_groups(void **state)
         step(i);
         tree_refresh(watch.tree);
     }
-    assert_near(cpu_of(group), 0.6, look);
+    assert_near(cpu_of(group), 3 * STEP, look);
     let_go(4);
     wait_for(pid); /* this process is in no group */
     refresh_until_gone(pid);
-    /* Its last tenth nobody saw, but for the kernel. */
-    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 0.7 : 0.6, look);
+    /* Its last step nobody saw, but for the kernel. */
+    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 4 * STEP : 3 * STEP, look);
     for (int i = 0; i < 3; i++)
         tree_refresh(watch.tree);
-    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 0.7 : 0.6, look);
+    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 4 * STEP : 3 * STEP, look);
     assert_int_equal(group->living, 0);
     assert_int_equal(group->exited, 1);
 }
@@ -119,13 +119,13 @@ static void what_was_used_before_it_joined_is_not_the_groups(void **state)
     assert_near(cpu_of(group), 0, look);
     step(2);
     tree_refresh(watch.tree);
-    assert_near(cpu_of(group), 0.2, look);
+    assert_near(cpu_of(group), STEP, look);
     let_go(4);
     wait_for(pid);
     refresh_until_gone(pid);
-    assert_true(cpu_of(group) > 0.2 - look);
+    assert_true(cpu_of(group) > STEP - look);
     if (method_of(state) == TREE_BPF)
-        assert_near(cpu_of(group), 0.5, look);
+        assert_near(cpu_of(group), 3 * STEP, look);
     struct job_usage usage = {0};
     group_usage(watch.tree, group, &usage);
     assert_int_equal(usage.numbers[USAGE_SPAWNED], 0); /* it was born elsewhere */
@@ -138,10 +138,10 @@ static void body_with_a_busy_child(void)
     say();
     wait_for_go(1);
     if (fork() == 0) {
-        burn_process(0.2);
+        burn_process(2 * STEP); /* more than it uses later: neither can pass for the other */
         say();
         wait_for_go(2);
-        burn_process(0.1);
+        burn_process(STEP);
         say();
         wait_for_go(3);
         _exit(0);
@@ -169,12 +169,12 @@ static void a_child_born_before_its_parent_joined_brings_nothing_with_it(void **
     let_go(2);
     await_said(3);
     tree_refresh(watch.tree);
-    assert_near(cpu_of(group), 0.1, look);
+    assert_near(cpu_of(group), STEP, look);
     let_go(3); /* the parent inherits all that the child ever used */
     await_said(4);
     for (int i = 0; i < 3; i++)
         tree_refresh(watch.tree);
-    assert_near(cpu_of(group), 0.1, look);
+    assert_near(cpu_of(group), STEP, look);
 }
 
 /* The same of those that ran before the tree was made. */
@@ -191,7 +191,7 @@ static void an_inherited_past_is_not_the_groups(void **state)
     await_said(4);
     for (int i = 0; i < 3; i++)
         tree_refresh(watch.tree);
-    assert_near(cpu_of(group), 0.1, look);
+    assert_near(cpu_of(group), STEP, look);
 }
 
 static void what_is_told_between_two_passes_is_counted_once(void **state)
@@ -206,11 +206,11 @@ static void what_is_told_between_two_passes_is_counted_once(void **state)
     wait_for(pid);
     for (int ms = 0; ms < 100; ms++) {
         tree_read_events(watch.tree);
-        assert_true(cpu_of(group) < 0.7 + look);
+        assert_true(cpu_of(group) < 4 * STEP + look);
         sleep_seconds(0.001);
     }
     refresh_until_gone(pid);
-    assert_true(cpu_of(group) < 0.7 + look);
+    assert_true(cpu_of(group) < 4 * STEP + look);
 }
 
 static void a_group_that_is_older_than_the_word_of_the_kernel_is_conserved(void **state)
@@ -257,25 +257,25 @@ static void one_that_moves_leaves_what_it_used(void **state)
     assert_int_equal(group_adopt(watch.tree, second, pid, MEMBER_BY_DESCENT), 1);
     step(2);
     tree_refresh(watch.tree);
-    assert_near(cpu_of(first), 0.2, look);
-    assert_near(cpu_of(second), 0.2, look);
-    assert_near(cpu_of(job), 0.4, look);
+    assert_near(cpu_of(first), STEP, look);
+    assert_near(cpu_of(second), STEP, look);
+    assert_near(cpu_of(job), 2 * STEP, look);
     assert_int_equal(job->joined, 1);
     assert_int_equal(job->living, 1);
     assert_int_equal(first->living, 0);
     assert_int_equal(group_adopt(watch.tree, other, pid, MEMBER_BY_DESCENT), 1);
-    assert_near(cpu_of(job), 0.4, look);
+    assert_near(cpu_of(job), 2 * STEP, look);
     step(3);
     let_go(4);
     wait_for(pid);
     refresh_until_gone(pid);
-    assert_near(cpu_of(job), 0.4, look);
-    assert_near(cpu_of(second), 0.2, look);
+    assert_near(cpu_of(job), 2 * STEP, look);
+    assert_near(cpu_of(second), STEP, look);
     if (method_of(state) == TREE_BPF)
-        assert_near(cpu_of(other), 0.3, look);
+        assert_near(cpu_of(other), 2 * STEP, look);
 }
 
-/* A parent (0) with two children (1, 2), each of which burns 0.2 s and ends; it waits for both. */
+/* A parent (0) with two children (1, 2), each of which burns a STEP and ends; it waits for both. */
 static void body_two_sheets(void)
 {
     say();
@@ -284,7 +284,7 @@ static void body_two_sheets(void)
         if (fork() == 0) {
             say();
             wait_for_go(1);
-            burn_process(0.2);
+            burn_process(STEP);
             say();
             wait_for_go(2);
             _exit(0);
@@ -315,9 +315,9 @@ static void a_job_has_the_sum_of_its_sheets_once(void **state)
     await_said(5);
     for (int pass = 0; pass < 5; pass++) {
         tree_refresh(watch.tree);
-        assert_near(cpu_of(job), 0.4, look * 2);
-        assert_near(cpu_of(sheets[0]), 0.2, look);
-        assert_near(cpu_of(sheets[1]), 0.2, look);
+        assert_near(cpu_of(job), 2 * STEP, look * 2);
+        assert_near(cpu_of(sheets[0]), STEP, look);
+        assert_near(cpu_of(sheets[1]), STEP, look);
         if (pass == 1) {
             let_go(2); /* the parent inherits, which is in the job and in no sheet */
             await_said(6);

@@ -159,8 +159,8 @@ static void a_closed_group_goes_with_its_last_member(void **state)
     step(1);
     tree_refresh(watch.tree);
     assert_int_equal(count_groups(), 2);
-    assert_near(cpu_of(job), 0.2, look); /* it lives on, and counts */
-    assert_near(cpu_of(sheet), 0.2, look);
+    assert_near(cpu_of(job), STEP, look); /* it lives on, and counts */
+    assert_near(cpu_of(sheet), STEP, look);
     let_go(4);
     wait_for(pid);
     refresh_until_gone(pid);

@@ -35,34 +35,48 @@ static void watch_roots(void **state, const pid_t *pids, size_t count, bool alon
     tree_refresh(watch.tree);
 }
 
-/* A root (0) with a child (1) and that one's child (2); each has burnt a while. */
-static void body_family(void)
+/* What each of a family has used before it is followed, and its root after that, in seconds. */
+#define PAST 0.08
+#define WORK 0.15
+
+/* A root (0) with a child (1) and that one's child (2). */
+static void live_as_family(double past, double work)
 {
     if (fork() == 0) {
         if (fork() == 0) {
-            burn_process(0.1);
+            burn_process(past);
             wait_for_said(2);
             say();
             wait_for_go(2);
             _exit(0);
         }
-        burn_process(0.1);
+        burn_process(past);
         wait_for_said(1);
         say();
         wait_for_go(2);
         (void)wait(NULL);
         _exit(0);
     }
-    burn_process(0.1);
+    burn_process(past);
     say();
     wait_for_go(1);
-    burn_process(0.2);
+    burn_process(work);
     say();
     wait_for_go(2);
     (void)wait(NULL);
     say();
     wait_for_go(3);
     _exit(7);
+}
+
+static void body_family(void)
+{
+    live_as_family(0, 0);
+}
+
+static void body_family_at_work(void)
+{
+    live_as_family(PAST, WORK);
 }
 
 static void a_root_is_followed_with_its_descendants(void **state)
@@ -81,7 +95,7 @@ static void a_root_is_followed_with_its_descendants(void **state)
 
 static void alone_it_is_followed_without_them(void **state)
 {
-    pid_t root = start(body_family);
+    pid_t root = start(body_family_at_work);
 
     await_said(3);
     watch_roots(state, &root, 1, true);
@@ -90,13 +104,13 @@ static void alone_it_is_followed_without_them(void **state)
     await_said(5);
     tree_refresh(watch.tree);
     /* What its children had used, and left to it, is not its own. */
-    assert_true(cpu_published() > 0.19 && cpu_published() < 0.26);
+    assert_true(cpu_published() > WORK - 0.01 && cpu_published() < WORK + 0.06);
     assert_int_equal(tree_count(watch.tree), 1);
 }
 
 static void what_was_used_before_is_not_counted(void **state)
 {
-    pid_t root = start(body_family);
+    pid_t root = start(body_family_at_work);
 
     await_said(3);
     watch_roots(state, &root, 1, false);
@@ -104,7 +118,7 @@ static void what_was_used_before_is_not_counted(void **state)
     let_go(1);
     await_said(4);
     tree_refresh(watch.tree);
-    assert_true(cpu_published() > 0.19 && cpu_published() < 0.25);
+    assert_true(cpu_published() > WORK - 0.01 && cpu_published() < WORK + 0.05);
 }
 
 /* A child with a smaller pid than this process, asked for until it is not taken by somebody else. */
@@ -118,7 +132,7 @@ static bool fork_smaller(void)
         if (child == 0) {
             if (getpid() > own)
                 _exit(0);
-            burn_process(0.1);
+            burn_process(PAST);
             say();
             wait_for_go(1);
             _exit(0);
@@ -162,7 +176,7 @@ static void a_parent_may_have_the_larger_pid(void **state)
 /* The child's past comes to the root when the root waits for it, and is not ours there either. */
 static void an_inherited_past_is_not_counted(void **state)
 {
-    pid_t root = start(body_family);
+    pid_t root = start(body_family_at_work);
 
     await_said(3);
     watch_roots(state, &root, 1, false);
@@ -172,15 +186,15 @@ static void an_inherited_past_is_not_counted(void **state)
         tree_refresh(watch.tree);
     assert_int_equal(tree_living(watch.tree), 1);
     /* What is inherited is told in ticks of 10 ms, of either sort. */
-    assert_true(cpu_published() > 0.16 && cpu_published() < 0.26);
+    assert_true(cpu_published() > WORK - 0.04 && cpu_published() < WORK + 0.06);
 }
 
 static void body_burn_and_leave(void)
 {
-    burn_process(0.1);
+    burn_process(PAST);
     say();
     wait_for_go(1);
-    burn_process(0.2);
+    burn_process(WORK);
     _exit(0);
 }
 
@@ -200,7 +214,7 @@ static void what_it_used_last_is_known_where_the_kernel_tells(void **state)
     assert_int_equal(tree_living(watch.tree), 0);
     assert_int_equal(times_told(EVENT_EXIT, root), 1);
     if (method_of(state) == TREE_BPF) {
-        assert_true(cpu_published() > 0.19 && cpu_published() < 0.25);
+        assert_true(cpu_published() > WORK - 0.01 && cpu_published() < WORK + 0.05);
         assert_null(tree_cpu_missing(watch.tree));
     } else {
         assert_ptr_equal(tree_cpu_missing(watch.tree), &note_ended_unseen);
@@ -332,7 +346,7 @@ static void a_pid_used_again_is_not_followed(void **state)
 
 static void two_roots_of_which_one_descends_from_the_other_count_once(void **state)
 {
-    pid_t root = start(body_family);
+    pid_t root = start(body_family_at_work);
 
     await_said(3);
     pid_t both[] = {shared->pids[1], root};
@@ -341,7 +355,7 @@ static void two_roots_of_which_one_descends_from_the_other_count_once(void **sta
     let_go(1);
     await_said(4);
     tree_refresh(watch.tree);
-    assert_true(cpu_published() > 0.19 && cpu_published() < 0.25);
+    assert_true(cpu_published() > WORK - 0.01 && cpu_published() < WORK + 0.05);
 }
 
 static void marks_of_before_are_not_ours(void **state)

@@ -85,6 +85,10 @@ SPARED = set()  # pids of what several tests share: their own fixtures end them
 
 def leftovers():
     """Everything below this process, zombies included, but for what several tests share."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return []  # most tests: nobody to look for among all processes of the machine
     left = descendants(os.getpid())
     # Read after the others: a process that was just started below a shared one is below it now.
     shared = {pid for each in SPARED for pid in (each, *descendants(each))}

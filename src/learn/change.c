@@ -5,7 +5,8 @@
 #include "base/units.h"
 #include "learn/quantile.h"
 
-double change_floor(enum unit unit)
+/* Differences up to this are dust. */
+static double floor_of(enum unit unit)
 {
     switch (unit) {
     case UNIT_BYTES:
@@ -38,8 +39,7 @@ void change_judge(enum unit unit, const double *sorted, size_t count, double now
 {
     double median = quantile_median(sorted, count);
     bool known = count >= CHANGE_ENOUGH;
-    double dust =
-        fmax((known ? CHANGE_SHARE_KNOWN : CHANGE_SHARE_UNKNOWN) * fabs(median), change_floor(unit));
+    double dust = fmax((known ? CHANGE_SHARE_KNOWN : CHANGE_SHARE_UNKNOWN) * fabs(median), floor_of(unit));
 
     *out = (struct change){
         .before = median,

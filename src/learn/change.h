@@ -35,8 +35,6 @@ struct change {
 
 /* `sorted` are the past values, at least one, all finite. */
 void change_judge(enum unit unit, const double *sorted, size_t count, double now, struct change *out);
-/* Differences up to this are dust: 10 ms, 1 MiB, 1 % of a core, 5 of a count … */
-double change_floor(enum unit unit);
 /* How many robust deviations are noise, of so many past values; at least CHANGE_ENOUGH. */
 double change_deviations(size_t count);
 

@@ -10,41 +10,25 @@
 
 #define GIB (1024 * MEBIBYTE)
 
-/* What a run used of one resource; NAN: not measured. And what was requested of it. */
-typedef double amount_of(const struct past_run *run);
+enum resource { MEMORY, CPUS, WALL };
 
-static double memory_used(const struct past_run *run)
-{
-    return run->memory_bytes;
-}
+/* Of one resource of a run. */
+struct amounts {
+    double used;      /* NAN: not measured */
+    double requested; /* 0: not known */
+};
 
-static double memory_requested(const struct past_run *run)
+static struct amounts amounts_of(const struct past_run *run, enum resource resource)
 {
-    return run->requested_bytes;
-}
-
-/* More CPUs than any machine has are damage, not a measurement. */
-static double cpus_used(const struct past_run *run)
-{
+    /* More CPUs than any machine has are damage, not a measurement. */
     static const double beyond = 1e6;
     double cpus = run->wall_seconds > 0 ? run->cpu_seconds / run->wall_seconds : NAN;
 
-    return cpus < beyond ? cpus : NAN;
-}
-
-static double cpus_requested(const struct past_run *run)
-{
-    return run->requested_cpus;
-}
-
-static double wall_used(const struct past_run *run)
-{
-    return run->wall_seconds;
-}
-
-static double wall_requested(const struct past_run *run)
-{
-    return run->requested_seconds;
+    if (resource == MEMORY)
+        return (struct amounts){run->memory_bytes, run->requested_bytes};
+    if (resource == WALL)
+        return (struct amounts){run->wall_seconds, run->requested_seconds};
+    return (struct amounts){cpus < beyond ? cpus : NAN, run->requested_cpus};
 }
 
 static double round_up(double value, double step)
@@ -83,14 +67,16 @@ static bool is_counted(const struct past_run *run, bool none_succeeded)
 }
 
 /* The numbers of the counted runs into `values`, sorted: how many. */
-static size_t gather(const struct past_run *runs, size_t count, bool none_succeeded, amount_of *used,
+static size_t gather(const struct past_run *runs, size_t count, bool none_succeeded, enum resource resource,
                      double *values)
 {
     size_t gathered = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (is_counted(&runs[i], none_succeeded) && !isnan(used(&runs[i])))
-            values[gathered++] = used(&runs[i]);
+    for (size_t i = 0; i < count; i++) {
+        double used = amounts_of(&runs[i], resource).used;
+        if (is_counted(&runs[i], none_succeeded) && !isnan(used))
+            values[gathered++] = used;
+    }
     quantile_sort(values, gathered);
     return gathered;
 }
@@ -119,16 +105,16 @@ static size_t count_fitting(const double *sorted, size_t count, double value)
     return fitting;
 }
 
-static void compare_requests(const struct past_run *runs, size_t count, bool none_succeeded, amount_of *used,
-                             amount_of *requested, double *values, struct suggestion_requested *out)
+static void compare_requests(const struct past_run *runs, size_t count, bool none_succeeded,
+                             enum resource resource, double *values, struct suggestion_requested *out)
 {
     for (size_t i = 0; i < count; i++) {
-        double asked = requested(&runs[i]);
-        if (!is_counted(&runs[i], none_succeeded) || isnan(used(&runs[i])) || asked <= 0)
+        const struct amounts amounts = amounts_of(&runs[i], resource);
+        if (!is_counted(&runs[i], none_succeeded) || isnan(amounts.used) || amounts.requested <= 0)
             continue;
-        out->lowest = out->runs ? fmin(out->lowest, asked) : asked;
-        out->highest = out->runs ? fmax(out->highest, asked) : asked;
-        values[out->runs++] = used(&runs[i]) / asked;
+        out->lowest = out->runs ? fmin(out->lowest, amounts.requested) : amounts.requested;
+        out->highest = out->runs ? fmax(out->highest, amounts.requested) : amounts.requested;
+        values[out->runs++] = amounts.used / amounts.requested;
     }
     if (out->runs == 0)
         return;
@@ -224,7 +210,7 @@ static void find_waiting(const struct past_run *runs, size_t count, struct sugge
     for (size_t i = 0; i < count; i++) {
         double wait = runs[i].cpu_wait;
 
-        if (!is_counted(&runs[i], out->none_succeeded) || isnan(cpus_used(&runs[i])) ||
+        if (!is_counted(&runs[i], out->none_succeeded) || isnan(amounts_of(&runs[i], CPUS).used) ||
             !(wait > SUGGESTION_CPU_WAIT))
             continue;
         out->wait_lowest = out->waiting ? fmin(out->wait_lowest, wait) : wait;
@@ -261,13 +247,12 @@ int suggestion_make(const struct past_run *runs, size_t count, double margin, st
 {
     const struct {
         struct suggested *out;
-        amount_of *used, *requested;
         double quantile, margin;
         double (*rounded)(double);
     } resources[] = {
-        {&out->memory, memory_used, memory_requested, 0, margin, suggestion_round_memory},
-        {&out->cpus, cpus_used, cpus_requested, SUGGESTION_CPU_QUANTILE, 0, round_cpus},
-        {&out->wall, wall_used, wall_requested, 0, margin, suggestion_round_time},
+        [MEMORY] = {&out->memory, 0, margin, suggestion_round_memory},
+        [CPUS] = {&out->cpus, SUGGESTION_CPU_QUANTILE, 0, round_cpus},
+        [WALL] = {&out->wall, 0, margin, suggestion_round_time},
     };
     double *values = calloc(count + 1, sizeof(*values));
 
@@ -282,13 +267,12 @@ int suggestion_make(const struct past_run *runs, size_t count, double margin, st
     for (size_t i = 0; i < count; i++)
         out->counted += is_counted(&runs[i], out->none_succeeded);
     find_floors(runs, count, out);
-    for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+    for (enum resource i = MEMORY; i <= WALL; i++) {
         struct suggested *suggested = resources[i].out;
-        size_t have = gather(runs, count, out->none_succeeded, resources[i].used, values);
+        size_t have = gather(runs, count, out->none_succeeded, i, values);
         take_quantile(suggested, values, have, resources[i].quantile);
         settle(suggested, resources[i].margin, resources[i].rounded, values, have);
-        compare_requests(runs, count, out->none_succeeded, resources[i].used, resources[i].requested, values,
-                         &suggested->requested);
+        compare_requests(runs, count, out->none_succeeded, i, values, &suggested->requested);
     }
     find_sources(runs, count, out);
     find_waiting(runs, count, out);

@@ -45,7 +45,8 @@ static bool perfetto_wants(const struct recording *recording, const struct recor
     ptrdiff_t index = key - recording->keys;
 
     return is_counter(key) || index == first_key(recording, TOPIC_PROCESS_COMMAND) ||
-           index == first_key(recording, TOPIC_PROCESS_START) || index == first_key(recording, TOPIC_PROCESS_AGE);
+           index == first_key(recording, TOPIC_PROCESS_START) ||
+           index == first_key(recording, TOPIC_PROCESS_AGE);
 }
 
 /* Nanoseconds are more than anybody measured. */
@@ -118,7 +119,7 @@ static struct perfetto_process *process_of(struct export *export, const char *su
 
     if (process)
         return process;
-    if (state->process_count == PERFETTO_PROCESS_MAX) {
+    if (HASH_COUNT(state->processes) == PERFETTO_PROCESS_MAX) {
         export->processes_left_out = true;
         return NULL;
     }

@@ -39,7 +39,6 @@ struct perfetto_state {
     double *sums;                       /* of the run's own counters that grow; per key */
     struct perfetto_process *processes; /* hash by subject */
     struct perfetto_process *alive;     /* list: those of the newest record */
-    size_t process_count;
 };
 
 /* Whether a time can be written. A damaged recording may have one that is past all numbers: its event is left

@@ -44,7 +44,6 @@ struct perfetto_process *perfetto_new(struct perfetto_state *state, const char *
         state->failed = true;
         return NULL;
     }
-    state->process_count++;
     return process;
 }
 

@@ -1,6 +1,6 @@
 #include "view/list/cell.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,29 +8,22 @@
 #include "base/clock.h"
 #include "base/json_number.h"
 #include "base/text.h"
+#include "learn/quantile.h"
 #include "view/colors.h"
 #include "view/command_line.h"
 #include "view/list/legend.h"
 
-static int by_number(const void *a, const void *b)
-{
-    const long long x = *(const long long *)a, y = *(const long long *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* For want of memory the answer is yes: it costs three columns, not the truth. */
 static bool any_share_a_minute(const struct run_listing *listing)
 {
-    long long *minutes = malloc((listing->count + 1) * sizeof(*minutes));
+    double *minutes = malloc((listing->count + 1) * sizeof(*minutes));
     bool share = !minutes;
     size_t count = 0;
 
     for (size_t i = 0; minutes && i < listing->count; i++)
         if (listing->rows[i]->start_wall > 0)
-            minutes[count++] = (long long)(listing->rows[i]->start_wall / 60);
-    if (minutes)
-        qsort(minutes, count, sizeof(*minutes), by_number);
+            minutes[count++] = floor(listing->rows[i]->start_wall / 60);
+    quantile_sort(minutes, count);
     for (size_t i = 1; minutes && i < count; i++)
         share = share || minutes[i] == minutes[i - 1];
     free(minutes);

@@ -27,7 +27,6 @@ void screen_begin_color(const struct screen *screen, const char *code);
 void screen_end_color(const struct screen *screen, const char *code);
 void screen_add_colored(const struct screen *screen, const char *code, const char *text);
 /* Without colours faint cannot be told from bold: some lines are left out. */
-bool screen_shows(const struct screen *screen, enum plot_role role);
 bool screen_shows_line(const struct screen *screen, const struct plot_line *line);
 /* What a line is called where several of a panel are alike but for their colour, as those of processes are: a
  * letter at its end and in the legend. NUL: it needs none. */

@@ -20,14 +20,14 @@ const char *screen_level_color(enum plot_level_kind kind)
     return colors[kind];
 }
 
-bool screen_shows(const struct screen *screen, enum plot_role role)
+static bool shows(const struct screen *screen, enum plot_role role)
 {
     return screen->colors || role == PLOT_MAIN || role == PLOT_BESIDE;
 }
 
 bool screen_shows_line(const struct screen *screen, const struct plot_line *line)
 {
-    return line->banded || screen_shows(screen, line->role);
+    return line->banded || shows(screen, line->role);
 }
 
 static size_t count_mains(const struct plot_panel *panel)
@@ -183,7 +183,7 @@ static void fill_legend(struct screen_legend *legend, const struct plot_panel *p
     }
     legend_lines(legend, panel, PLOT_MEAN);
     for (size_t i = 0; i < panel->group_count; i++)
-        if (panel->groups[i].label && screen_shows(legend->screen, PLOT_SUBJECT))
+        if (panel->groups[i].label && shows(legend->screen, PLOT_SUBJECT))
             screen_legend_entry(legend, screen_line_color(panel->groups[i].color),
                                 sign_of(legend->screen, PLOT_SUBJECT, false, '\0', sign),
                                 panel->groups[i].label);

@@ -33,9 +33,7 @@ struct report_events_inner {
     const struct recording *recording;
     bool forks_keep_command; /* every new program is told: one without is its parent's */
     struct alive *alive;
-    size_t alive_count;
     struct program *programs;
-    size_t program_count;
     uint32_t *seconds; /* births in each second of the run */
     size_t seconds_count, seconds_capacity;
 };
@@ -91,7 +89,6 @@ int report_events_init(struct report_events *events, const struct recording *rec
 static void alive_remove(struct report_events_inner *inner, struct alive *alive)
 {
     HASH_DEL(inner->alive, alive);
-    inner->alive_count--;
     free(alive);
 }
 
@@ -157,13 +154,12 @@ static void on_spawn(struct report_events *events, const struct recorded_event *
     copy_command(kept, command);
     if (alive)
         alive_remove(inner, alive); /* its end was missed */
-    if (inner->alive_count == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive) + strlen(kept) + 1)))
+    if (HASH_COUNT(inner->alive) == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive) + strlen(kept) + 1)))
         return;
     alive->pid = event->pid;
     alive->born = event->wall;
     memcpy(alive->command, kept, strlen(kept) + 1);
     HASH_ADD(hh, inner->alive, pid, sizeof(alive->pid), alive);
-    inner->alive_count++;
 }
 
 static double use_of(const struct report_end *end, enum report_use use)
@@ -196,7 +192,7 @@ static struct program *program_of(struct report_events_inner *inner, const char 
     struct program *program = NULL;
 
     (void)report_program_name(command, name);
-    if (inner->program_count >= PROGRAMS_MAX) {
+    if (HASH_COUNT(inner->programs) >= PROGRAMS_MAX) {
         HASH_FIND(hh, inner->programs, name, strlen(name), program);
         if (program)
             return program;
@@ -208,7 +204,6 @@ static struct program *program_of(struct report_events_inner *inner, const char 
     memcpy(program->name, name, strlen(name) + 1);
     program->sums.name = program->name;
     HASH_ADD_KEYPTR(hh, inner->programs, program->name, strlen(program->name), program);
-    inner->program_count++;
     return program;
 }
 
@@ -368,7 +363,7 @@ void report_events_end(struct report_events *events)
 
 size_t report_programs_count(const struct report_events *events)
 {
-    return events->inner ? events->inner->program_count : 0;
+    return events->inner ? HASH_COUNT(events->inner->programs) : 0;
 }
 
 static bool is_larger(const struct report_program *a, const struct report_program *b)

@@ -15,7 +15,6 @@ struct entry {
 
 struct report_groups {
     struct entry *map;
-    size_t size;
     uint64_t total;
 };
 
@@ -68,11 +67,9 @@ void report_groups_count(struct report_groups *groups, int number, const char *w
 
     groups->total++;
     HASH_FIND(hh, groups->map, key, at, entry);
-    if (!entry && groups->size < REPORT_GROUPS_MAX &&
-        (entry = entry_new(key, at, who_length, command ? command : ""))) {
+    if (!entry && HASH_COUNT(groups->map) < REPORT_GROUPS_MAX &&
+        (entry = entry_new(key, at, who_length, command ? command : "")))
         HASH_ADD_KEYPTR(hh, groups->map, entry->key, entry->length, entry);
-        groups->size++;
-    }
     if (entry)
         entry->group.count++;
 }
@@ -84,7 +81,7 @@ uint64_t report_groups_total(const struct report_groups *groups)
 
 size_t report_groups_size(const struct report_groups *groups)
 {
-    return groups ? groups->size : 0;
+    return groups ? HASH_COUNT(groups->map) : 0;
 }
 
 size_t report_groups_top(const struct report_groups *groups, const char *whom, struct report_group *out,

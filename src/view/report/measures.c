@@ -13,7 +13,7 @@ struct report_mean {
     double weighted, seconds;
 };
 
-void report_tally_fini(struct report_tally *tally)
+static void tally_fini(struct report_tally *tally)
 {
     for (size_t i = 0; i < tally->count; i++)
         free(tally->items[i].name);
@@ -42,7 +42,8 @@ static struct report_amount *tally_item(struct report_tally *tally, const struct
     return item;
 }
 
-void report_tally_add(struct report_tally *tally, const char *json)
+/* Adds `json` ({state: amount}). */
+static void tally_add(struct report_tally *tally, const char *json)
 {
     struct json_reader reader;
     struct json_text name;
@@ -128,7 +129,7 @@ static void take_summary(struct report_measures *measures)
         measure->is_tally = field->kind == FIELD_JSON;
         measure->value = field->number;
         if (measure->is_tally)
-            report_tally_add(&measure->tally, field->text);
+            tally_add(&measure->tally, field->text);
     }
 }
 
@@ -155,7 +156,7 @@ void report_measures_init(struct report_measures *measures, const struct recordi
 void report_measures_fini(struct report_measures *measures)
 {
     for (size_t i = 0; i < measures->count; i++)
-        report_tally_fini(&measures->items[i].tally);
+        tally_fini(&measures->items[i].tally);
     free(measures->items);
     free(measures->means);
     free(measures->totals);
@@ -200,7 +201,7 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
         } else if (value->kind == FIELD_JSON) {
             measures->totals[value->key].seen = true;
             measure->is_tally = true;
-            report_tally_add(&measure->tally, value->text);
+            tally_add(&measure->tally, value->text);
         }
     }
 }
@@ -253,13 +254,10 @@ const struct report_measure *report_measure_of(const struct report_measures *mea
     return bound;
 }
 
-bool report_measure_is_mean(const struct report_measure *measure)
-{
-    return measure->statistic && strcmp(measure->statistic, "ave") == 0;
-}
-
 bool report_measure_in(const struct report_measure *measure, enum topic group, enum unit unit)
 {
-    return !measure->is_tally && !report_measure_is_mean(measure) && measure->key->unit == unit &&
+    bool is_mean = measure->statistic && strcmp(measure->statistic, "ave") == 0;
+
+    return !measure->is_tally && !is_mean && measure->key->unit == unit &&
            topic_group(measure->key->topic) == group;
 }

@@ -58,14 +58,10 @@ const struct report_measure *report_measure_find(const struct report_measures *m
  * there is none. */
 const struct report_measure *report_measure_of(const struct report_measures *measures, enum topic topic,
                                                const char *statistic);
-bool report_measure_is_mean(const struct report_measure *measure);
 /* Whether it is a number in this unit whose topic is of this group, and no mean. */
 bool report_measure_in(const struct report_measure *measure, enum topic group, enum unit unit);
 
-/* Adds `json` ({state: amount}). */
-void report_tally_add(struct report_tally *tally, const char *json);
 double report_tally_amount(const struct report_tally *tally, const char *name); /* 0: not there */
 void report_tally_sort(struct report_tally *tally);
-void report_tally_fini(struct report_tally *tally);
 
 #endif

@@ -22,7 +22,6 @@ struct report_processes {
     const struct recorded_key *command, *start, *age; /* NULL: none */
     int *slots; /* of each key of the recording: its place in `keys`, or -1; owned */
     struct entry *map;
-    size_t count;
     bool more;
     uint64_t window;
 };
@@ -130,7 +129,7 @@ static struct entry *find_or_add(struct report_processes *processes, const char 
 
     if (entry)
         return entry;
-    if (processes->count == REPORT_PROCESSES_MAX) {
+    if (HASH_COUNT(processes->map) == REPORT_PROCESSES_MAX) {
         processes->more = true;
         return NULL;
     }
@@ -143,7 +142,6 @@ static struct entry *find_or_add(struct report_processes *processes, const char 
     }
     entry->process = (struct report_process){.subject = name, .age = -1, .cpu_seconds = -1};
     HASH_ADD_KEYPTR(hh, processes->map, name, strlen(name), entry);
-    processes->count++;
     return entry;
 }
 

@@ -2,9 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +10,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/worker.h"
-#include "daemon/wake_watch.h"
 #include "loop/trace.h"
 
 #define NAMES_MAX 100 /* of one process, in one second */
-
-struct file_trace {
-    struct file_trace_options options;
-    struct worker worker; /* woken: it is to end; its news: the state has changed */
-    struct wake_watch *watch;
-    atomic_int state;
-    /* The thread's until it has ended or failed; the path until it runs. */
-    char path[PATH_MAX];
-    int file_fd;
-    uint64_t bytes;
-    struct metron_error error;
-};
 
 /* ---- the file ---- */
 
@@ -164,42 +147,12 @@ int file_trace_start(const struct file_trace_options *options, struct file_trace
     return 0;
 }
 
-void file_trace_stop(struct file_trace *trace)
-{
-    worker_stop(&trace->worker);
-}
-
-void file_trace_join(struct file_trace *trace)
-{
-    (void)worker_await(&trace->worker, -1);
-}
-
 void file_trace_free(struct file_trace *trace)
 {
     if (!trace)
         return;
     wake_watch_free(trace->watch);
-    file_trace_stop(trace);
-    file_trace_join(trace);
+    worker_stop(&trace->worker);
+    (void)worker_await(&trace->worker, -1);
     (void)worker_free(&trace->worker);
-}
-
-enum file_trace_state file_trace_state(const struct file_trace *trace)
-{
-    return (enum file_trace_state)atomic_load(&trace->state);
-}
-
-const char *file_trace_path(const struct file_trace *trace)
-{
-    return trace->path;
-}
-
-uint64_t file_trace_bytes(const struct file_trace *trace)
-{
-    return trace->bytes;
-}
-
-const struct metron_error *file_trace_error(const struct file_trace *trace)
-{
-    return &trace->error;
 }

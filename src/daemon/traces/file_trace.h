@@ -8,13 +8,15 @@
 #ifndef METRON_DAEMON_TRACES_FILE_TRACE_H
 #define METRON_DAEMON_TRACES_FILE_TRACE_H
 
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <uv.h>
 
 #include "base/error.h"
-
-struct file_trace;
+#include "base/worker.h"
+#include "daemon/wake_watch.h"
 
 struct file_trace_options {
     pid_t pid;
@@ -28,23 +30,26 @@ struct file_trace_options {
 enum file_trace_state {
     TRACE_BEGINS,
     TRACE_RUNS,   /* every call of the process is written from now on */
-    TRACE_ENDED,  /* by file_trace_stop, with its last process, or at the limit */
+    TRACE_ENDED,  /* by worker_stop, with its last process, or at the limit */
     TRACE_FAILED, /* nothing was traced, and no file is left */
+};
+
+/* For the loop's thread to read, once the state is so. */
+struct file_trace {
+    struct file_trace_options options;
+    struct worker worker; /* worker_stop ends the trace, within some seconds */
+    struct wake_watch *watch;
+    _Atomic enum file_trace_state state;
+    char path[PATH_MAX]; /* runs, or has ended */
+    int file_fd;
+    uint64_t bytes; /* has ended */
+    /* Has failed: why. Has ended: what is missing in the file; code 0: nothing. */
+    struct metron_error error;
 };
 
 /* 0 or a negative errno: nothing was begun. */
 int file_trace_start(const struct file_trace_options *options, struct file_trace **out);
-/* Tells it to end; returns at once. */
-void file_trace_stop(struct file_trace *trace);
-/* Waits until it has ended, some seconds at most. */
-void file_trace_join(struct file_trace *trace);
-/* One that still runs is told to end and waited for. NULL is allowed. */
+/* One that still runs is ended and waited for. NULL is allowed. */
 void file_trace_free(struct file_trace *trace);
-
-enum file_trace_state file_trace_state(const struct file_trace *trace);
-const char *file_trace_path(const struct file_trace *trace); /* once it runs or has ended */
-uint64_t file_trace_bytes(const struct file_trace *trace);   /* once it has ended */
-/* Once it has failed: why. Once it has ended: what is missing in the file; code 0: nothing. */
-const struct metron_error *file_trace_error(const struct file_trace *trace);
 
 #endif

@@ -84,7 +84,7 @@ static void answer_start(struct slot *slot)
 
     json_object_begin(json);
     json_key_integer(json, "pid", slot->pid);
-    json_key_string(json, "path", file_trace_path(slot->trace));
+    json_key_string(json, "path", slot->trace->path);
     json_key_string(json, "method", "strace");
     json_object_end(json);
     call_resume(slot->starting);
@@ -94,12 +94,12 @@ static void answer_start(struct slot *slot)
 static void answer_stop(struct slot *slot)
 {
     struct json *json = call_result(slot->stopping);
-    const struct metron_error *error = file_trace_error(slot->trace);
+    const struct metron_error *error = &slot->trace->error;
 
     json_object_begin(json);
     json_key_integer(json, "pid", slot->pid);
-    json_key_string(json, "path", file_trace_path(slot->trace));
-    json_key_integer(json, "bytes", (int64_t)file_trace_bytes(slot->trace));
+    json_key_string(json, "path", slot->trace->path);
+    json_key_integer(json, "bytes", (int64_t)slot->trace->bytes);
     if (error->code)
         json_key_string(json, "incomplete", error->message);
     json_object_end(json);
@@ -118,13 +118,13 @@ static void refuse_waiting(struct call *call, const struct metron_error *error)
 static void slot_look(void *owner)
 {
     struct slot *slot = owner;
-    enum file_trace_state state = slot->trace ? file_trace_state(slot->trace) : TRACE_BEGINS;
+    enum file_trace_state state = slot->trace ? atomic_load(&slot->trace->state) : TRACE_BEGINS;
 
     if (state == TRACE_BEGINS)
         return;
     if (state == TRACE_FAILED) {
-        refuse_waiting(slot->starting, file_trace_error(slot->trace));
-        refuse_waiting(slot->stopping, file_trace_error(slot->trace));
+        refuse_waiting(slot->starting, &slot->trace->error);
+        refuse_waiting(slot->stopping, &slot->trace->error);
         slot_clear(slot);
         return;
     }
@@ -133,8 +133,8 @@ static void slot_look(void *owner)
     if (state != TRACE_ENDED || slot->ended)
         return;
     slot->ended = ++slot->traces->ended;
-    if (file_trace_error(slot->trace)->code)
-        log_warning("trace of process %d: %s", (int)slot->pid, file_trace_error(slot->trace)->message);
+    if (slot->trace->error.code)
+        log_warning("trace of process %d: %s", (int)slot->pid, slot->trace->error.message);
     if (slot->stopping)
         answer_stop(slot);
 }
@@ -245,7 +245,7 @@ int traces_stop(struct traces *traces, struct call *call, pid_t pid)
     if (slot->ended)
         answer_stop(slot);
     else
-        file_trace_stop(slot->trace);
+        worker_stop(&slot->trace->worker);
     return CALL_LATER;
 }
 
@@ -258,10 +258,10 @@ void traces_close(struct traces *traces)
     traces->closed = true;
     for (size_t i = 0; i < SLOTS_MAX; i++)
         if (traces->slots[i].trace)
-            file_trace_stop(traces->slots[i].trace); /* all at once, then one after the other */
+            worker_stop(&traces->slots[i].trace->worker); /* all at once, then one after the other */
     for (size_t i = 0; i < SLOTS_MAX; i++)
         if (traces->slots[i].trace) {
-            file_trace_join(traces->slots[i].trace);
+            (void)worker_await(&traces->slots[i].trace->worker, -1);
             slot_look(&traces->slots[i]);
         }
 }

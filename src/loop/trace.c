@@ -26,12 +26,14 @@
 #include "base/log.h"
 #include "launch/capture.h"
 #include "launch/signals.h"
-#include "loop/trace_targets.h"
+#include "probe/kernel.h"
 #include "probe/strace/program.h"
 #include "probe/strace/table.h"
 #include "probe/strace/target.h"
+#include "tree/tree.h"
 
 #define ATTACH_LIMIT_MS 10000
+#define LISTINGS_MAX    8
 #define BUFFER_BYTES    (64UL * 1024)
 #define SCREEN_LAST_MS  500  /* of a screen that stands still, once the trace is being stopped */
 #define STOP_LIMIT_MS   5000 /* then strace is killed */
@@ -39,7 +41,7 @@
 struct trace {
     const struct trace_options *options;
     struct trace_outcome *outcome;
-    struct trace_targets *targets;
+    struct tree *tree;
     struct strace_run *strace;
     struct strace_counter counter;
     struct capture *screen; /* NULL: not shown (any more) */
@@ -54,11 +56,73 @@ struct trace {
     size_t length, shown; /* of what was read last; all of it is saved by then */
 };
 
-/* ---- who is traced ---- */
+/* ---- who is traced: the process and its descendants ---- */
 
+static int open_tree(struct trace *trace, struct metron_error *error)
+{
+    struct kernel_facts facts;
+    int code = kernel_facts_read("/proc", &facts);
+
+    if (code < 0)
+        return error_set(error, code, "/proc cannot be read: %s", strerror(-code));
+    const struct tree_options options = {
+        .proc_root = "/proc", .facts = &facts, .start_ns = clock_monotonic_ns()};
+    trace->tree = tree_new(&options, error);
+    code = trace->tree            ? tree_add_root(trace->tree, trace->options->pid)
+           : error && error->code ? error->code
+                                  : -ENOMEM;
+    if (code == -ENOMEM)
+        (void)error_set(error, code, "no memory for the list of processes");
+    return code;
+}
+
+/* The process itself, then its living descendants; the caller frees them. This process, if it is among them,
+ * is left out, and so are its children. A listing may miss some while others die: it is repeated until it
+ * finds nobody new. */
+static int list_processes(struct tree *tree, pid_t root, pid_t **pids, size_t *count,
+                          struct metron_error *error)
+{
+    size_t before = 0;
+
+    for (int i = 0; i < LISTINGS_MAX; i++) {
+        tree_refresh(tree);
+        if (i > 0 && tree_count(tree) == before)
+            break;
+        before = tree_count(tree);
+    }
+    *count = 0;
+    *pids = calloc(tree_count(tree) + 1, sizeof(**pids));
+    if (!*pids)
+        return error_set(error, -ENOMEM, "no memory for the list of processes");
+    (*pids)[(*count)++] = root;
+    for (size_t i = 0; i < tree_count(tree); i++) {
+        const struct process *process = tree_process(tree, i);
+        if (process->subject.id != root && !process_is_zombie(process))
+            (*pids)[(*count)++] = (pid_t)process->subject.id;
+    }
+    return 0;
+}
+
+/* One that dies while it is looked at loses its tracer first: it counts only if it is alive at a second look.
+ */
+static bool is_untraced(pid_t pid)
+{
+    int first = strace_target_check("/proc", pid, NULL);
+    int second = strace_target_check("/proc", pid, NULL);
+
+    return first == 0 && second == 0;
+}
+
+/* They were born between the listing and the attaching, or it was not permitted. */
 static void warn_of_missed(struct trace *trace)
 {
-    size_t missed = trace_targets_missed(trace->targets);
+    pid_t *pids = NULL;
+    size_t count = 0, missed = 0;
+
+    if (list_processes(trace->tree, trace->options->pid, &pids, &count, NULL) == 0)
+        for (size_t i = 0; i < count; i++)
+            missed += is_untraced(pids[i]);
+    free(pids);
 
     if (missed > 0)
         log_warning("%zu process%s of the tree %s not traced: begun while strace attached, or not permitted",
@@ -69,12 +133,12 @@ static int attach(struct trace *trace, struct metron_error *error)
 {
     pid_t *pids = NULL;
     size_t count = 0;
-    int code = trace_targets_open(trace->options->pid, &trace->targets, error);
+    int code = open_tree(trace, error);
 
     if (code == 0)
         code = strace_start(STRACE_FULL, &trace->strace, error);
     if (code == 0)
-        code = trace_targets_list(trace->targets, &pids, &count, error);
+        code = list_processes(trace->tree, trace->options->pid, &pids, &count, error);
     if (code == 0)
         code = strace_release(trace->strace, pids, count, error);
     if (code == 0)
@@ -313,7 +377,7 @@ static void trace_close(struct trace *trace, bool remove_file)
         file_close(&trace->file_fd);
         file_close(&trace->stop_fd);
     }
-    trace_targets_close(trace->targets);
+    tree_free(trace->tree);
     if (remove_file && trace->file_made)
         (void)unlinkat(trace->folder_fd, trace->name, 0);
     file_close(&trace->folder_fd);

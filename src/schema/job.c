@@ -12,8 +12,16 @@
 #include "base/units.h"
 #include "schema/snapshot.h"
 
-const char *const job_status_names[] = {"running", "completed", "failed", "cancelled", "lost"};
-const char *const sheet_status_names[] = {"running", "retrying", "completed", "failed", "lost"};
+const char *const job_status_names[] = {[JOB_RUNNING] = "running",
+                                        [JOB_COMPLETED] = "completed",
+                                        [JOB_FAILED] = "failed",
+                                        [JOB_CANCELLED] = "cancelled",
+                                        [JOB_LOST] = "lost"};
+const char *const sheet_status_names[] = {[SHEET_RUNNING] = "running",
+                                          [SHEET_RETRYING] = "retrying",
+                                          [SHEET_COMPLETED] = "completed",
+                                          [SHEET_FAILED] = "failed",
+                                          [SHEET_LOST] = "lost"};
 
 int job_status_of_outcome(const char *outcome, size_t length, enum job_status *out)
 {

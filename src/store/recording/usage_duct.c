@@ -56,45 +56,30 @@ int duct_rates_new(struct duct_rates **out)
     return *out ? 0 : -ENOMEM;
 }
 
-/* Forgets the processes that were last seen before this record. */
-static void forget(struct duct_rates *rates, uint64_t record)
-{
-    struct known_process *known, *next;
-
-    HASH_ITER (hh, rates->processes, known, next) {
-        if (known->record < record) {
-            HASH_DEL(rates->processes, known);
-            free(known);
-        }
-    }
-}
-
 void duct_rates_free(struct duct_rates *rates)
 {
     if (rates)
-        forget(rates, UINT64_MAX);
+        HASH_FREE_ALL(rates->processes, free);
     free(rates);
 }
 
-/* The process of this pid, with `record` 0 if it is new. NULL: no memory. */
-static struct known_process *find_or_add(struct duct_rates *rates, uint64_t pid)
+/* Keeps the processes of this record and of the one before, and sets room for twice as many. */
+static void forget_ended(struct duct_rates *rates)
 {
-    struct known_process *known;
+    struct known_process *known = rates->processes, *next;
 
-    if (HASH_COUNT(rates->processes) >= rates->room) {
-        forget(rates, rates->record - 1);
-        for (rates->room = FIRST_ROOM; 2 * HASH_COUNT(rates->processes) > rates->room;)
-            rates->room *= 2;
+    HASH_CLEAR(hh, rates->processes);
+    for (; known; known = next) {
+        const bool is_kept = known->record + 1 >= rates->record;
+
+        next = known->hh.next;
+        if (is_kept)
+            HASH_ADD(hh, rates->processes, pid, sizeof(known->pid), known);
+        if (!is_kept || !known->hh.tbl)
+            free(known);
     }
-    HASH_FIND(hh, rates->processes, &pid, sizeof(pid), known);
-    if (known || !(known = calloc(1, sizeof(*known))))
-        return known;
-    known->pid = pid;
-    HASH_ADD(hh, rates->processes, pid, sizeof(pid), known);
-    if (known->hh.tbl)
-        return known;
-    free(known);
-    return NULL;
+    for (rates->room = FIRST_ROOM; HASH_COUNT(rates->processes) > rates->room / 2;)
+        rates->room *= 2;
 }
 
 /* 0: it is no pid. */
@@ -147,9 +132,12 @@ static void see_process(struct usage_reader *reader, const char *subject, const 
 
     if (pid == 0 || !now->has_pcpu || !now->has_etime || !now->has_wall || !(now->pcpu >= 0))
         return;
+    if (HASH_COUNT(rates->processes) >= rates->room)
+        forget_ended(rates);
 
-    struct known_process *known = find_or_add(rates, pid);
+    struct known_process *known;
 
+    HASH_FIND_OR_ADD(rates->processes, pid, &pid, known);
     if (!known) {
         reader->no_memory = true;
         return;

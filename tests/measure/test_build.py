@@ -17,7 +17,7 @@ objects := $(patsubst %.c,%.o,$(wildcard {rooms}))
 all: $(objects)
 \tar rcs whole.a $(objects)
 %.o: %.c
-\t$(CC) -std=gnu17 -O3 -g -D_GNU_SOURCE -DMETRON_VERSION='"0"' -I. -c -o $@ $<
+\t$(CC) -std=gnu17 -O1 -D_GNU_SOURCE -DMETRON_VERSION='"0"' -I. -c -o $@ $<
 .PHONY: all
 """
 

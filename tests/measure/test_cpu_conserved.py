@@ -106,7 +106,7 @@ def test_children_are_not_counted_twice_per_process(run_as_user, cpu_truth):
     """A parent's own CPU is its own: what its reaped children used is not in it."""
     truth = cpu_truth()
     run, seconds = measured(run_as_user, truth, "--sample-interval 0.1 --report-interval 0.5", "forkstorm",
-                            "5", "1000")
+                            "5", "400")
     assert_conserved(run, seconds)
     own = {pid: sum(values) for pid, values in per_pid(run.usage, "proc_own_cpu_seconds").items()}
     assert own[run.root] < 0.2 * seconds, "its own, not its children's"

@@ -231,7 +231,7 @@ static void from_listings_nobody_that_stays_is_lost(void **state)
 
 static void again_and_again(void **state)
 {
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 3; i++) {
         (method_of(state) == TREE_CONNECTOR ? from_the_connector_nobody_is_lost
                                             : from_listings_nobody_that_stays_is_lost)(state);
         assert_int_equal(watch_teardown(state), 0);

@@ -34,6 +34,7 @@ MAY_NOT_SKIP = {
 
 
 def pytest_configure(config):
+    # scripts/suite/selection.py finds the files of `plain` and `threads` by `mark.NAME` in their text.
     config.addinivalue_line("markers", "plain: needs a metron without sanitizers: measures, limits memory, loads libmetron")
     config.addinivalue_line("markers", "threads: several of the daemon's threads are at work; under ThreadSanitizer too")
     config.addinivalue_line("markers", "once: takes long, and the tests beside it use the same threads; not under ThreadSanitizer")

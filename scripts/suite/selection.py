@@ -58,15 +58,28 @@ class Selection:
         return [name for name in listed_units(listing) if name in self.units]
 
     def pytest(self, markers):
-        """Words for pytest, or None if no test is chosen. `markers` is the expression of a part."""
+        """Words for pytest, or None if no test is chosen. `markers` is the expression of a part: a marker first, or `not`
+        one."""
         folders = TEST_FOLDERS
         if self.path is not None:
             folders = [self.path] if any(is_below(self.path, folder) for folder in folders) else \
                 [folder for folder in folders if is_below(folder, self.path)]
-        words = ["-m", markers, *(["-k", self.word] if self.word else []), *folders]
-        if not folders or (self.only is not None and not any_chosen(words)):
+        paths = [path for folder in folders for path in paths_marked(folder, markers.split())]
+        words = ["-m", markers, *(["-k", self.word] if self.word else []), *paths]
+        if not paths or (self.only is not None and not any_chosen(words)):
             return None
         return words
+
+
+def paths_marked(folder, markers):
+    """Where in a folder, or a file, the tests with these markers are. Each of pytest's workers reads every file that it is
+    given, so files without the marker are left out. All of tests/measure is `plain` (tests/conftest.py)."""
+    if is_below(folder, "tests/measure"):
+        return [folder] if markers[0] == "plain" else []
+    if markers[0] == "not":
+        return [folder]
+    files = [ROOT / folder] if (ROOT / folder).is_file() else sorted((ROOT / folder).rglob("test_*.py"))
+    return [str(file.relative_to(ROOT)) for file in files if f"mark.{markers[0]}" in file.read_text(encoding="utf-8")]
 
 
 def is_below(path, folder):

@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -22,6 +23,10 @@ from support.run import SANITIZED, Runner
 from support.users import ANOTHER_USER, AS_ANOTHER_USER
 
 TESTS = pathlib.Path(__file__).resolve().parent
+
+# Compiled tests are kept in build/: to compile them takes each worker 2 CPU seconds. Only for this process: a Python
+# that a test starts would find nothing compiled there, not even its own library.
+sys.pycache_prefix, sys.dont_write_bytecode = str(TESTS.parent / "build" / "pycache"), False
 
 # Tests that may not skip as root on a kernel with BTF and beside a metron-bpf (file, test; * is every one of the file).
 MAY_NOT_SKIP = {

@@ -95,6 +95,11 @@ def any_chosen(words):
     return status != 5
 
 
+def compile_tests(folders):
+    """Once, before many workers each do it (tests/conftest.py keeps what is compiled)."""
+    any_chosen(folders)
+
+
 def run_pytest(tally, part, folder, environment, words):
     """Runs the tests that these words choose on the metron of a build folder."""
     environment = {**environment, "METRON": str(folder / "metron"), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/daemon_state.h"
+#include "probe/privilege.h"
 #include "store/history/reader.h"
 
 /* Upkeep of the history: so much at once, that a snapshot never waits long for it. */
@@ -36,6 +37,12 @@ static int keep_history_up(void *context, struct metron_error *error)
 {
     struct daemon *daemon = context;
     return history_maintain(daemon->history, clock_wall_seconds(), UPKEEP_SECONDS, error);
+}
+
+/* Capabilities are each thread's own, and files need none. */
+static void drop_privilege(void)
+{
+    (void)privilege_drop(NULL, NULL);
 }
 
 static int open_store(struct daemon *daemon, struct metron_error *error)
@@ -67,7 +74,8 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
             return error_set(error, -ENOMEM, "no memory for the log");
         sinks[count++] = (struct writer_sink){"log", snapshot_log_write, NULL, daemon->log, 0, NULL};
     }
-    int code = count ? writer_new(sinks, count, NULL, &daemon->writer, error) : 0;
+    const struct writer_options writing = {.begin = drop_privilege};
+    int code = count ? writer_new(sinks, count, &writing, &daemon->writer, error) : 0;
     if (code < 0)
         return code;
     daemon->commits = commits_new(&daemon->loop, daemon->jobs, daemon->history ? daemon->writer : NULL);

@@ -1,5 +1,7 @@
 """Jobs over a restart: one that nothing is left of is lost, one whose process lives goes on, with all that it used."""
 
+import os
+import pathlib
 import signal
 import sqlite3
 import subprocess
@@ -7,6 +9,7 @@ import subprocess
 import pytest
 
 from support import daemon_client as dc
+from support import kernel_events
 from support.burner import Burner, cpu_seconds, own_cpu_seconds
 from support.daemon_client import RpcError
 from support.processes import send_signal, wait_until
@@ -55,6 +58,28 @@ def test_a_job_whose_process_is_gone_after_a_restart_is_lost_and_others_go_on(st
     stays.kill()
     stays.wait()
     assert daemon.stop() == 0
+
+
+def capabilities_of_threads(daemon):
+    return {(task / "comm").read_text(encoding="utf-8").strip(): kernel_events.capabilities(f"{daemon.pid}/task/{task.name}")
+            for task in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir()}
+
+
+def test_threads_that_began_before_the_kernel_s_events_keep_no_capability_for_them(run_metron, start_daemon):
+    """The job is there at once, and so is the thread that reads its memory."""
+    kernel_events.need(run_metron)
+    daemon = start_daemon()
+    job_of_child(daemon, "night")
+    kill_daemon(daemon)
+    daemon.start()
+    wait_until(lambda: "peak_pss_mb" in daemon.call("job.status", job_id="night")["usage"], what="a thread for PSS")
+    whole = kernel_events.capabilities(os.getpid())
+    wait_until(lambda: kernel_events.capabilities(daemon.pid) != whole, what="a daemon that has opened all")
+    threads = capabilities_of_threads(daemon)
+    assert {"metron-writer", "metron-pss"} <= threads.keys(), threads
+    dropped = kernel_events.capabilities(daemon.pid)
+    assert {name: f"{held & ~dropped:x}" for name, held in threads.items() if name.startswith("metron-")} \
+        == dict.fromkeys((name for name in threads if name.startswith("metron-")), "0")
 
 
 def test_a_sheet_that_has_ended_stays_so_though_a_process_of_its_job_names_it(start_either):

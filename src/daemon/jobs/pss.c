@@ -9,6 +9,7 @@
 #include "base/worker.h"
 #include "daemon/jobs/inner.h"
 #include "daemon/wake_watch.h"
+#include "probe/privilege.h"
 #include "probe/smaps.h"
 
 #define PERIOD_NS    (10 * NS_PER_SECOND)
@@ -65,6 +66,7 @@ static void run(void *owner)
 {
     struct jobs_pss *pss = owner;
 
+    (void)privilege_drop(NULL, NULL); /* capabilities are each thread's own, and smaps needs another one */
     while (worker_wait(&pss->worker, -1) && !worker_is_stopping(&pss->worker)) {
         read_members(pss);
         worker_notify(&pss->worker);

@@ -194,8 +194,9 @@ def test_process_of_another_user_costs_only_its_own_hidden_readings(run_as_user)
     (burner,) = burners
     assert max(per_pid(run.usage, "proc_pdcpu")[burner]) > 0
     assert burner in per_pid(run.usage, "proc_rss")
-    # The folder of its descriptors is closed to us, but newer kernels tell its size.
-    assert set(per_pid(run.usage, "proc_fds").get(burner, [3])) == {3}
+    # The folder of its descriptors is closed to us, but newer kernels tell its size. (The loader of its libraries may be
+    # seen with one more.)
+    assert per_pid(run.usage, "proc_fds").get(burner, [3])[-1] == 3
     assert set(commands) - {burner} <= set(per_pid(run.usage, "proc_fds"))
 
 

@@ -188,6 +188,7 @@ uint64_t sampler_failures(const struct sampler *sampler, size_t collector_index,
 void sampler_begin(struct sampler *sampler, uint64_t start_ns, uint64_t inherited_rss_bytes)
 {
     sampler->begin_ns = start_ns;
+    window_begin(sampler->window, start_ns);
     sampler->context.spawner_maxrss_bytes = inherited_rss_bytes;
 }
 

@@ -369,6 +369,15 @@ int window_fold(struct window *window, size_t source_index, const struct pass *p
     return code;
 }
 
+void window_begin(struct window *window, uint64_t stamp_ns)
+{
+    for (size_t i = 0; i < window->plan_count; i++) {
+        struct previous *seed = &window->cells[i].previous;
+        if (seed->stamp_ns && seed->number == 0)
+            seed->stamp_ns = stamp_ns;
+    }
+}
+
 void window_count_sample(struct window *window)
 {
     window->num_samples++;

@@ -44,6 +44,9 @@ void window_free(struct window *window);
 
 /* Takes the readings of one pass of one source. -ENOMEM: some readings of this pass are lost. */
 int window_fold(struct window *window, size_t source_index, const struct pass *pass);
+/* The command was started, after the seeds: a counter that stands at 0 is its own, and counts from here on.
+ */
+void window_begin(struct window *window, uint64_t stamp_ns);
 /* One tick at which the target was alive and looked at. */
 void window_count_sample(struct window *window);
 /* The subject has ended. It is forgotten after the next report, not before: rows that come until then, its

@@ -289,6 +289,21 @@ static void too_short_an_interval_is_carried(void **state)
     is_of("t_cores", "101", 0.002 / 0.0051);
 }
 
+/* Those of the machine had counted before, and go on from their seed. */
+static void a_counter_of_the_command_begins_with_it(void **state)
+{
+    (void)state;
+    fold_single_number(SOURCE_T, PASS_SEED, 0, TREE_CORES, 0);
+    fold_single_number(SOURCE_U, PASS_SEED, 0, U_MACHINE, 7);
+    window_begin(bench.window, at_ns(0.5));
+    fold_single_number(SOURCE_T, PASS_SAMPLE, 1, TREE_CORES, 1);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 1, U_MACHINE, 8);
+    report();
+    is("t_tree_cores", 2);
+    is("t_ave_tree_cores", 2);
+    is("u_machine", 1);
+}
+
 static void a_last_interval_too_short_for_a_rate_still_counts_in_the_mean(void **state)
 {
     (void)state;
@@ -379,6 +394,7 @@ int main(void)
         RULE(one_from_before_a_long_suspend_did_nothing_here_yet),
         RULE(a_rate_reaches_across_windows),
         RULE(too_short_an_interval_is_carried),
+        RULE(a_counter_of_the_command_begins_with_it),
         RULE(a_last_interval_too_short_for_a_rate_still_counts_in_the_mean),
         RULE(a_last_interval_too_short_makes_no_peak_of_a_total),
         RULE(a_mean_above_the_usable_cores_is_cut),

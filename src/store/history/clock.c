@@ -32,11 +32,12 @@ static int read_offset(struct history *history, const char *boot, double *offset
 static int write_offset(struct history *history, const char *boot, double offset)
 {
     int code = database_run(history->database, "DELETE FROM clock");
+    if (code < 0)
+        return code;
     sqlite3_stmt *add = history_statement(history, SQL_CLOCK_ADD);
-
     bind_text(add, 1, boot);
     bind_real(add, 2, true, offset);
-    return code < 0 ? code : history_run(history, add);
+    return history_run(history, add);
 }
 
 static int find_offset(struct history *history, double boot_seconds)

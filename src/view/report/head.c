@@ -221,7 +221,7 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     (void)report_add_text(section, "kind", NULL, recording_text(recording, "outcome.kind"));
     if (has_code)
         item->tone = exit_code == 0 ? REPORT_GOOD : REPORT_BAD;
-    if (has_code && !(kind && strcmp(kind, "exited") == 0))
+    if (cause && has_code && !(kind && strcmp(kind, "exited") == 0))
         item->say = report_text_of(page, "%s; exit code %.0f", cause, exit_code);
     if (!cause)
         add_no_outcome(section, evidence);

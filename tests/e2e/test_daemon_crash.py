@@ -305,7 +305,7 @@ def test_a_word_that_may_not_be_written_does_not_end_it(daemon):
 
 
 def test_a_locked_database_is_told_once_and_sampling_goes_on(daemon):
-    daemon.start(interval=0.1, watch="jobs")  # its queue is not full of everybody's processes
+    daemon.start(interval=0.4, watch="jobs")  # its queue holds what is taken while the database is locked
     daemon.wait_for_stored(daemon.tops(2)[-1]["timestamp"])
     with contextlib.closing(sqlite3.connect(daemon.database, timeout=60, isolation_level=None)) as other:
         daemon.call("job.start", job_id=JOB)

@@ -13,7 +13,7 @@ struct arena_chunk {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-#define CHUNK_BYTES ((size_t)128 * 1024) /* enough that malloc maps it, and unmaps it when it is freed */
+#define CHUNK_BYTES ((size_t)64 * 1024)
 #define SPARE_BYTES ((size_t)256 * 1024) /* that it may hold besides twice what it handed out */
 
 static struct arena_chunk *chunk_new(size_t size)

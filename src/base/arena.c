@@ -16,9 +16,9 @@ struct arena_chunk {
 #define CHUNK_BYTES ((size_t)64 * 1024)
 #define SPARE_BYTES ((size_t)256 * 1024) /* that it may hold besides twice what it handed out */
 
-static struct arena_chunk *chunk_new(size_t size)
+static struct arena_chunk *chunk_new(size_t size, size_t least)
 {
-    size_t capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+    size_t capacity = size > least ? size : least;
     if (capacity > SIZE_MAX - sizeof(struct arena_chunk))
         return NULL;
     struct arena_chunk *chunk = malloc(sizeof(*chunk) + capacity);
@@ -39,7 +39,7 @@ void *arena_alloc(struct arena *arena, size_t size)
         link = &arena->current;
     while (*link && (*link)->capacity - (*link)->used < size)
         link = &(*link)->next;
-    if (!*link && !(*link = chunk_new(size)))
+    if (!*link && !(*link = chunk_new(size, arena->chunk_bytes ? arena->chunk_bytes : CHUNK_BYTES)))
         return NULL;
     struct arena_chunk *chunk = *link;
     arena->current = chunk;
@@ -117,5 +117,5 @@ void arena_fini(struct arena *arena)
         next = chunk->next;
         free(chunk);
     }
-    *arena = (struct arena){0};
+    *arena = (struct arena){.chunk_bytes = arena->chunk_bytes};
 }

@@ -12,6 +12,7 @@ struct arena_chunk;
 struct arena {
     struct arena_chunk *first;   /* owned */
     struct arena_chunk *current; /* the one being filled */
+    size_t chunk_bytes;          /* at least so many at once; 0: 64 KiB */
 };
 
 void *arena_alloc(struct arena *arena,

@@ -23,8 +23,9 @@
 #include "store/history/sql.h"
 #include "store/history/state.h"
 
-#define STEP_SAMPLES     2000 /* read in one step */
-#define LATE_SECONDS     120  /* so long snapshots of a minute are waited for */
+#define STEP_SAMPLES     2000                 /* read in one step */
+#define LATE_SECONDS     120                  /* so long snapshots of a minute are waited for */
+#define SUMS_BYTES       ((size_t)256 * 1024) /* malloc maps so many, and unmaps them when they are freed */
 #define KEYFRAME_MINUTES 360
 #define KEYFRAME_ROW     40 /* bytes of a row, about */
 #define SPAN_MAX                                                                                             \
@@ -266,6 +267,7 @@ static int read_ticks(struct history *history)
     rollup->at = rollup->base;
     HASH_CLEAR(hh, rollup->sums);
     arena_reset(&rollup->arena);
+    rollup->arena.chunk_bytes = SUMS_BYTES;
     rollup->active = code == 0;
     if (code == -E2BIG) { /* left out, for the sake of those that follow */
         rollup->done_tick = rollup->last_tick;

@@ -22,7 +22,7 @@ struct strbuf {
     }
 
 void strbuf_fini(struct strbuf *buffer); /* frees; safe on STRBUF_INIT and twice */
-/* Frees a part whose text went into a whole: what failed for want of memory failed for both. */
+/* Frees a part whose text went into a whole: a part that ran out of memory makes the whole fail, too. */
 void strbuf_fini_part(struct strbuf *part, struct strbuf *whole);
 void strbuf_reset(struct strbuf *buffer);                /* empties, keeps the memory, clears `failed` */
 int strbuf_reserve(struct strbuf *buffer, size_t extra); /* 0 or -ENOMEM (also sets failed) */

@@ -40,7 +40,7 @@ int trace_check(pid_t pid, struct metron_error *error);
  * 0; or a negative errno with one line: nothing was traced, and a file made here is removed again.
  *
  * With `path`, the trace is all that this program does: it ends with a SIGINT, SIGTERM or SIGHUP, or when
- * whoever read stdout has gone, and it logs what happens. Call it once, before any other thread is there. */
+ * the reader of stdout has gone, and it logs what happens. Call it once, before any other thread is there. */
 int trace_execute(const struct trace_options *options, struct trace_outcome *outcome,
                   struct metron_error *error);
 

@@ -1,5 +1,4 @@
-/* Workers: the kernel says what their names and masks are, and whoever is through last frees what they use.
- */
+/* Workers: the kernel's own word on their names and masks; and who frees what they use. */
 #include "base/worker.h"
 
 #include <errno.h>

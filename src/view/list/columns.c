@@ -112,7 +112,7 @@ int run_columns_add_group(struct run_listing *listing, const char *field, bool t
     int code = run_listing_add_column(listing,
                                       (struct listing_column){.name = field, .title = title, .field = field});
 
-    /* What they were grouped by is told already. */
+    /* What they are grouped by has its column already. */
     for (size_t i = 0; table && i < COUNT(group_table) && code == 0; i++)
         if (strcmp(group_table[i].name, field) != 0)
             code = add_to_table(listing, group_table[i]);

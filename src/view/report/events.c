@@ -20,7 +20,7 @@ struct alive {
     int64_t pid;
     double born;
     UT_hash_handle hh;
-    char command[]; /* "": not told */
+    char command[]; /* "": unknown */
 };
 
 struct program {

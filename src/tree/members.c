@@ -331,6 +331,7 @@ void member_set_command(struct tree *tree, struct process *process, const char *
     strbuf_reset(&tree->line);
     secrets_mask_arguments(&tree->line, tree->options.secrets, arguments, length);
     keep_command(tree, process);
+    process->has_arguments = true;
 }
 
 static void read_command(struct tree *tree, struct process *process)
@@ -348,12 +349,16 @@ static void read_command(struct tree *tree, struct process *process)
         member_set_command(tree, process, bytes, (size_t)length);
         return;
     }
+    /* A process that exits has given its memory back before it is a zombie: its command is the one it had. */
+    if (process->has_arguments && process->stat.vsize_bytes == 0)
+        return;
     /* Kernel threads and processes in the middle of exec have none: their name in brackets, as ps has it. */
     strbuf_reset(&tree->line);
     strbuf_addc(&tree->line, '[');
     strbuf_adds(&tree->line, process->stat.comm);
     strbuf_addc(&tree->line, ']');
     keep_command(tree, process);
+    process->has_arguments = false;
 }
 
 /* Whether what stat shows is the process we know; settles it at the first reading. */

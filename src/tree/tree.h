@@ -87,6 +87,7 @@ struct process {
     uint64_t image;             /* changes at exec: what the command line was read for */
     uint64_t execs;             /* that the kernel reported */
     char *command;              /* masked, one line; owned; NULL if not read */
+    bool has_arguments;         /* the command is not only a name in brackets */
     unsigned passes;            /* in how many passes it was read */
     uint64_t looked_ns;         /* monotonic, when stat was read: it has not run since */
     bool look_again; /* something outside has changed it: read them in the next pass all the same */

@@ -8,17 +8,30 @@
 /* A /proc of our own, with processes as we write them. */
 static char root[64];
 
-static void put_stat(pid_t pid, const char *text)
+static void put_file(pid_t pid, const char *name, const char *bytes, size_t length)
 {
     char path[128];
 
     (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
     (void)mkdir(path, 0700);
-    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
+    (void)snprintf(path, sizeof(path), "%s/%d/%s", root, (int)pid, name);
     FILE *file = fopen(path, "we");
     assert_non_null(file);
-    (void)fputs(text, file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
     assert_int_equal(fclose(file), 0);
+}
+
+static void remove_file(pid_t pid, const char *name)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/%d/%s", root, (int)pid, name);
+    (void)unlink(path);
+}
+
+static void put_stat(pid_t pid, const char *text)
+{
+    put_file(pid, "stat", text, strlen(text));
 }
 
 /* `child_ticks`: of the children that it has waited for. */
@@ -43,8 +56,7 @@ static void remove_process(pid_t pid)
 {
     char path[128];
 
-    (void)snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
-    (void)unlink(path);
+    remove_file(pid, "stat");
     (void)snprintf(path, sizeof(path), "%s/%d", root, (int)pid);
     (void)rmdir(path);
     (void)rmdir(root);
@@ -205,16 +217,7 @@ static void a_tree_without_a_root_folder_says_so(void **state)
 
 static void put_io(pid_t pid, const char *text)
 {
-    char path[128];
-
-    (void)snprintf(path, sizeof(path), "%s/%d/io", root, (int)pid);
-    (void)unlink(path);
-    if (!text)
-        return;
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    (void)fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+    put_file(pid, "io", text, strlen(text));
 }
 
 #define IO_TEXT(RCHAR)                                                                                       \
@@ -230,7 +233,7 @@ static void io_that_can_no_longer_be_read_stays_as_it_was(void **state)
     assert_true(who(4711)->has_io);
     assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_RCHAR], 1000);
     assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_WRITE_BYTES], 6);
-    put_io(4711, NULL);
+    remove_file(4711, "io");
     tree_refresh(watch.tree);
     assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_RCHAR], 1000);
     put_io(4711, "rchar: 2000\nwchar: 2"); /* half a file is none */
@@ -239,7 +242,7 @@ static void io_that_can_no_longer_be_read_stays_as_it_was(void **state)
     put_io(4711, IO_TEXT("3000"));
     tree_refresh(watch.tree);
     assert_int_equal(tree_ledger(watch.tree)->live.counts[LEDGER_RCHAR], 3000);
-    put_io(4711, NULL);
+    remove_file(4711, "io");
     remove_process(4711);
 }
 
@@ -251,6 +254,54 @@ static void a_tree_without_io_files_has_no_io(void **state)
     assert_true(who(4711)->fresh);
     assert_false(who(4711)->has_io);
     assert_false(tree_has_io(watch.tree));
+    remove_process(4711);
+}
+
+/* A running process with so much memory, and the arguments that cmdline shows of it. */
+static void put_program(const char *name, unsigned vsize, unsigned stack, const char *arguments,
+                        size_t length)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof(text),
+                   "4711 (%s) R 1 1 1 0 -1 4194560 10 20 0 0 1 0 0 0 20 0 1 0 1000 %u 1 "
+                   "18446744073709551615 1 1 %u 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                   name, vsize, stack);
+    put_stat(4711, text);
+    put_file(4711, "cmdline", arguments, length);
+}
+
+static void command_is_read_again_after_exec_but_not_at_exit(void **state)
+{
+    const char sleeps[] = "sleep\00060", shell[] = "sh\0-c\0true";
+
+    watch_recorded(method_of(state));
+    put_program("sleep", 4096, 1, sleeps, sizeof(sleeps));
+    tree_refresh(watch.tree);
+    assert_string_equal(who(4711)->command, "sleep 60");
+    put_program("sh", 4096, 2, "", 0); /* in the middle of exec */
+    tree_refresh(watch.tree);
+    assert_string_equal(who(4711)->command, "[sh]");
+    put_program("sh", 4096, 3, shell, sizeof(shell));
+    tree_refresh(watch.tree);
+    assert_string_equal(who(4711)->command, "sh -c true");
+    put_program("sh", 0, 0, "", 0); /* exiting, and not a zombie yet: the kernel has dropped its memory */
+    tree_refresh(watch.tree);
+    assert_string_equal(who(4711)->command, "sh -c true");
+    remove_file(4711, "cmdline");
+    remove_process(4711);
+}
+
+static void thread_of_the_kernel_has_its_newest_name(void **state)
+{
+    watch_recorded(method_of(state));
+    put_program("kworker/0:1", 0, 0, "", 0);
+    tree_refresh(watch.tree);
+    assert_string_equal(who(4711)->command, "[kworker/0:1]");
+    put_program("kworker/0:1-mm", 0, 0, "", 0);
+    tree_refresh(watch.tree);
+    assert_string_equal(who(4711)->command, "[kworker/0:1-mm]");
+    remove_file(4711, "cmdline");
     remove_process(4711);
 }
 
@@ -298,6 +349,8 @@ int main(void)
         ONE_WAY(an_orphan_that_ends_within_a_pass_is_counted, by_scan),
         ONE_WAY(io_that_can_no_longer_be_read_stays_as_it_was, by_listings),
         ONE_WAY(a_tree_without_io_files_has_no_io, by_listings),
+        ONE_WAY(command_is_read_again_after_exec_but_not_at_exit, by_listings),
+        ONE_WAY(thread_of_the_kernel_has_its_newest_name, by_listings),
         ONE_WAY(sigchld_is_told_from_other_ignored_signals, by_scan),
         ONE_WAY(a_tree_without_a_root_folder_says_so, by_listings),
     };

@@ -37,6 +37,19 @@ MAY_NOT_SKIP = {
     "e2e/test_run_events.py": "*",
 }
 
+# Tests of something other than kernel events. Root's metron loads no programs into the kernel in them, which takes more
+# CPU than most of these tests do: it learns of births and deaths from the process connector. Files about events, jobs'
+# CPU, membership and restarts are not among them, nor are those about a metron as it is by default.
+WITHOUT_PROGRAMS = {
+    "e2e/test_daemon_acknowledged.py",
+    "e2e/test_daemon_client.py",
+    "e2e/test_daemon_crash.py",
+    "e2e/test_daemon_files.py",
+    "e2e/test_daemon_gpu.py",
+    "e2e/test_daemon_shell.py",
+    "e2e/test_run_gpu.py",
+}
+
 
 def pytest_configure(config):
     # scripts/suite/selection.py finds the files of `plain` and `threads` by `mark.NAME` in their text.
@@ -127,13 +140,21 @@ def no_leftovers():
     processes.end_leftovers()
 
 
+def _settings(path):
+    """Of every metron that root starts in the tests of a file."""
+    listed = path.relative_to(TESTS).as_posix() in WITHOUT_PROGRAMS
+    if listed and os.getuid() == 0 and kernel_events.why_no_connector() is None:
+        return {"METRON_EVENTS": "connector"}
+    return {}
+
+
 @pytest.fixture
-def run_metron(programs, tmp_path):
+def run_metron(programs, tmp_path, request):
     """run_metron(args, cmd, **how) -> Run; run_metron.start(...) -> Started; run_metron.metron(args)."""
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     home.mkdir()
-    return Runner(programs, work, home)
+    return Runner(programs, work, home, settings=_settings(request.path))
 
 
 @pytest.fixture

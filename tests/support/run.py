@@ -156,12 +156,13 @@ def takes(pid, number):
 class Runner:
     """How metron is started in one test: which binary, in which folder, as whom."""
 
-    def __init__(self, programs, cwd, home, wrapper=()):
+    def __init__(self, programs, cwd, home, wrapper=(), settings=None):
         self.programs = pathlib.Path(programs)
         self.binary = str(self.programs / "metron")
         self.cwd = pathlib.Path(cwd)
         self.home = pathlib.Path(home)
         self.wrapper = list(wrapper)
+        self.settings = settings or {}  # in the environment of every metron
 
     def workload(self, name):
         return str(self.programs / name)
@@ -174,6 +175,7 @@ class Runner:
         kept["LANG"], kept["TERM"] = "C.UTF-8", "xterm"
         kept["HOME"] = str(self.home)
         kept["XDG_CONFIG_HOME"] = str(self.home / "config")
+        kept.update(self.settings)
         kept.update(extra or {})
         return kept
 

@@ -117,15 +117,17 @@ def end_leftovers():
 
 
 def wait_until(condition, timeout=60.0, what="the condition"):
-    """Polls until `condition()` is true and returns what it gave; an error after `timeout` seconds."""
-    end = time.monotonic() + timeout
+    """Polls until `condition()` is true and returns what it gave; an error after `timeout` seconds. What takes long is
+    looked at less and less often: every 5 ms at first, every 50 ms after half a second."""
+    begin = time.monotonic()
     while True:
         result = condition()
         if result:
             return result
-        if time.monotonic() > end:
+        waited = time.monotonic() - begin
+        if waited > timeout:
             raise AssertionError(f"{what} did not come true within {timeout} s")
-        time.sleep(0.01)
+        time.sleep(min(0.05, max(0.005, waited / 10)))
 
 
 def file_lines(path):

@@ -6,6 +6,7 @@ names, the kernel's own values, processes of a known kind.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -291,29 +292,30 @@ class Daemon:
 
     def top_when(self, condition=lambda snapshot: True, timeout=60.0, what="the snapshot", **params):
         """The first snapshot taken from now on for which the condition holds."""
-        begin, last = time.time(), None
+        begin = time.time()
         with self.client() as client:
-            end = time.monotonic() + timeout
-            while time.monotonic() < end:
-                snapshot = client.call("daemon.top", **params)
-                if snapshot["timestamp"] >= begin and snapshot["timestamp"] != last:
-                    last = snapshot["timestamp"]
-                    if condition(check_snapshot(snapshot)):
-                        return snapshot
-                time.sleep(0.02)
+            for snapshot in self.new_snapshots(client, timeout, **params):
+                if snapshot["timestamp"] >= begin and condition(snapshot):
+                    return snapshot
         raise AssertionError(f"{what} did not come within {timeout} s")
+
+    def new_snapshots(self, client, timeout, **params):
+        """The last snapshot and those after it, until the time is over. A snapshot is long: how many there were is asked
+        first."""
+        end, ticks, last = time.monotonic() + timeout, 0, None
+        while time.monotonic() < end:
+            if (now := client.call("daemon.status")["ticks"]) != ticks:
+                ticks, snapshot = now, client.call("daemon.top", **params)
+                if snapshot["timestamp"] != last:
+                    last = snapshot["timestamp"]
+                    yield check_snapshot(snapshot)
+            time.sleep(0.02)
 
     def tops(self, count):
         """The next so many different snapshots."""
-        found = []
         with self.client() as client:
-            end = time.monotonic() + 60 + count
-            while len(found) < count:
-                assert time.monotonic() < end, f"{len(found)} of {count} snapshots came"
-                snapshot = client.call("daemon.top")
-                if not found or snapshot["timestamp"] != found[-1]["timestamp"]:
-                    found.append(check_snapshot(snapshot))
-                time.sleep(0.03)
+            found = list(itertools.islice(self.new_snapshots(client, 60 + count), count))
+        assert len(found) == count, f"{len(found)} of {count} snapshots came"
         return found
 
     def logged(self):

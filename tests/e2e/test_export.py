@@ -74,13 +74,13 @@ def promtool():
 @pytest.fixture(scope="session")
 def con_duct():
     """con_duct(args) -> what con-duct itself prints."""
-    program = TOOLS / "con-duct" / "bin" / "con-duct"
-    if not program.exists():
+    programs = TOOLS / "con-duct" / "bin"
+    if not (programs / "con-duct").exists():
         pytest.skip("no con-duct: scripts/deps test installs it")
 
-    def call(*args):
-        done = subprocess.run([program, *args], capture_output=True, timeout=60, check=False,
-                              env={**os.environ, "MPLBACKEND": "Agg"})
+    def call(*args, program="con-duct", data=""):
+        done = subprocess.run([programs / program, *args], input=data.encode(), capture_output=True, timeout=60,
+                              check=False, env={**os.environ, "MPLBACKEND": "Agg"})
         assert done.returncode == 0 and b"WARNING" not in done.stderr and b"ERROR" not in done.stderr, done
         return done.stdout.decode()
 
@@ -392,13 +392,31 @@ def test_con_duct_lists_and_prints_it(export, con_duct, tmp_path):
     assert "totals" in con_duct("pp", f"{tmp_path}/new/0_usage.jsonl")
 
 
-@pytest.mark.parametrize("mode, name", [("ps-pcpu", "metron-killed"), ("ps-pcpu", "metron-one-point"),
-                                        ("ps-cpu-timepoint", "metron-syscalls"),
-                                        ("ps-cpu-timepoint", "metron-ranks/rank1_")])
-def test_con_duct_plots_it(export, con_duct, tmp_path, mode, name):
-    export("duct", path_of(name), "-o", f"{tmp_path}/run_")
-    con_duct("plot", "--cpu", mode, "-o", str(tmp_path / "plot.png"), f"{tmp_path}/run_info.json")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+PLOTS = [("ps-pcpu", "metron-killed"), ("ps-pcpu", "metron-one-point"), ("ps-cpu-timepoint", "metron-syscalls"),
+         ("ps-cpu-timepoint", "metron-ranks/rank1_")]
+# Its program, once for each line of arguments: to load what it draws with takes longer than to draw.
+EACH_LINE = """
+import json, sys
+from con_duct.cli import main
+for line in map(json.loads, sys.stdin):
+    sys.argv = ["con-duct", *line]
+    try:
+        status = main()
+    except SystemExit as end:
+        status = end.code
+    if status:
+        sys.exit(f"{line}: {status}")
+"""
+
+
+def test_con_duct_plots_it(export, con_duct, tmp_path):
+    lines = []
+    for number, (mode, name) in enumerate(PLOTS):
+        export("duct", path_of(name), "-o", f"{tmp_path}/{number}_")
+        lines.append(["plot", "--cpu", mode, "-o", f"{tmp_path}/{number}.png", f"{tmp_path}/{number}_info.json"])
+    con_duct("-c", EACH_LINE, program="python3", data="\n".join(map(json.dumps, lines)))
+    for number, plot in enumerate(PLOTS):
+        assert (tmp_path / f"{number}.png").read_bytes().startswith(b"\x89PNG"), plot
 
 
 @pytest.mark.parametrize("name", METRON)

@@ -51,10 +51,10 @@ def make_recording(folder, like):
     return folder
 
 
-@pytest.fixture
-def runs(run_metron):
-    """Three recordings in a folder with such a name."""
-    folder = run_metron.cwd / ("runs" + HOSTILE)
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Three recordings in a folder with such a name, which no test changes."""
+    folder = tmp_path_factory.mktemp("hostile") / ("runs" + HOSTILE)
     return [make_recording(folder / like, like) for like in ("metron-ended", "metron-oom", "metron-syscalls")]
 
 

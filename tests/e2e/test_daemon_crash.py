@@ -37,6 +37,15 @@ LONGEST_WAIT = 60  # seconds
 HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_clients.py"
 FAST = {"METRON_TEST_INTERVAL": "0.02", "METRON_EVENTS": "off"}
 CPU_NEAR = 0.05  # seconds: the kernel counts children in ticks of 10 ms, and those that were not waited for yet nowhere
+# A process of which nobody exits, and which uses more than CPU_NEAR in a few lives of the daemon, but not a whole core.
+SPIN = """
+import time
+while True:
+    end = time.process_time() + 0.02
+    while time.process_time() < end:
+        pass
+    time.sleep(0.15)
+"""
 CHURN = "while :; do sleep 0.05 & sleep 0.02; wait; done"
 
 
@@ -181,7 +190,7 @@ def kill_again_and_again(daemon, count, chance, tally):
     """With its own database: most kills leave a job that runs, and each snapshot has all of them. With a thousand, the
     last kill would cost many times what the first did."""
     shell = subprocess.Popen(["sh", "-c", CHURN], start_new_session=True)
-    spinner = subprocess.Popen(["nice", "sh", "-c", "while :; do :; done"])
+    spinner = subprocess.Popen([sys.executable, "-c", SPIN])
     committed = set()
     daemon.start(watch="jobs", env=FAST)
     survivor, spinning = Watched(daemon, "survivor", shell.pid), Watched(daemon, "spinning", spinner.pid)

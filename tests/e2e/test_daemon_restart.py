@@ -189,12 +189,12 @@ NEAR = {"abs": 0.05}
 def test_cpu_that_a_job_used_while_no_daemon_watched_is_counted(start_either, burner):
     daemon = start_either()
     begin = begin_job(daemon, burner, sheet=True)
-    burner.ask("burn 0.3")
+    burner.ask("burn 0.2")
     store(daemon, burner.pid)
-    for _ in range(3):
+    for _ in range(2):
         burner.ask("burn 0.2")  # maybe stored, maybe not
         kill_daemon(daemon)
-        burner.ask("burn 0.4")
+        burner.ask("burn 0.3")
         job = after_restart(daemon, burner)
         truth = cpu_seconds(burner.pid) - begin
         assert job["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)

@@ -250,7 +250,7 @@ def test_processes_of_a_job_are_counted(either_jobs):
 @pytest.mark.threads
 def test_the_report_of_a_job_is_a_text_that_names_it(either_jobs):
     shell = job_shell(either_jobs, "reported-job")
-    shell.run(f"{either_jobs.runner.workload('burn')} 0.5")
+    shell.run(f"{either_jobs.runner.workload('burn')} 0.1")
     either_jobs.call("job.finish", job_id="reported-job", outcome="failed")
     text = dc.text_of(either_jobs.call("job.report", job_id="reported-job"))
     assert "reported-job" in text and "failed" in text and "null" not in text

@@ -104,7 +104,7 @@ def test_thousands_of_arguments(run_metron):
 def test_fork_bomb_of_short_children(run_metron, events, interval):
     count = run_metron.cwd / "count"
     run = run_metron(f"--sample-interval {interval} --report-interval 1 --events {events}",
-                     [run_metron.workload("forkbomb"), "0.7", str(count), "7"])
+                     [run_metron.workload("forkbomb"), "0.4", str(count), "7"])
     assert run.returncode == 7
     started = int(count.read_text())
     assert started > 0
@@ -209,7 +209,7 @@ def test_command_that_kills_its_own_process_group(run_metron):
 @pytest.mark.parametrize("capture", ["all", "none"])
 def test_command_that_has_ended_before_we_look(run_metron, capture):
     """Over and over, because it is a race: the end may come before the first turn of the loop."""
-    for i in range(25):
+    for i in range(15):
         run = run_metron(f"-q --capture-outputs {capture}", "true", prefix=f"run{i}_")
         assert run.returncode == 0, run
         assert run.info["status"] != "running"

@@ -290,7 +290,7 @@ def test_metron_is_never_part_of_the_target(run_metron):
 
 
 def test_nothing_is_left_running(run_metron):
-    run = run_metron.start("--sample-interval 0.1", "sleep 0.3")
+    run = run_metron.start("--sample-interval 0.1", ["head", "-n1"], stdin=subprocess.PIPE)
     below = wait_until(lambda: descendants(run.pid), what="a child")
     run.finish()
     assert not any(alive(pid) for pid in below)

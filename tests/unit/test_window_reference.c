@@ -11,7 +11,14 @@
 
 #include <stdio.h>
 
-enum { STEPS = 160, RUNS = 20, PROCESSES = 6, SERIALS_MAX = 256, PASSES_MAX = STEPS + 8 };
+enum {
+    STEPS = 160,
+    RUNS = 20,
+    PROCESSES = 6,
+    SERIALS_MAX = 256,
+    MEASUREMENTS_MAX = 32,
+    PASSES_MAX = STEPS + 8
+};
 
 struct reading {
     uint64_t serial; /* 0: the single row */
@@ -51,6 +58,9 @@ struct derived_value {
     bool has, fell;
     double number, seconds;
 };
+
+static struct derived_value derived[MEASUREMENTS_MAX][SERIALS_MAX][PASSES_MAX];
+static bool is_derived[MEASUREMENTS_MAX][SERIALS_MAX];
 
 static const struct reading *find(const struct buffered *pass, uint64_t serial, unsigned field)
 {
@@ -126,15 +136,16 @@ static void derive(enum fixture_source source, const struct measurement *m, uint
     }
 }
 
+static const struct derived_value *values_of(const struct registry_entry *entry, uint64_t serial);
+
 /* The same for a total: over all subjects, pass by pass. */
-static void collapse(enum fixture_source source, const struct measurement *m,
-                     struct derived_value totals[PASSES_MAX])
+static void collapse(const struct registry_entry *entry, struct derived_value totals[PASSES_MAX])
 {
-    static struct derived_value one[PASSES_MAX];
+    const struct measurement *m = entry->measurement;
 
     memset(totals, 0, PASSES_MAX * sizeof(*totals));
     for (uint64_t serial = 1; serial <= serial_count; serial++) {
-        derive(source, m, serial, one);
+        const struct derived_value *one = values_of(entry, serial);
         for (size_t i = 0; i < pass_count; i++) {
             totals[i].fell |= one[i].fell;
             totals[i].seconds = seconds(pass_before(i), passes[i].stamp_ns);
@@ -147,6 +158,22 @@ static void collapse(enum fixture_source source, const struct measurement *m,
             totals[i].has = true;
         }
     }
+}
+
+/* All windows of a run are reduced from the same values: they are derived once. Serial 0 is the single row,
+ * or the total. */
+static const struct derived_value *values_of(const struct registry_entry *entry, uint64_t serial)
+{
+    const enum fixture_source source = (enum fixture_source)entry->source_index;
+    const size_t index = (size_t)(entry - bench.registry.entries);
+
+    assert_true(index < MEASUREMENTS_MAX);
+    if (!is_derived[index][serial] && serial == 0 && entry->measurement->collapse != COLLAPSE_NONE)
+        collapse(entry, derived[index][serial]);
+    else if (!is_derived[index][serial])
+        derive(source, entry->measurement, serial, derived[index][serial]);
+    is_derived[index][serial] = true;
+    return derived[index][serial];
 }
 
 struct reduced {
@@ -242,19 +269,18 @@ static void compare_text(enum fixture_source source, const struct measurement *m
     values_compared += last != NULL;
 }
 
-static void compare_subjects(enum fixture_source source, const struct measurement *m, unsigned window,
-                             const char *key, const char *mean_key)
+static void compare_subjects(const struct registry_entry *entry, unsigned window, const char *key,
+                             const char *mean_key)
 {
-    static struct derived_value values[PASSES_MAX];
+    const struct measurement *m = entry->measurement;
     size_t found = 0;
 
     for (uint64_t serial = 1; serial <= serial_count; serial++) {
         if (m->type >= TYPE_LABEL) {
-            compare_text(source, m, serial, window, &found);
+            compare_text((enum fixture_source)entry->source_index, m, serial, window, &found);
             continue;
         }
-        derive(source, m, serial, values);
-        struct reduced wanted = reduce(m, values, window);
+        struct reduced wanted = reduce(m, values_of(entry, serial), window);
         compare_number(key, subject_names[serial], wanted.has, wanted.value);
         if (mean_key)
             compare_number(mean_key, subject_names[serial], wanted.has, wanted.mean);
@@ -267,22 +293,18 @@ static void compare_subjects(enum fixture_source source, const struct measuremen
         assert_null(entry_of(key));
 }
 
-static void compare_single(enum fixture_source source, const struct measurement *m, unsigned window,
-                           const char *key, const char *mean_key)
+static void compare_single(const struct registry_entry *entry, unsigned window, const char *key,
+                           const char *mean_key)
 {
-    static struct derived_value values[PASSES_MAX];
+    const struct measurement *m = entry->measurement;
     size_t found = 0;
 
     if (m->type >= TYPE_LABEL) {
-        compare_text(source, m, 0, window, &found);
+        compare_text((enum fixture_source)entry->source_index, m, 0, window, &found);
         entries_wanted += found > 0;
         return;
     }
-    if (m->collapse == COLLAPSE_NONE)
-        derive(source, m, 0, values);
-    else
-        collapse(source, m, values);
-    struct reduced wanted = reduce(m, values, window);
+    struct reduced wanted = reduce(m, values_of(entry, 0), window);
     compare_number(key, NULL, wanted.has, wanted.value);
     if (mean_key)
         compare_number(mean_key, NULL, wanted.has, wanted.mean);
@@ -310,11 +332,9 @@ static void compare_record(unsigned window)
             (void)snprintf(main_key, sizeof(main_key), "%s", m->key);
         measurement_statistic_key(entry->source, m, "ave", mean_key);
         if (m->scope == SCOPE_SINGLE)
-            compare_single((enum fixture_source)entry->source_index, m, window, main_key,
-                           has_mean ? mean_key : NULL);
+            compare_single(entry, window, main_key, has_mean ? mean_key : NULL);
         else
-            compare_subjects((enum fixture_source)entry->source_index, m, window, main_key,
-                             has_mean ? mean_key : NULL);
+            compare_subjects(entry, window, main_key, has_mean ? mean_key : NULL);
     }
     assert_int_equal(bench.record.count, entries_wanted); /* and nothing else */
 }
@@ -457,6 +477,7 @@ static void random_run(void)
 
     reading_count = pass_count = 0;
     serial_count = 0;
+    memset(is_derived, 0, sizeof(is_derived));
     memset(actors, 0, sizeof(actors));
     memset(incarnations, 0, sizeof(incarnations));
     grand = tree_cores = u_cores = machine = stalled = energy[0] = energy[1] = 0;

@@ -32,17 +32,23 @@ static inline void on_found(void *context, struct process *process)
     }
 }
 
-static inline void begin(void **state)
+static inline void begin_at(void **state, const char *proc_root)
 {
     if (method_of(state) == TREE_BPF)
         programs_load();
     struct tree_options options = tree_options_for(method_of(state));
+    options.proc_root = proc_root;
     options.on_found = on_found;
     watch_machine_with(state, options);
     jobs = jobs_new(watch.tree);
     pool = snapshot_pool_new();
     assert_non_null(jobs);
     assert_non_null(pool);
+}
+
+static inline void begin(void **state)
+{
+    begin_at(state, "/proc");
 }
 
 static inline int jobs_teardown(void **state)

@@ -1,11 +1,18 @@
 /* Jobs and sheets: what is refused, how they go from state to state, what the store is told. */
 #include "jobs_fixture.h"
 
+/* A machine of this process alone: no job here has processes, and at the end of each job the tree looks at
+ * all that there are. */
+static void begin_alone(void **state)
+{
+    begin_at(state, "/proc/self/task");
+}
+
 /* ---- what is refused ---- */
 
 static void a_job_that_runs_is_not_started_again(void **state)
 {
-    begin(state);
+    begin_alone(state);
     assert_int_equal(start_job("a", 0), 0);
     assert_int_equal(jobs_running(jobs), 1);
     assert_int_equal(start_job("a", 0), -EEXIST);
@@ -21,7 +28,7 @@ static void bad_names_and_counts_are_refused(void **state)
 {
     char name[JOB_ID_MAX + 2];
 
-    begin(state);
+    begin_alone(state);
     memset(name, 'x', sizeof(name));
     name[JOB_ID_MAX + 1] = '\0';
     assert_int_equal(start_job(name, 0), -EINVAL);
@@ -46,7 +53,7 @@ static void bad_names_and_counts_are_refused(void **state)
 
 static void a_job_that_is_not_there_is_told_from_one_that_has_ended(void **state)
 {
-    begin(state);
+    begin_alone(state);
     assert_int_equal(finish("a"), -ENOENT);
     assert_non_null(strstr(why.message, "no job 'a'"));
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, 0), -ENOENT);
@@ -64,7 +71,7 @@ static void there_is_an_end_to_jobs_and_sheets(void **state)
 {
     char name[16];
 
-    begin(state);
+    begin_alone(state);
     for (int i = 0; i < 4096; i++) {
         (void)snprintf(name, sizeof(name), "j%d", i);
         assert_int_equal(start_job(name, 0), 0);
@@ -90,7 +97,7 @@ static void finished_jobs_are_remembered_for_a_while(void **state)
     char name[16];
     unsigned remembered = 0;
 
-    begin(state);
+    begin_alone(state);
     for (int i = 0; i < 300; i++) {
         (void)snprintf(name, sizeof(name), "j%d", i);
         assert_int_equal(start_job(name, 0), 0);
@@ -114,7 +121,7 @@ static void finished_jobs_are_remembered_for_a_while(void **state)
 
 static void jobs_that_nobody_stores_do_not_pile_up(void **state)
 {
-    begin(state);
+    begin_alone(state);
     for (int i = 0; i < 4096; i++) {
         assert_int_equal(start_job("again", 0), 0);
         assert_int_equal(finish("again"), 0);
@@ -142,7 +149,7 @@ static void jobs_that_are_stored_do_not_pile_up(void **state)
 {
     char name[16];
 
-    begin(state);
+    begin_alone(state);
     for (int i = 0; i < 10000; i++) {
         (void)snprintf(name, sizeof(name), "j%d", i);
         assert_int_equal(start_job(name, 0), 0);
@@ -173,7 +180,7 @@ static void jobs_that_are_stored_do_not_pile_up(void **state)
 
 static void sheets_go_from_state_to_state(void **state)
 {
-    begin(state);
+    begin_alone(state);
     assert_int_equal(start_job("a", 0), 0);
     assert_int_equal(sheet("a", 2, SHEET_EVENT_STARTED, 0), 0);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, 0), 0);
@@ -230,7 +237,7 @@ static void changed_jobs_are_told_once_with_their_changed_sheets(void **state)
     const struct job_start with_texts = {
         .job_id = "a", .workspace = "/w", .config_hash = "h", .has_total = true, .total_sheets = 3};
 
-    begin(state);
+    begin_alone(state);
     assert_int_equal(jobs_start(jobs, &with_texts, &why), 0);
     assert_int_equal(start_job("b", 0), 0);
     tick();
@@ -271,7 +278,7 @@ static void long_texts_are_refused(void **state)
     char text[4098];
     struct job_start options = {.job_id = "a", .owner = getuid()};
 
-    begin(state);
+    begin_alone(state);
     memset(text, 'x', sizeof(text));
     text[4097] = '\0';
     options.workspace = text;
@@ -289,7 +296,7 @@ static void all_names_used_again_fit_into_a_snapshot(void **state)
 {
     const char *const names[] = {"a", "b", "c"};
 
-    begin(state);
+    begin_alone(state);
     for (int i = 0; i < 3; i++)
         assert_true(start_job(names[i], 0) == 0 && finish(names[i]) == 0);
     tick();
@@ -306,7 +313,7 @@ static void all_names_used_again_fit_into_a_snapshot(void **state)
 
 static void a_name_used_again_is_told_until_the_store_takes_it(void **state)
 {
-    begin(state);
+    begin_alone(state);
     assert_int_equal(start_job("a", 0), 0);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, 0), 0);
     assert_int_equal(finish("a"), 0);
@@ -326,7 +333,7 @@ static void a_name_used_again_is_told_until_the_store_takes_it(void **state)
 
 static void a_store_that_begins_anew_is_told_all(void **state)
 {
-    begin(state);
+    begin_alone(state);
     assert_int_equal(start_job("a", 0), 0);
     for (int i = 1; i <= 2; i++)
         assert_int_equal(sheet("a", i, SHEET_EVENT_STARTED, 0), 0);
@@ -356,7 +363,7 @@ static void count_visit(void *context, const struct job *job)
 
 static void all_jobs_are_visited(void **state)
 {
-    begin(state);
+    begin_alone(state);
     assert_int_equal(start_job("a", 0), 0);
     assert_int_equal(start_job("b", 0), 0);
     assert_int_equal(finish("b"), 0);

@@ -1,12 +1,12 @@
 /*
- * What reading 4,000 processes in one go costs, in system calls: one read for more than a hundred of them,
+ * What reading 1,000 processes in one go costs, in system calls: one read for more than a hundred of them,
  * where their files take one each and more. `scripts/bench sample` has the time.
  */
 #include <fcntl.h>
 
 #include "bpf_fixture.h"
 
-enum { PROCESSES = 4000, READ_AT_ONCE = 100, PASSES = 3 };
+enum { PROCESSES = 1000, READ_AT_ONCE = 100, PASSES = 3 };
 
 static void start_crowd(pid_t pids[PROCESSES], const int gate[2])
 {

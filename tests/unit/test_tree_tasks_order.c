@@ -77,7 +77,6 @@ static void is_counted_once(void **state, void (*body)(void))
     pid_t root = start_root(body);
     await_said(3);
     sleep_seconds(0.1);
-    (void)kill(family->pids[BUSY], SIGKILL); /* what it uses is no matter here */
     tree_refresh(watch.tree);
     tree_refresh(watch.tree);
     pid_t child = shared->pids[who(shared->pids[1])->stat.ppid == root ? 2 : 1];

@@ -34,7 +34,7 @@ static inline void on_found(void *context, struct process *process)
 
 static inline void begin_at(void **state, const char *proc_root)
 {
-    if (method_of(state) == TREE_BPF)
+    if (method_of(state) == TREE_BPF && has_children())
         programs_load();
     struct tree_options options = tree_options_for(method_of(state));
     options.proc_root = proc_root;

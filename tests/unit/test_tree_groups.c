@@ -4,7 +4,7 @@
 #include "machine_fixture.h"
 #include "tree/members.h"
 
-enum { STORM = 100 };
+enum { STORM = 50 };
 
 static long cpu_microseconds(int whose)
 {

@@ -228,6 +228,14 @@ static inline void needs_programs(void)
     }
 }
 
+/* Whether a child of this process lives, or is a zombie. */
+static inline bool has_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* What the kernel tells, by this method; NULL where it is not to be asked. */
 static inline struct lifecycle *source_open(enum tree_method method)
 {

@@ -74,7 +74,7 @@ static void ended_jobs_go_the_oldest_first_and_leave_room_for_snapshots(void **s
     (void)state;
     open_capped(CAP);
     put_job(0, JOB_RUNNING);
-    for (unsigned i = 1; i <= 1000; i++) {
+    for (unsigned i = 1; i <= 500; i++) {
         put_job(i, JOB_RUNNING);
         put_job(i, JOB_COMPLETED);
         assert_true(file_bytes() <= CAP);
@@ -82,13 +82,13 @@ static void ended_jobs_go_the_oldest_first_and_leave_room_for_snapshots(void **s
             put_soon(make(5, 0), i / 10);
         assert_true(file_bytes() <= CAP);
     }
-    assert_int_equal(ask("SELECT count(*) FROM ticks"), 100);
+    assert_int_equal(ask("SELECT count(*) FROM ticks"), 50);
     assert_int_equal(ask("SELECT count(*) FROM jobs WHERE name = 'j0' AND status = 'running'"), 1);
     int64_t count = ask("SELECT count(*) FROM jobs WHERE status = 'completed'");
     assert_in_range(count, 30, 250);
-    assert_int_equal(ask("SELECT count(*) FROM jobs WHERE name = 'j1000'"), 1);
+    assert_int_equal(ask("SELECT count(*) FROM jobs WHERE name = 'j500'"), 1);
     assert_int_equal(
-        ask("SELECT 1001 - min(CAST(substr(name, 2) AS INTEGER)) FROM jobs WHERE status = 'completed'"),
+        ask("SELECT 501 - min(CAST(substr(name, 2) AS INTEGER)) FROM jobs WHERE status = 'completed'"),
         count);
     assert_int_equal(reports, 0);
 }
@@ -118,24 +118,24 @@ static void running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once(void
 {
     (void)state;
     open_capped(CAP);
-    for (unsigned i = 0; i < 500; i++) {
+    for (unsigned i = 0; i < 300; i++) {
         put_job(i, JOB_RUNNING);
         if (i % 10 == 0)
             put_soon(make(5, 0), i / 10);
     }
-    for (unsigned i = 50; i < 1000; i++)
+    for (unsigned i = 30; i < 400; i++)
         put_soon(make(50, i), 0);
-    assert_int_equal(ask("SELECT count(*) FROM jobs WHERE status = 'running'"), 500);
+    assert_int_equal(ask("SELECT count(*) FROM jobs WHERE status = 'running'"), 300);
     assert_true(ask("SELECT count(*) FROM ticks") > 20);
-    assert_true(file_bytes() < 500 * 9000 + CAP);
+    assert_true(file_bytes() < 300 * 9000 + CAP);
     assert_int_equal(reports, 1);
-    for (unsigned i = 0; i < 500; i++)
+    for (unsigned i = 0; i < 300; i++)
         put_job(i, JOB_COMPLETED);
-    put_soon(make(5, 0), 1001);
-    while (history_maintain(history, wall_base + 101, 1, NULL) == 1)
+    put_soon(make(5, 0), 401);
+    while (history_maintain(history, wall_base + 41, 1, NULL) == 1)
         continue;
-    put_soon(make(5, 0), 1002);
-    put_soon(make(5, 0), 1003);
+    put_soon(make(5, 0), 402);
+    put_soon(make(5, 0), 403);
     assert_true(file_bytes() <= CAP);
     assert_int_equal(reports, 0);
 }

@@ -130,7 +130,7 @@ static void a_child_that_its_parent_waited_for_has_its_exit_told(void **state)
 
 static void body_storm(void)
 {
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < 64; i++) {
         pid_t pid = fork();
         if (pid == 0) {
             if (i % 8 == 0 && fork() == 0)
@@ -168,7 +168,7 @@ static void every_process_has_exactly_one_spawn_and_one_exit_in_this_order(void 
     assert_int_equal(tree_spawned(watch.tree), tree_exited(watch.tree));
     assert_true(watch.ended >= tree_exited(watch.tree)); /* some are gone before they are read */
     if (is_told(state) && tree_events_lost(watch.tree) == 0)
-        assert_int_equal(tree_spawned(watch.tree), 1 + 120 + 15);
+        assert_int_equal(tree_spawned(watch.tree), 1 + 64 + 8);
 }
 
 static void *thread_that_leaves(void *argument)

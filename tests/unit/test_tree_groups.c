@@ -90,19 +90,17 @@ static void what_was_waited_for_outside_stays_the_groups(void **state)
     struct group *group = group_new(watch.tree, "a", NULL);
     pid_t pid = start_at_steps(group);
 
-    for (int i = 1; i <= 3; i++) {
-        step(i);
-        tree_refresh(watch.tree);
-    }
-    assert_near(cpu_of(group), 3 * STEP, look);
+    step(1);
+    tree_refresh(watch.tree);
+    assert_near(cpu_of(group), STEP, look);
     let_go(4);
     wait_for(pid); /* this process is in no group */
     refresh_until_gone(pid);
     /* Its last step nobody saw, but for the kernel. */
-    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 4 * STEP : 3 * STEP, look);
+    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 2 * STEP : STEP, look);
     for (int i = 0; i < 3; i++)
         tree_refresh(watch.tree);
-    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 4 * STEP : 3 * STEP, look);
+    assert_near(cpu_of(group), method_of(state) == TREE_BPF ? 2 * STEP : STEP, look);
     assert_int_equal(group->living, 0);
     assert_int_equal(group->exited, 1);
 }
@@ -125,7 +123,7 @@ static void what_was_used_before_it_joined_is_not_the_groups(void **state)
     refresh_until_gone(pid);
     assert_true(cpu_of(group) > STEP - look);
     if (method_of(state) == TREE_BPF)
-        assert_near(cpu_of(group), 3 * STEP, look);
+        assert_near(cpu_of(group), 2 * STEP, look);
     struct job_usage usage = {0};
     group_usage(watch.tree, group, &usage);
     assert_int_equal(usage.numbers[USAGE_SPAWNED], 0); /* it was born elsewhere */
@@ -206,11 +204,11 @@ static void what_is_told_between_two_passes_is_counted_once(void **state)
     wait_for(pid);
     for (int ms = 0; ms < 100; ms++) {
         tree_read_events(watch.tree);
-        assert_true(cpu_of(group) < 4 * STEP + look);
+        assert_true(cpu_of(group) < 2 * STEP + look);
         sleep_seconds(0.001);
     }
     refresh_until_gone(pid);
-    assert_true(cpu_of(group) < 4 * STEP + look);
+    assert_true(cpu_of(group) < 2 * STEP + look);
 }
 
 static void a_group_that_is_older_than_the_word_of_the_kernel_is_conserved(void **state)

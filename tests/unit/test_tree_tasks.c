@@ -96,7 +96,7 @@ static void all_members_are_as_proc_tells_them(void **state)
     assert_true(who(family->pids[WITH_THREADS])->cpu_ns >= 50000000); /* the ended thread's, too */
     assert_true(who(family->pids[WITH_A_PAST])->stat.child_user_ticks +
                     who(family->pids[WITH_A_PAST])->stat.child_system_ticks >=
-                9);
+                5);
     assert_int_equal(who(family->pids[WITH_IO])->io.wchar, 100 * 512);
 }
 
@@ -111,7 +111,7 @@ static void the_ledger_is_that_of_proc(void **state)
     const struct ledger_sum *ours = &tree_ledger(watch.tree)->live, *theirs = &tree_ledger(reference)->live;
     if (fabs(ours->cpu_seconds - theirs->cpu_seconds) > 0.01)
         fail_msg("the ledger has %.6f s, from /proc %.6f s", ours->cpu_seconds, theirs->cpu_seconds);
-    assert_true(ours->cpu_seconds > 0.18); /* threads, the past, the zombie */
+    assert_true(ours->cpu_seconds > 0.12); /* threads, the past, the zombie */
     for (size_t i = 0; i < LEDGER_COUNT; i++)
         assert_int_equal(ours->counts[i], theirs->counts[i]);
 }
@@ -249,7 +249,7 @@ static void io_that_nobody_asked_for_is_not_told(void **state)
 static void body_family_and_storm(void)
 {
     start_family();
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < 100; i++) {
         pid_t pid = fork();
         if (pid == 0) {
             if (i % 10 == 0 && fork() == 0) {

@@ -150,7 +150,7 @@ static inline void be_with_a_past(void)
     for (int i = 0; i < 2; i++) {
         pid_t pid = fork();
         if (pid == 0) {
-            burn_process(0.05);
+            burn_process(0.03);
             _exit(0);
         }
         (void)wait_checked(pid);

@@ -55,8 +55,8 @@ def assert_cpu_is_exact(run, seconds):
     assert records.total(run.usage, "exit_cpu_seconds_total") == pytest.approx(told, rel=1e-6)
 
 
-@pytest.mark.parametrize("option, count", [([], 10000), (["-i"], 2000)], ids=["waited-for", "2000-ignored"])
-def test_10000_children_of_1_ms_are_complete(with_bpf, cpu_truth, option, count):
+@pytest.mark.parametrize("option, count", [([], 2000), (["-i"], 1000)], ids=["waited-for", "ignored"])
+def test_thousands_of_children_of_1_ms_are_complete(with_bpf, cpu_truth, option, count):
     truth = cpu_truth(as_user=False)
     run, seconds = storm(with_bpf, truth, "--events bpf --cgroup off", *option, str(count), "1")
     assert_everybody_is_told(run, count + 1)
@@ -69,17 +69,17 @@ def test_10000_children_of_1_ms_are_complete(with_bpf, cpu_truth, option, count)
     assert min(used) >= 0.001, "each burnt that much by its own clock"
 
 
-@pytest.mark.parametrize("option, count", [(["-x"], 1001), (["-n"], 2001)],
+@pytest.mark.parametrize("option, count", [(["-x"], 501), (["-n"], 1001)],
                          ids=["children-that-exec", "parents-that-leave"])
 def test_storms_of_other_kinds_are_complete(with_bpf, cpu_truth, option, count):
     truth = cpu_truth(as_user=False)
-    run, seconds = storm(with_bpf, truth, "--events bpf --wait tree", *option, "1000", "1")
+    run, seconds = storm(with_bpf, truth, "--events bpf --wait tree", *option, "500", "1")
     assert_everybody_is_told(run, count)
     assert_cpu_is_exact(run, seconds)
 
 
 def test_own_group_and_the_ends_agree(with_bpf, leaf_truth):
-    run, seconds = storm(with_bpf, leaf_truth, "--events bpf", "2000", "1")
+    run, seconds = storm(with_bpf, leaf_truth, "--events bpf", "1000", "1")
     assert_cpu_is_exact(run, seconds)
     if run.info["provenance"]["cgroup_scope"] == "own":
         assert run.info["headline"]["cpu_seconds"]["source"] == "cgroup_cpu_seconds"
@@ -90,15 +90,15 @@ def test_own_group_and_the_ends_agree(with_bpf, leaf_truth):
 
 def test_threads_are_summed_and_the_process_ends_once(with_bpf, cpu_truth):
     truth = cpu_truth(as_user=False)
-    run = with_bpf("--events bpf --cgroup off", [*truth.join, with_bpf.workload("threads_fork"), "4", "50", "5"],
+    run = with_bpf("--events bpf --cgroup off", [*truth.join, with_bpf.workload("threads_fork"), "4", "40", "3"],
                    outer=truth.outer)
-    assert_everybody_is_told(run, 201)
+    assert_everybody_is_told(run, 161)
     assert_cpu_is_exact(run, truth.seconds())
 
 
 def test_a_leader_that_left_before_its_threads_ends_with_the_last(with_bpf, cpu_truth):
     truth = cpu_truth(as_user=False)
-    run = with_bpf("--events bpf --cgroup off", [*truth.join, with_bpf.workload("leaderexit"), "1"], outer=truth.outer)
+    run = with_bpf("--events bpf --cgroup off", [*truth.join, with_bpf.workload("leaderexit"), "0.5"], outer=truth.outer)
     assert_everybody_is_told(run, 2)
     assert_cpu_is_exact(run, truth.seconds())
 
@@ -106,14 +106,14 @@ def test_a_leader_that_left_before_its_threads_ends_with_the_last(with_bpf, cpu_
 def test_with_the_connector_all_are_seen_or_the_loss_is_told(run_metron, cpu_truth):
     run_metron.need_events("connector")
     truth = cpu_truth(as_user=False)
-    run, _ = storm(run_metron, truth, "--events connector --cgroup off", "3000", "1")
+    run, _ = storm(run_metron, truth, "--events connector --cgroup off", "1500", "1")
     assert run.info["provenance"]["processes_seen_by"] == "connector"
     if run.info["provenance"].get("events_lost"):
         assert run.info["provenance"]["spawned_is_exact"] is False
-        assert run.summary["proc_spawned"] <= 3001
+        assert run.summary["proc_spawned"] <= 1501
     else:
         assert run.info["provenance"]["spawned_is_exact"] is True
-        assert run.summary["proc_spawned"] == run.summary["proc_exited"] == 3001
+        assert run.summary["proc_spawned"] == run.summary["proc_exited"] == 1501
     assert "exit_cpu_seconds_total" not in run.summary
     assert run.info["provenance"]["collectors"]["exit"]["reason"] == "the process connector was asked for"
 
@@ -222,5 +222,5 @@ def test_oom_kill_of_the_command_itself(with_bpf, groups):
 
 
 def test_the_programs_cost_is_told(with_bpf):
-    run = with_bpf("--events bpf --cgroup off", [with_bpf.workload("forkstorm"), "1000", "1"])
+    run = with_bpf("--events bpf --cgroup off", [with_bpf.workload("forkstorm"), "300", "1"])
     assert 0 < run.summary["self_kernel_seconds"] < run.wall * os.cpu_count()

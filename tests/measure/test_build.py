@@ -10,7 +10,7 @@ from support.cputruth import JOINING_SECONDS
 from support.users import ANOTHER_USER
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
-ROOMS = ("base", "schema", "tree")
+ROOMS = ("base", "tree")
 
 MAKEFILE = """\
 objects := $(patsubst %.c,%.o,$(wildcard {rooms}))

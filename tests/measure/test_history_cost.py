@@ -5,7 +5,7 @@ import pytest
 from support import instructions
 from support.built import unit_program
 
-FEW, MANY = 1000, 4000
+FEW, MANY = 250, 1000
 # Of 4,000 processes that is less than five milliseconds on an old machine; what makes up the snapshots is included.
 LIMIT = 4000
 

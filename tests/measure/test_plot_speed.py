@@ -6,7 +6,7 @@ import pytest
 
 from support import instructions, made_recording
 
-LONG, MIDDLE, SHORT = 120_000, 20_000, 5_000
+LONG, MIDDLE, SHORT = 120_000, 10_000, 5_000
 WEEK = 600_000  # seconds
 
 # Reading one record of 300 bytes; a week of seconds has 600,000 of them.

@@ -14,7 +14,7 @@ from support.processes import wait_until
 from support.records import per_pid, total
 
 
-@pytest.mark.parametrize("options, pages", [(["60000"], 60000), (["-c", "4", "15000"], 60000)],
+@pytest.mark.parametrize("options, pages", [(["20000"], 20000), (["-c", "4", "5000"], 20000)],
                          ids=["own", "of-children-waited-for"])
 def test_minor_faults_are_conserved(run_as_user, options, pages):
     run = run_as_user("--sample-interval 0.05 --report-interval 0.1",
@@ -26,7 +26,7 @@ def test_minor_faults_are_conserved(run_as_user, options, pages):
 
 def test_minor_faults_of_one_process_are_its_own(run_as_user):
     run = run_as_user("--sample-interval 0.2 --report-interval 1",
-                      [run_as_user.workload("faults"), "-c", "3", "20000", "1"])
+                      [run_as_user.workload("faults"), "-c", "3", "7000", "1"])
     own = per_pid(run.usage, "proc_minor_faults")
     assert sum(own[run.root]) < 2000
 

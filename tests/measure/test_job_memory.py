@@ -1,4 +1,4 @@
-"""Eight workers of a job that share 400 MB hold 400 MB: so says its peak PSS, while the sum of RSS is nine times that.
+"""Eight workers of a job that share 200 MB hold 200 MB: so says its peak PSS, while the sum of RSS is nine times that.
 
 Truth is what the workload maps. Tolerance 3 %.
 """
@@ -9,7 +9,7 @@ from support import daemon_client as dc
 from support.daemon_client import Daemon
 from support.processes import wait_until
 
-SHARED = 400_000_000
+SHARED = 200_000_000
 MIB = 1 << 20
 
 
@@ -25,7 +25,7 @@ def test_the_peak_pss_of_a_job_counts_shared_memory_once(run_as_user, option):
         def usage_of_job():
             return daemon.call("job.status", job_id="sharers")["usage"]
 
-        wait_until(lambda: usage_of_job().get("peak_rss_mb", 0) > 3000, 60, "everybody with everything")
+        wait_until(lambda: usage_of_job().get("peak_rss_mb", 0) > 1500, 60, "everybody with everything")
         # The first pass may have been while they grew; the next one comes when there is time for it.
         wait_until(lambda: usage_of_job().get("peak_pss_mb", 0) > 0.97 * SHARED / MIB, 120, "its PSS")
         usage = usage_of_job()

@@ -1,4 +1,4 @@
-"""Eight workers that share 400 MB hold 400 MB: summed RSS counts them nine times, PSS and the group do not.
+"""Eight workers that share 200 MB hold 200 MB: summed RSS counts them nine times, PSS and the group do not.
 
 Truth is anon + shmem in memory.stat of a group, read here while all of them hold it. Tolerance 3 %.
 
@@ -12,7 +12,7 @@ import pytest
 
 from support.held import await_record
 
-SHARED = 400_000_000
+SHARED = 200_000_000
 WORKERS = 8
 # Processes are read one after the other: what is shared changes meanwhile.
 TOLERANCE = 0.03

@@ -60,10 +60,11 @@ def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_
 
 @pytest.mark.plain  # the thread that is stopped may hold a lock of the sanitizer's heap
 def test_what_there_is_no_room_for_is_counted_the_oldest_first(start_either):
-    """Long command lines, so that few of them are enough."""
+    """Long command lines, so that few of them are enough, and ten at once, so that they soon are."""
     daemon = start_either(watch="jobs", log_file="off", env=FAST)
-    shell = subprocess.Popen([*daemon.runner.wrapper, "sh", "-c", "echo ready; read go; i=0; while :; do "
-                              "sh -c 'sleep 0.03; exit 0' $i $(printf %03900d 0); i=$((i + 1)); done"],
+    shell = subprocess.Popen([*daemon.runner.wrapper, "sh", "-c", "echo ready; read go; long=$(printf %03900d 0); while :; "
+                              "do for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'sleep 0.03; exit 0' $i $long & done; wait; "
+                              "done"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert shell.stdout.readline() == b"ready\n", "it is the user's by now"
     daemon.call("job.start", job_id="noisy", pid=shell.pid)

@@ -57,10 +57,10 @@ def what_failed(output):
 
 def is_of_a_reused_number(lines):
     """libuv closes descriptors by a system call of its own, which ThreadSanitizer does not see: it takes the next file
-    with that number for the one that libuv watched."""
+    with that number for the one that libuv watched, or watched with."""
     text = "\n".join(lines)
-    return text.count("WARNING: ThreadSanitizer") == 1 and \
-        re.search(r"#0 close .*Previous read of size 8 [^\n]*\n *#0 epoll_ctl [^\n]*\n *#1 [^\n]*libuv\.so", text, re.S)
+    watched = r"Previous read of size 8 [^\n]*\n *#0 epoll_(?:ctl|wait) [^\n]*\n *#1 [^\n]*libuv\.so"
+    return text.count("WARNING: ThreadSanitizer") == 1 and re.search(f"#0 close .*{watched}", text, re.S)
 
 
 class Reports:

@@ -78,10 +78,10 @@
 /* SQL is read by its own lines. */
 /* clang-format off */
 
-/* A value of the GPUs as an array by their order; NULL if none of them has it. */
+/* A value of those GPUs that have it, as an array in their order; NULL if none of them has. */
 #define GPU_ARRAY(table, suffix)                                                                             \
-    "(SELECT CASE WHEN count(json_extract(g.value, '$.$n" suffix "')) > 0"                                   \
-    " THEN json_group_array(json_extract(g.value, '$.$n" suffix "')) END FROM json_each(" table ".gpus) AS g)"\
+    "(SELECT CASE WHEN count(*) > 0 THEN json_group_array(json_extract(g.value, '$.$n" suffix "')) END"      \
+    " FROM json_each(" table ".gpus) AS g WHERE json_extract(g.value, '$.$n" suffix "') IS NOT NULL)"        \
     " AS gpu_$s" suffix
 
 #define EVENT_VIEW                                                                                           \

@@ -111,17 +111,9 @@ size_t job_rows_write(struct strbuf *out, const char *title, struct json_reader 
 void job_table_write(struct strbuf *out, const char *json, size_t length, double now, size_t width)
 {
     struct json_reader reader;
-    struct json_text key;
-    size_t count = 0;
 
     json_reader_init(&reader, json, length);
-    if (json_enter_object(&reader))
-        while (json_next_key(&reader, &key)) {
-            if (json_text_is(&key, "jobs"))
-                count += job_rows_write(out, "JOB", &reader, now, width);
-            else
-                (void)json_skip(&reader);
-        }
+    size_t count = job_rows_write(out, "JOB", &reader, now, width);
     json_reader_fini(&reader);
     if (count == 0)
         strbuf_adds(out, "no jobs; 'metron job start NAME' begins one\n");

@@ -95,7 +95,7 @@ class Shared:
     def tidy(self, daemon):
         """Jobs that a test has left running are not the next one's."""
         if daemon.process.poll() is None:
-            for job in daemon.call("job.list")["jobs"]:
+            for job in daemon.call("job.list"):
                 if job["status"] == "running":
                     daemon.call("job.finish", job_id=job["job_id"], outcome="completed")
 

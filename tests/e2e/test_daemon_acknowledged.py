@@ -48,7 +48,7 @@ def test_an_acknowledged_job_survives_kill_9(daemon):
     expected = {f"job {number}": ("running" if number % 2 else "completed", {}) for number in range(20)}
     assert stored(daemon) == expected
     daemon.start()
-    running = {job["job_id"]: job["status"] for job in daemon.call("job.list")["jobs"]}
+    running = {job["job_id"]: job["status"] for job in daemon.call("job.list")}
     assert running == {f"job {number}": "running" for number in range(1, 20, 2)}
     assert daemon.call("job.profile", job_id="job 0")["status"] == "completed"
     assert daemon.stop() == 0

@@ -131,7 +131,7 @@ def test_a_huge_or_deep_request_gets_an_error_and_the_daemon_lives_on(daemon, re
         except (BrokenPipeError, ConnectionResetError):
             pass  # it need not be heard to the end
         message = client.receive()
-    assert message["error"]["code"] in (dc.PARSE_ERROR, dc.INVALID_REQUEST) and message["error"]["data"]
+    assert message["error"]["code"] in (dc.PARSE_ERROR, dc.INVALID_REQUEST) and message["error"]["data"]["hint"]
     assert daemon.call("daemon.status")["pid"] == daemon.pid
 
 
@@ -230,7 +230,7 @@ def test_another_user_is_refused_even_if_the_file_lets_him_in(open_daemon):
     open_daemon.socket.chmod(0o666)
     got = dc.in_child_as(ANOTHER_USER, lambda: ask_for_everything(open_daemon.socket))
     for answer in got["answers"]:
-        assert answer["error"]["code"] == dc.NOT_PERMITTED and answer["error"]["data"], got
+        assert answer["error"]["code"] == dc.NOT_PERMITTED and answer["error"]["data"]["hint"], got
     assert open_daemon.call("daemon.status")["pid"] == open_daemon.pid
 
 

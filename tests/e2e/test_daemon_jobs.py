@@ -30,7 +30,7 @@ time.sleep(600)
 def test_a_job_is_listed_from_start_to_finish_and_after(either):
     with either.client() as client:
         client.call("job.start", job_id="build", workspace="/somewhere", config_hash="abc", total_sheets=3)
-        (listed,) = [job for job in dc.jobs_of(client.call("job.list")) if job["job_id"] == "build"]
+        (listed,) = [job for job in client.call("job.list") if job["job_id"] == "build"]
         told = client.call("job.status", job_id="build")
         assert told["job_id"] == "build" and told["status"] == listed["status"] == "running"
         assert told["total_sheets"] == 3

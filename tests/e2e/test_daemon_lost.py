@@ -35,7 +35,7 @@ class Run:
         return next((pid for pid, name in named.items() if name == "sleep"), None)
 
     def job(self):
-        return next((job for job in self.daemon.call("job.list")["jobs"] if job["job_id"] == JOB), {})
+        return next((job for job in self.daemon.call("job.list") if job["job_id"] == JOB), {})
 
     def kill(self, pid):
         processes.send_signal(pid, signal.SIGKILL)

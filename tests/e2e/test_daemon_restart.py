@@ -28,7 +28,7 @@ def kill_daemon(daemon):
 
 
 def statuses(daemon):
-    return {job["job_id"]: job["status"] for job in daemon.call("job.list")["jobs"]}
+    return {job["job_id"]: job["status"] for job in daemon.call("job.list")}
 
 
 def test_a_job_whose_process_is_gone_after_a_restart_is_lost_and_others_go_on(start_either):

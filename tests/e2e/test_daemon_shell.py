@@ -56,7 +56,7 @@ class Shell:
 
     def jobs(self, name):
         """The jobs of this name: at most one that runs, and those that have ended."""
-        return [job for job in self.json("job", "list")["jobs"] if job["job_id"] == name]
+        return [job for job in self.json("job", "list") if job["job_id"] == name]
 
     def child(self, *command):
         return subprocess.Popen([*self.runner.wrapper, *command], stdin=subprocess.DEVNULL)
@@ -179,7 +179,7 @@ def test_names_that_are_odd_but_allowed(shell, name):
 
 
 def names_of_jobs(shell):
-    return [job["job_id"] for job in shell.json("job", "list")["jobs"]]
+    return [job["job_id"] for job in shell.json("job", "list")]
 
 
 @pytest.mark.parametrize("name", ["", "a\x1b[31mb", "two\nlines", "x" * 256, "\x7f", b"\xff\xfe"],

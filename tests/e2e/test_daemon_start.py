@@ -84,7 +84,7 @@ def test_jobs_of_before_go_on_once_a_full_disk_has_space(daemon, full_disk, end)
     filler = fill(disk)
     daemon.messages.unlink()
     starts_and_recovers(daemon, filler)
-    wait_until(lambda: len(daemon.call("job.list")["jobs"]) >= 2, what="the jobs of before")
+    wait_until(lambda: len(daemon.call("job.list")) >= 2, what="the jobs of before")
     assert daemon.call("job.status", job_id="goes-on")["status"] == "running"
     assert daemon.call("job.status", job_id="announced")["status"] == "running"
     lost = daemon.call("job.status", job_id="is-lost")

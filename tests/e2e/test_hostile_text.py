@@ -126,7 +126,7 @@ PART = {"job_id": "night" + HOSTILE, "name": "night" + HOSTILE, "status": "runni
 EVENT = {"timestamp": 1.0, "event_type": "exit" + HOSTILE, "event": "exit" + HOSTILE, "pid": 7, "job_id": "night" + HOSTILE,
          "command": "sh" + HOSTILE, "sender": HOSTILE}
 ANSWERS = {"job.report": {"report": "Job night" + HOSTILE + "\n\tsecond line\n"}, "job.profile": PART,
-           "job.list": {"jobs": [PART]}, "daemon.events": {"events": [EVENT]},
+           "job.list": [PART], "daemon.events": {"events": [EVENT]},
            "daemon.status": {"version": HOSTILE, "status": HOSTILE, "processes_seen_by": HOSTILE, "seen_by": HOSTILE}}
 
 

@@ -309,8 +309,8 @@ def test_a_job_of_a_process_that_is_not_there_is_refused(run_metron, night):
     with pytest.raises(RpcError) as refused:
         night.call("job.start", job_id="day", pid=pid)
     assert refused.value.code == -32602
-    assert f"there is no process {pid}" in refused.value.message and refused.value.data
-    assert "day" not in {each["job_id"] for each in night.call("job.list")["jobs"]}
+    assert f"there is no process {pid}" in refused.value.message and refused.value.data["hint"]
+    assert "day" not in {each["job_id"] for each in night.call("job.list")}
     done = run_metron.metron(["job", "start", "--socket", night.socket, "day", pid])
     assert done.returncode == 1 and f"there is no process {pid}" in done.message
 

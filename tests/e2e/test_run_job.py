@@ -90,7 +90,7 @@ def run_while_it_is_stopped(runner, daemon, args):
         time.sleep(0.6)  # no answer within 0.2 s, and nothing shows that metron waits no longer
     finally:
         send_signal(daemon.pid, signal.SIGCONT)
-    wait_until(lambda: daemon.call("job.list")["jobs"], what="the job in the daemon")
+    wait_until(lambda: daemon.call("job.list"), what="the job in the daemon")
     return started.finish(data=b"\n")
 
 
@@ -118,7 +118,7 @@ def test_why_a_job_is_refused_is_said(run_metron, daemon, name, reason):
     run = run_metron(["--socket", daemon.socket, "--job", name], ["sh", "-c", "exit 4"])
     assert run.returncode == 4
     assert run.stderr.count(b"the daemon is not told of this run: ") == 1 and reason in run.stderr
-    assert daemon.call("job.list")["jobs"] == []
+    assert daemon.call("job.list") == []
 
 
 def test_a_daemon_that_is_busy_when_the_run_ends_is_waited_for(run_metron, daemon):
@@ -179,7 +179,7 @@ def start_waiting(runner, daemon, args, script, *words):
 
 def known(daemon):
     """The pid that was announced with the job or its sheet, once the daemon has been told: the run does not wait."""
-    for job in daemon.call("job.list")["jobs"]:
+    for job in daemon.call("job.list"):
         if "pid" in job or job["sheets"]:
             return job.get("pid") or job["sheets"][0].get("pid")
     return None

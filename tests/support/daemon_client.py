@@ -184,7 +184,7 @@ def expect_error(client, code, method, **params):
 
 def check_error(error, code):
     assert error.code == code, error
-    assert error.data, f"no data that says what to do: {error}"
+    assert error.data["hint"] and isinstance(error.data["hint"], str), f"no hint that says what to do: {error}"
 
 
 def publish(client, event, job_id, sheet_num, pid=None, **data):
@@ -256,8 +256,7 @@ class Daemon:
                 answer = client.call("daemon.ready")
         except (OSError, RpcError):
             return False
-        told = answer.values() if isinstance(answer, dict) else [answer]
-        return not any(value is False for value in told)
+        return answer["status"] == "ready"
 
     def client(self, **how):
         return Client(self.socket, uid=self.uid, **how)

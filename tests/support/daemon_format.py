@@ -99,11 +99,6 @@ def lost_count(event):
     return 0
 
 
-def jobs_of(result):
-    """job.list's answer: a list, or an object with the list as `jobs`."""
-    return result["jobs"] if isinstance(result, dict) else result
-
-
 def text_of(result):
     """job.report's answer: the text, or an object with it."""
     if isinstance(result, dict):

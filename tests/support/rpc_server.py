@@ -76,5 +76,6 @@ def error_of(answer, code):
     assert answer["jsonrpc"] == "2.0" and "result" not in answer, answer
     assert answer["error"]["code"] == code, answer
     assert answer["error"]["message"] and isinstance(answer["error"]["message"], str)
-    assert answer["error"]["data"] and isinstance(answer["error"]["data"], str)
+    hint = answer["error"]["data"]["hint"]
+    assert hint and isinstance(hint, str)
     return answer["error"]

@@ -246,7 +246,7 @@ static void messages_are_written_as_json_rpc_has_them(void **state)
     strbuf_reset(&out);
     rpc_error(&out, NULL, RPC_NOT_PERMITTED, "no \"way\"", "go home");
     assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32010,\"message\":"
-                                  "\"no \\\"way\\\"\",\"data\":\"go home\"}}");
+                                  "\"no \\\"way\\\"\",\"data\":{\"hint\":\"go home\"}}}");
     strbuf_reset(&out);
     rpc_request(&out, 0, "monitor.event", &params);
     assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"method\":\"monitor.event\",\"params\":{\"a\":1}}");

@@ -159,11 +159,9 @@ static void list_job(void *context, const struct job *job)
 
 int answer_job_list(struct call *call, struct json *result)
 {
-    json_object_begin(result);
-    json_key_array(result, "jobs");
+    json_array_begin(result);
     jobs_visit(daemon_of(call)->jobs, list_job, call);
     json_array_end(result);
-    json_object_end(result);
     return 0;
 }
 

@@ -1,12 +1,18 @@
 /*
- * What the daemon answers of itself and of the machine. Jobs are in methods_jobs.c.
+ * What the daemon answers about itself and the machine. Jobs are in jobs.c.
  */
 #include "daemon/methods/methods.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/daemon_state.h"
+
+/* The rate of failures is that of jobs that ended so recently, and elevated if at least so many of them, and
+ * more than half, failed or were lost. */
+#define FAILURE_SECONDS 600
+#define FAILURES_LEAST  3
 
 static struct daemon *daemon_of(const struct call *call)
 {
@@ -15,19 +21,58 @@ static struct daemon *daemon_of(const struct call *call)
 
 static int answer_health(struct call *call, struct json *result)
 {
-    (void)call;
+    const struct daemon *daemon = daemon_of(call);
+
     json_object_begin(result);
     json_key_string(result, "status", "ok");
+    json_key_integer(result, "pid", getpid());
+    json_key_decimal(result, "uptime_seconds", watch_uptime(daemon->watch), 3);
+    json_key_boolean(result, "shutting_down", daemon->stopping);
     json_object_end(result);
     return 0;
+}
+
+struct recent_ends {
+    double now;
+    unsigned all, failed;
+};
+
+static void count_recent_end(void *context, const struct job *job)
+{
+    struct recent_ends *ends = context;
+
+    if (job->status == JOB_RUNNING || ends->now - clock_timespec_seconds(job->ended) > FAILURE_SECONDS)
+        return;
+    ends->all++;
+    ends->failed += job->status == JOB_FAILED || job->status == JOB_LOST;
+}
+
+static void memory_json(const struct daemon *daemon, struct json *json, const char *key)
+{
+    const struct snapshot *latest = daemon->latest;
+    double number;
+
+    if (latest && value_row_find(&latest->columns->machine, &latest->machine, "daemon_rss_mb", &number))
+        json_key_decimal(json, key, number, 3);
 }
 
 static int answer_ready(struct call *call, struct json *result)
 {
     const struct daemon *daemon = daemon_of(call);
+    struct recent_ends ends = {.now = clock_wall_seconds()};
 
+    jobs_visit(daemon->jobs, count_recent_end, &ends);
     json_object_begin(result);
-    json_key_boolean(result, "ready", daemon->latest != NULL && !daemon->stopping);
+    json_key_string(result, "status", daemon->latest && !daemon->stopping ? "ready" : "not_ready");
+    json_key_integer(result, "running_jobs", jobs_running(daemon->jobs));
+    memory_json(daemon, result, "memory_mb");
+    if (daemon->latest)
+        json_key_integer(result, "child_processes", (int64_t)daemon->latest->process_count);
+    json_key_boolean(result, "accepting_work", !daemon->stopping);
+    json_key_boolean(result, "shutting_down", daemon->stopping);
+    json_key_boolean(result, "failure_rate_elevated",
+                     ends.failed >= FAILURES_LEAST && 2 * ends.failed > ends.all);
+    json_key_decimal(result, "uptime_seconds", watch_uptime(daemon->watch), 3);
     json_object_end(result);
     return 0;
 }
@@ -69,7 +114,6 @@ static int answer_status(struct call *call, struct json *result)
     const struct watch_figures figures = watch_figures(daemon->watch);
     const struct snapshot *latest = daemon->latest;
     struct server_counts counts;
-    double number;
 
     server_count(daemon->server, &counts);
     json_object_begin(result);
@@ -77,8 +121,7 @@ static int answer_status(struct call *call, struct json *result)
     json_key_decimal(result, "uptime_seconds", watch_uptime(daemon->watch), 3);
     json_key_integer(result, "running_jobs", jobs_running(daemon->jobs));
     json_key_integer(result, "total_jobs_active", jobs_running(daemon->jobs));
-    if (latest && value_row_find(&latest->columns->machine, &latest->machine, "daemon_rss_mb", &number))
-        json_key_decimal(result, "memory_usage_mb", number, 3);
+    memory_json(daemon, result, "memory_usage_mb");
     json_key_string(result, "version", daemon->options.version);
     json_key_decimal(result, "interval", daemon->options.interval, 3);
     json_key_integer(result, "ticks", (int64_t)figures.ticks);
@@ -197,24 +240,24 @@ static int answer_context(struct call *call, struct json *result)
 }
 
 const struct call_method daemon_methods[] = {
-    {"daemon.health", answer_health},
-    {"daemon.ready", answer_ready},
-    {"daemon.status", answer_status},
-    {"daemon.top", answer_top},
-    {"daemon.top.stream", answer_top_stream},
-    {"daemon.events", answer_last_events},
-    {"daemon.monitor.stream", answer_stream},
-    {"daemon.config", answer_config},
-    {"daemon.shutdown", answer_shutdown},
-    {"context.get", answer_context},
-    {"job.start", answer_job_start},
-    {"job.finish", answer_job_finish},
-    {"job.list", answer_job_list},
-    {"job.status", answer_job_status},
-    {"job.profile", answer_job_profile},
-    {"job.report", answer_job_report},
-    {"event.publish", answer_event_publish},
-    {"trace.start", answer_trace_start},
-    {"trace.stop", answer_trace_stop},
+    {.name = "daemon.health", .answer = answer_health, .while_closing = true},
+    {.name = "daemon.ready", .answer = answer_ready, .while_closing = true},
+    {.name = "daemon.status", .answer = answer_status},
+    {.name = "daemon.top", .answer = answer_top},
+    {.name = "daemon.top.stream", .answer = answer_top_stream},
+    {.name = "daemon.events", .answer = answer_last_events},
+    {.name = "daemon.monitor.stream", .answer = answer_stream},
+    {.name = "daemon.config", .answer = answer_config},
+    {.name = "daemon.shutdown", .answer = answer_shutdown},
+    {.name = "context.get", .answer = answer_context},
+    {.name = "job.start", .answer = answer_job_start},
+    {.name = "job.finish", .answer = answer_job_finish},
+    {.name = "job.list", .answer = answer_job_list},
+    {.name = "job.status", .answer = answer_job_status},
+    {.name = "job.profile", .answer = answer_job_profile},
+    {.name = "job.report", .answer = answer_job_report},
+    {.name = "event.publish", .answer = answer_event_publish},
+    {.name = "trace.start", .answer = answer_trace_start},
+    {.name = "trace.stop", .answer = answer_trace_stop},
 };
 const size_t daemon_method_count = sizeof(daemon_methods) / sizeof(daemon_methods[0]);

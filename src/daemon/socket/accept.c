@@ -52,13 +52,13 @@ static bool may_enter(const struct server *server, int fd, struct call_peer *pee
 }
 
 /* A socket that was just made has room for a line. */
-static void turn_away(struct server *server, int fd, int code, const char *message, const char *advice)
+static void turn_away(struct server *server, int fd, int code, const char *message, const char *hint)
 {
     struct strbuf *out = &server->message;
 
     server->counts.refused++;
     strbuf_reset(out);
-    rpc_error(out, NULL, code, message, advice);
+    rpc_error(out, NULL, code, message, hint);
     strbuf_addc(out, '\n');
     (void)send(fd, strbuf_text(out), out->length, MSG_DONTWAIT | MSG_NOSIGNAL);
     (void)close(fd);

@@ -24,17 +24,17 @@ static void trim(struct strbuf *scratch)
 /* -- One answer -- */
 
 static void write_exhausted(struct strbuf *message, const struct call *call, const char *what,
-                            const char *advice)
+                            const char *hint)
 {
     strbuf_reset(message);
-    rpc_error(message, &call->id, RPC_EXHAUSTED, what, advice);
+    rpc_error(message, &call->id, RPC_EXHAUSTED, what, hint);
 }
 
 static void write_answer(struct strbuf *message, const struct call *call)
 {
     strbuf_reset(message);
     if (call->fail_code != 0) {
-        rpc_error(message, &call->id, call->fail_code, call->fail_message, call->fail_advice);
+        rpc_error(message, &call->id, call->fail_code, call->fail_message, call->fail_hint);
         return;
     }
     rpc_result(message, &call->id, call->result);
@@ -121,10 +121,10 @@ static int answer_call(struct call *call, const struct request *request)
         return call_fail(call, RPC_INVALID_REQUEST,
                          "send {\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": NAME, \"params\": {…}}",
                          "no request of JSON-RPC 2.0: %s", request->complaint);
-    if (call->server->closing)
+    method = find_method(call->server, &request->method);
+    if (call->server->closing && !(method && method->while_closing))
         return call_fail(call, RPC_SHUTTING_DOWN, "ask again when it has been started again",
                          "the daemon is shutting down");
-    method = find_method(call->server, &request->method);
     if (!method)
         return call_fail(call, RPC_NO_SUCH_METHOD, "the methods are listed in metron-daemon(1)",
                          "there is no method '%.*s'", (int)request->method.length, request->method.bytes);

@@ -144,7 +144,7 @@ enum param call_texts(struct call *call, const char *name, const char *const **o
 
 /* -- Refusing -- */
 
-int call_fail(struct call *call, int code, const char *advice, const char *format, ...)
+int call_fail(struct call *call, int code, const char *hint, const char *format, ...)
 {
     va_list arguments;
 
@@ -152,7 +152,7 @@ int call_fail(struct call *call, int code, const char *advice, const char *forma
     va_start(arguments, format);
     (void)vsnprintf(call->fail_message, sizeof(call->fail_message), format, arguments);
     va_end(arguments);
-    (void)snprintf(call->fail_advice, sizeof(call->fail_advice), "%s", advice);
+    (void)snprintf(call->fail_hint, sizeof(call->fail_hint), "%s", hint);
     return rpc_errno(code);
 }
 
@@ -160,10 +160,10 @@ int call_wrong(struct call *call, const char *name, const char *expected)
 {
     struct json_text value;
     bool is_there = call_raw(call, name, &value);
-    char advice[128];
+    char hint[128];
 
-    (void)snprintf(advice, sizeof(advice), "send \"%s\" in params: %s", name, expected);
-    return call_fail(call, RPC_INVALID_PARAMS, advice,
+    (void)snprintf(hint, sizeof(hint), "send \"%s\" in params: %s", name, expected);
+    return call_fail(call, RPC_INVALID_PARAMS, hint,
                      is_there ? "\"%s\" is not %s" : "\"%s\" is missing: %s", name, expected);
 }
 

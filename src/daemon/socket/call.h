@@ -55,6 +55,7 @@ typedef int call_answer(struct call *call, struct json *result);
 struct call_method {
     const char *name; /* static */
     call_answer *answer;
+    bool while_closing; /* answered also while the server closes */
 };
 
 void *call_context(const struct call *call); /* the server's options.context */
@@ -88,8 +89,8 @@ bool call_raw(const struct call *call, const char *name, struct json_text *out);
 /* Whether more is written than can be sent (16 MiB) or than there is memory for: the client is refused, and
  * what would follow is not needed any more. */
 bool call_is_too_long(const struct call *call);
-/* Refuses: `advice` says what to do about it. Returns a negative code, for `return`. */
-int call_fail(struct call *call, int code, const char *advice, const char *format, ...)
+/* Refuses: `hint` says what to do about it. Returns a negative code, for `return`. */
+int call_fail(struct call *call, int code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* A param is missing or of another kind than `expected`, such as "a text". */
 int call_wrong(struct call *call, const char *name, const char *expected);

@@ -208,19 +208,21 @@ static void keep_notification(struct client *client, const struct json_text *lin
 /* The daemon's error in one line. */
 static int explain_error(struct client *client, const struct json_text *object, struct metron_error *error)
 {
-    struct strbuf message = STRBUF_INIT, advice = STRBUF_INIT;
+    struct strbuf message = STRBUF_INIT, hint = STRBUF_INIT;
+    struct json_text data;
     double code = 0;
 
     (void)json_find_text(object, "message", &message);
-    (void)json_find_text(object, "data", &advice);
+    if (json_find(object, "data", &data))
+        (void)json_find_text(&data, "hint", &hint);
     (void)json_find_number(object, "code", &code);
     client->rpc_code = code >= -99999 && code <= 99999 ? (int)code : RPC_INTERNAL_ERROR;
 
     int result = error_set(error, rpc_errno(client->rpc_code), "the daemon refused: %s%s%s",
-                           strbuf_text(&message), advice.length > 0 ? "; " : "", strbuf_text(&advice));
+                           strbuf_text(&message), hint.length > 0 ? "; " : "", strbuf_text(&hint));
 
     strbuf_fini(&message);
-    strbuf_fini(&advice);
+    strbuf_fini(&hint);
     return result;
 }
 

@@ -40,7 +40,7 @@ bool client_is_absent(int code);
 
 /* Sends a request and waits for its answer. `params`: an object as JSON; NULL: none. `result` gets the JSON
  * of the result (what it held before is dropped); NULL: it is not wanted. An error of the daemon is a
- * negative code (rpc_errno, protocol.h) and its message and advice in one line. -ETIMEDOUT: no answer in
+ * negative code (rpc_errno, protocol.h) and its message and hint in one line. -ETIMEDOUT: no answer in
  * time; the daemon may yet do what it was asked for, and its answer is thrown away by the next call.
  * -ECONNRESET: the daemon has gone. */
 int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,

@@ -69,19 +69,19 @@ void connection_send(struct connection *connection, const char *message, size_t 
     server_hold(connection->server, connection);
 }
 
-void connection_refuse(struct connection *connection, int code, const char *message, const char *advice)
+void connection_refuse(struct connection *connection, int code, const char *message, const char *hint)
 {
     struct strbuf *out = &connection->server->message;
 
     strbuf_reset(out);
-    rpc_error(out, NULL, code, message, advice);
+    rpc_error(out, NULL, code, message, hint);
     connection_send(connection, strbuf_text(out), out->length);
 }
 
 /* The same, and no more of it: it is closed when it has had the time to read why. */
-static void dismiss(struct connection *connection, int code, const char *message, const char *advice)
+static void dismiss(struct connection *connection, int code, const char *message, const char *hint)
 {
-    connection_refuse(connection, code, message, advice);
+    connection_refuse(connection, code, message, hint);
     connection->lingers = true;
     connection->has_line = false;
     strbuf_fini(&connection->input);

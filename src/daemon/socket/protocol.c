@@ -46,7 +46,7 @@ void rpc_result(struct strbuf *out, const struct json_text *id, const struct str
 }
 
 void rpc_error(struct strbuf *out, const struct json_text *id, int code, const char *message,
-               const char *advice)
+               const char *hint)
 {
     struct json json;
 
@@ -56,7 +56,9 @@ void rpc_error(struct strbuf *out, const struct json_text *id, int code, const c
     json_object_begin(&json);
     json_key_integer(&json, "code", code);
     json_key_string(&json, "message", message);
-    json_key_string(&json, "data", advice);
+    json_key_object(&json, "data");
+    json_key_string(&json, "hint", hint);
+    json_object_end(&json);
     json_object_end(&json);
     strbuf_addc(out, '}');
 }

@@ -3,7 +3,7 @@
  *
  *     → {"jsonrpc": "2.0", "id": 1, "method": "job.status", "params": {"job_id": "night"}}
  *     ← {"jsonrpc":"2.0","id":1,"result":{…}}
- *     ← {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"…","data":"what to do"}}
+ *     ← {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"…","data":{"hint":"what to do"}}}
  *
  * What JSON-RPC leaves open is decided so:
  * - A line is one request or one batch. Blank lines are passed over, and so is a carriage return at the end
@@ -12,7 +12,7 @@
  *   know is ignored, so that a newer client can talk to an older daemon; null is the same as absent. Of two
  *   equal names the last counts, as in Python and JavaScript.
  * - An id comes back byte for byte. Answers may come in another order than requests.
- * - `data` of an error is always a text: what to do.
+ * - `data` of an error is always an object, whose `hint` says what to do.
  */
 #ifndef METRON_DAEMON_SOCKET_PROTOCOL_H
 #define METRON_DAEMON_SOCKET_PROTOCOL_H
@@ -47,7 +47,7 @@ int rpc_errno(int code);
  * is null. No line end is added. */
 void rpc_result(struct strbuf *out, const struct json_text *id, const struct strbuf *result);
 void rpc_error(struct strbuf *out, const struct json_text *id, int code, const char *message,
-               const char *advice);
+               const char *hint);
 /* A notification or, with an id (0: none), a request. `params` is JSON; NULL or empty: none. */
 void rpc_request(struct strbuf *out, long long id, const char *method, const struct json_text *params);
 

@@ -46,7 +46,7 @@ struct call {
     struct strbuf *result;   /* the server's scratch, or own_result */
     struct arena *arena;     /* texts of params; the server's, or own_arena */
     int fail_code;           /* 0: none */
-    char fail_message[256], fail_advice[256];
+    char fail_message[256], fail_hint[256];
     /* Deferred only: */
     bool deferred; /* said of the call on the stack, once it has a copy */
     char *copy;    /* id and params */
@@ -132,7 +132,7 @@ size_t connection_unsent(const struct connection *connection);
 /* Queues one message and its line end. */
 void connection_send(struct connection *connection, const char *message, size_t length);
 /* Answers with an error that belongs to no request. */
-void connection_refuse(struct connection *connection, int code, const char *message, const char *advice);
+void connection_refuse(struct connection *connection, int code, const char *message, const char *hint);
 void connection_end_stream(struct connection *connection);
 /* Closes it if it has had its time; whether it still has a deadline. */
 bool connection_check_deadline(struct connection *connection, uint64_t now_ns);

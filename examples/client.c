@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     }
     /* A name with quotes in it would need escaping. */
     snprintf(job, sizeof(job), "{\"job_id\":\"%s\",\"pid\":%d}", argv[first], atoi(argv[first + 1]));
-    snprintf(filter, sizeof(filter), "{\"job_id\":\"%s\"}", argv[first]);
+    snprintf(filter, sizeof(filter), "{\"job_id\":\"%s\",\"snapshots\":false}", argv[first]);
 
     int code = metron_client_connect(first == 3 ? argv[2] : NULL, &client, &error);
     if (code == 0)

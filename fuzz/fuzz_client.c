@@ -41,6 +41,9 @@ static void check_client(struct client *client, size_t size)
     int code;
 
     call(client, &text);
+    code = client_subscribe(client, "{}", &error);
+    check_error(code, &error);
+    error = (struct metron_error){0};
     call(client, &text);
     while ((code = client_next_notification(client, TIMEOUT_MS, &method, &text, &error)) == 1) {
         check(++count <= size && method.length > 0);

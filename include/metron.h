@@ -213,14 +213,14 @@ METRON_API void metron_client_free(struct metron_client *client);
 METRON_API int metron_client_call(struct metron_client *client, const char *method, const char *params,
                                   const char **result, struct metron_error *error);
 
-/* From now on events come (daemon.monitor.stream). `params`: a filter as JSON, or NULL for all. Calls may
- * still be made. */
+/* From now on events come (daemon.monitor.stream). `params`: a filter as JSON, or NULL for all, with a
+ * snapshot at each tick among them ({"snapshots": false}: without). Calls may still be made. */
 METRON_API int metron_client_subscribe(struct metron_client *client, const char *params,
                                        struct metron_error *error);
 /* The next one, waited for `timeout_ms` at most (0: not at all; negative: for ever). 1; 0: none came;
- * -EINTR: a signal handler of yours ran; -ECONNRESET. `method` is "monitor.event", or "monitor.dropped" with
- * the count of those that came faster than they were taken; `json` what it tells. Both may be NULL, and live
- * until the next call of this client. */
+ * -EINTR: a signal handler of yours ran; -ECONNRESET: the daemon has ended. `method` is "monitor.event", or
+ * "monitor.dropped" with the count of those that came faster than they were taken; `json` what it tells. Both
+ * may be NULL, and live until the next call of this client. */
 METRON_API int metron_client_next(struct metron_client *client, int timeout_ms, const char **method,
                                   const char **json, struct metron_error *error);
 /* Readable when something has come: take with metron_client_next and timeout 0 until it gives 0. Borrowed. */

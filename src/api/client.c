@@ -49,7 +49,7 @@ int metron_client_call(struct metron_client *client, const char *method, const c
 
 int metron_client_subscribe(struct metron_client *client, const char *params, struct metron_error *error)
 {
-    return client_call(client->client, "daemon.monitor.stream", params ? params : "{}", NULL, error);
+    return client_subscribe(client->client, params, error);
 }
 
 int metron_client_next(struct metron_client *client, int timeout_ms, const char **method, const char **json,

@@ -131,11 +131,15 @@ static void listen_to_interrupt(void)
 static int subscribe(const struct show *show, struct client *client, struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT;
+    struct json json;
 
-    ask_job_params(&params, show->job);
-    int code = params.failed
-                   ? error_set(error, -ENOMEM, "no memory for a request")
-                   : client_call(client, "daemon.monitor.stream", strbuf_text(&params), NULL, error);
+    json_init(&json, &params, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "job_id", show->job); /* none, if it is NULL */
+    json_key_boolean(&json, "snapshots", false);
+    json_object_end(&json);
+    int code = params.failed ? error_set(error, -ENOMEM, "no memory for a request")
+                             : client_subscribe(client, strbuf_text(&params), error);
     strbuf_fini(&params);
     return code;
 }

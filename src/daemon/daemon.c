@@ -214,6 +214,18 @@ static void tell_lost(void *context, const struct job *job)
     daemon_publish(daemon, "job.finished", job->id, false, 0, NULL);
 }
 
+static void write_snapshot(void *context, const char *job_id, struct strbuf *text)
+{
+    const struct daemon *daemon = context;
+    struct json json;
+
+    json_init(&json, text, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "event", "monitor.snapshot");
+    snapshot_members_json(&json, daemon->latest, job_id);
+    json_object_end(&json);
+}
+
 static void store(struct daemon *daemon, struct snapshot *snapshot)
 {
     if (daemon->writer && daemon->stopping) {
@@ -259,6 +271,7 @@ static void on_tick(void *owner, struct snapshot *snapshot)
     tell_events(daemon, snapshot);
     snapshot_release(daemon->latest);
     daemon->latest = snapshot_hold(snapshot);
+    bus_publish_latest(daemon->bus, "monitor.snapshot", write_snapshot, daemon);
     store(daemon, snapshot); /* last: from now on it is the writer's too */
 }
 

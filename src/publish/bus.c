@@ -7,6 +7,9 @@
  * the last of them.
  *
  * A queue is a ring that grows up to its limit: most subscribers never have more than a few messages waiting.
+ *
+ * The latest message (bus_publish_latest) has a place between those of the queue, and its successor takes
+ * that place: a subscriber whose queue is never empty gets it all the same.
  */
 #include "publish/bus.h"
 
@@ -40,6 +43,10 @@ struct bus_subscriber {
     size_t slot_count, first, length; /* length messages from slots[first] on */
     size_t bytes;                     /* of their texts */
     uint64_t dropped;                 /* since it was last asked */
+    bool without_latest;
+    struct shared_message *latest; /* NULL: none waits */
+    size_t before_latest;          /* so many messages of the queue come first */
+    uint64_t latest_round;         /* of the bus, in which it was given one */
     bool wake_due, gone;
 };
 
@@ -47,6 +54,7 @@ struct bus {
     struct bus_subscriber *subscribers; /* the eldest first */
     size_t count;                       /* without those that are gone */
     unsigned waking;                    /* how many bus_publish are calling back */
+    uint64_t round;                     /* of bus_publish_latest */
     bool sweep_due;                     /* some are gone, and still in the list */
 };
 
@@ -117,15 +125,22 @@ static bool pattern_matches(const char *pattern, const char *event)
     return strcmp(pattern, event) == 0;
 }
 
-static bool is_for(const struct bus_subscriber *subscriber, const char *event, const char *job_id)
+static bool wants_event(const struct bus_subscriber *subscriber, const char *event)
 {
-    if (subscriber->gone || (subscriber->job_id && (!job_id || strcmp(subscriber->job_id, job_id) != 0)))
+    if (subscriber->gone)
         return false;
     for (size_t i = 0; i < subscriber->event_count; i++) {
         if (pattern_matches(subscriber->events[i], event))
             return true;
     }
     return subscriber->event_count == 0;
+}
+
+static bool is_for(const struct bus_subscriber *subscriber, const char *event, const char *job_id)
+{
+    if (subscriber->job_id && (!job_id || strcmp(subscriber->job_id, job_id) != 0))
+        return false;
+    return wants_event(subscriber, event);
 }
 
 /* -- Subscribers -- */
@@ -140,6 +155,16 @@ static struct shared_message *queue_take(struct bus_subscriber *subscriber)
     subscriber->first = (subscriber->first + 1) % subscriber->slot_count;
     subscriber->length--;
     subscriber->bytes -= message->public.length;
+    if (subscriber->before_latest > 0)
+        subscriber->before_latest--;
+    return message;
+}
+
+static struct shared_message *latest_take(struct bus_subscriber *subscriber)
+{
+    struct shared_message *message = subscriber->latest;
+
+    subscriber->latest = NULL;
     return message;
 }
 
@@ -147,7 +172,7 @@ static void subscriber_free(struct bus_subscriber *subscriber)
 {
     struct shared_message *message;
 
-    while ((message = queue_take(subscriber)) != NULL)
+    while ((message = queue_take(subscriber)) != NULL || (message = latest_take(subscriber)) != NULL)
         message_drop(message);
     for (size_t i = 0; i < subscriber->event_count; i++)
         free(subscriber->events[i]);
@@ -245,6 +270,7 @@ int bus_subscribe(struct bus *bus, const struct bus_subscription *subscription, 
     subscriber->bus = bus;
     subscriber->queue_count = subscription->queue_count ? subscription->queue_count : BUS_QUEUE_COUNT;
     subscriber->queue_bytes = subscription->queue_bytes ? subscription->queue_bytes : BUS_QUEUE_BYTES;
+    subscriber->without_latest = subscription->without_latest;
     subscriber->wake = subscription->wake;
     subscriber->context = subscription->context;
     DL_APPEND(bus->subscribers, subscriber);
@@ -338,6 +364,14 @@ static bool queue_add(struct bus_subscriber *subscriber, struct shared_message *
     return true;
 }
 
+/* To be called before it gets something. */
+static void note_wake(struct bus_subscriber *subscriber)
+{
+    bool sleeps = subscriber->length == 0 && subscriber->dropped == 0 && !subscriber->latest;
+
+    subscriber->wake_due = subscriber->wake_due || (sleeps && subscriber->wake);
+}
+
 static void wake_all(struct bus *bus)
 {
     bus->waking++;
@@ -363,14 +397,11 @@ int bus_publish(struct bus *bus, const char *event, const char *job_id, const ch
     for (struct bus_subscriber *subscriber = bus->subscribers; subscriber; subscriber = subscriber->next) {
         if (!is_for(subscriber, event, job_id))
             continue;
-
-        bool slept = subscriber->length == 0 && subscriber->dropped == 0;
-
+        note_wake(subscriber);
         if (message)
             got += queue_add(subscriber, message);
         else
             subscriber->dropped++;
-        subscriber->wake_due = subscriber->wake_due || (slept && subscriber->wake);
     }
     if (message)
         message_drop(message);
@@ -380,9 +411,54 @@ int bus_publish(struct bus *bus, const char *event, const char *job_id, const ch
     return got;
 }
 
+static void latest_put(struct bus_subscriber *subscriber, struct shared_message *message)
+{
+    note_wake(subscriber);
+    if (subscriber->latest)
+        message_drop(subscriber->latest);
+    else
+        subscriber->before_latest = subscriber->length;
+    subscriber->latest = message;
+    message->references++;
+}
+
+static bool is_same_job(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+void bus_publish_latest(struct bus *bus, const char *event, bus_write *write, void *context)
+{
+    struct bus_subscriber *first, *other;
+
+    bus->round++;
+    DL_FOREACH(bus->subscribers, first)
+    {
+        struct strbuf text = STRBUF_INIT;
+
+        if (first->latest_round == bus->round || first->without_latest || !wants_event(first, event))
+            continue;
+        write(context, first->job_id, &text);
+        struct shared_message *message =
+            text.failed ? NULL : message_new(event, first->job_id, strbuf_text(&text), text.length);
+        strbuf_fini(&text);
+        for (other = first; message && other; other = other->next) {
+            if (other->without_latest || !is_same_job(other->job_id, first->job_id) ||
+                !wants_event(other, event))
+                continue;
+            latest_put(other, message);
+            other->latest_round = bus->round;
+        }
+        if (message)
+            message_drop(message);
+    }
+    wake_all(bus);
+}
+
 const struct bus_message *bus_take(struct bus_subscriber *subscriber, uint64_t *dropped)
 {
-    struct shared_message *message = queue_take(subscriber);
+    bool is_latest = subscriber->latest && subscriber->before_latest == 0;
+    struct shared_message *message = is_latest ? latest_take(subscriber) : queue_take(subscriber);
 
     *dropped = subscriber->dropped;
     subscriber->dropped = 0;

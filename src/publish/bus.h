@@ -3,7 +3,7 @@
  *
  * Each subscriber has a queue of its own, bounded in messages and in bytes. One that does not keep up loses
  * its oldest messages, is told how many, and delays nobody. The text of a message is kept once, however many
- * queues it is in.
+ * queues it is in. Of what soon grows old, such as snapshots, only the latest is kept, beside the queue.
  *
  * All of it belongs to one thread, the loop's.
  */
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strbuf.h"
 
 #define BUS_SUBSCRIBERS_MAX   1024
 #define BUS_PATTERNS_MAX      64
@@ -32,6 +33,7 @@ struct bus_subscription {
     size_t event_count; /* 0: all */
     const char *job_id; /* only what is of this job; NULL: all */
     size_t queue_count, queue_bytes; /* 0: the defaults */
+    bool without_latest;             /* nothing of bus_publish_latest */
     /* There is something to take, where before there was nothing: a message, or the number of those lost. May
      * publish, subscribe, take and unsubscribe. May be NULL. */
     void (*wake)(void *context);
@@ -58,6 +60,13 @@ void bus_unsubscribe(struct bus_subscriber *subscriber); /* NULL is nothing; its
 bool bus_is_wanted(const struct bus *bus, const char *event, const char *job_id);
 /* `text`: the params of the notification, as JSON; copied once. Returns how many got it, or -ENOMEM. */
 int bus_publish(struct bus *bus, const char *event, const char *job_id, const char *text, size_t length);
+
+/* Writes the params for those who asked for this job; NULL: for those who asked for all. */
+typedef void bus_write(void *context, const char *job_id, struct strbuf *text);
+/* Publishes what takes the place of the one before, whatever its size: who has not taken that one yet gets
+ * this one in its stead, and loses nothing else for it. Everybody who wants `event` gets it, whichever job
+ * they asked for: `write` is called once for each such job. Without memory for it there is none this time. */
+void bus_publish_latest(struct bus *bus, const char *event, bus_write *write, void *context);
 
 /* The oldest message, to be released after use; NULL: none. `dropped`: messages lost before it, since it was
  * last asked; may be more than 0 where there is no message. */

@@ -361,9 +361,8 @@ void snapshot_progress_json(struct json *json, const struct snapshot *snapshot, 
     json_array_end(json);
 }
 
-void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
+void snapshot_members_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
 {
-    json_object_begin(json);
     json_key_decimal(json, "timestamp", clock_timespec_seconds(snapshot->wall), 6);
     json_key_integer(json, "daemon_pid", snapshot->daemon_pid);
     value_row_json(json, &snapshot->columns->machine, &snapshot->machine);
@@ -378,5 +377,11 @@ void snapshot_json(struct json *json, const struct snapshot *snapshot, const cha
     json_key(json, "job_progress");
     snapshot_progress_json(json, snapshot, job_id);
     key_decimal(json, "conductor_uptime_seconds", snapshot->uptime_seconds, 3);
+}
+
+void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id)
+{
+    json_object_begin(json);
+    snapshot_members_json(json, snapshot, job_id);
     json_object_end(json);
 }

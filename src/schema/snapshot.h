@@ -140,6 +140,8 @@ void snapshot_gpus_json(struct json *json, const struct snapshot *snapshot);
 /* The object of daemon.top and of the log. `job_id`: only processes, zombies and progress of this job; NULL:
  * all. */
 void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id);
+/* The members of that object, for one that is open already. */
+void snapshot_members_json(struct json *json, const struct snapshot *snapshot, const char *job_id);
 /* Its member `job_progress`, an array. */
 void snapshot_progress_json(struct json *json, const struct snapshot *snapshot, const char *job_id);
 

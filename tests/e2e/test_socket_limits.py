@@ -21,7 +21,7 @@ HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "support" / "hostile_
 
 def test_a_stream_brings_what_was_asked_for_between_answers(server, path):
     with contextlib.closing(Client(path)) as listener, contextlib.closing(Client(path)) as publisher:
-        assert listener.call("stream", events=["sheet.*"], job_id="night") == "streaming"
+        listener.subscribe(events=["sheet.*"], job_id="night")
         publisher.call("publish", event="sheet.started", job_id="night")
         publisher.call("publish", event="sheet.started", job_id="day")
         publisher.call("publish", event="spawn", job_id="night")
@@ -31,14 +31,18 @@ def test_a_stream_brings_what_was_asked_for_between_answers(server, path):
                                        "params": {"event": event, "number": 0}}
         assert listener.call("echo", value=1) == 1
         error_of(listener.ask({"jsonrpc": "2.0", "id": 1, "method": "stream", "params": {"events": ["a*b"]}}), -32602)
-        assert listener.call("stream") == "streaming"  # takes the place of the first
+        publisher.call("publish", event="sheet.failed", job_id="night", count=100)
+        listener.send({"jsonrpc": "2.0", "id": "second", "method": "stream"})
+        assert [listener.read()["params"]["number"] for _ in range(100)] == list(range(100))
+        assert listener.read() == {"jsonrpc": "2.0", "id": "stream", "result": {"status": "ended"}}
+        listener.call("echo", value=1)
         publisher.call("publish", event="other")
         assert listener.read()["params"]["event"] == "other"
         assert publisher.call("counts")["streams"] == 1
 
 
 def test_a_client_may_publish_what_it_hears_itself(client):
-    client.call("stream")
+    client.subscribe()
     client.send({"jsonrpc": "2.0", "id": 1, "method": "publish", "params": {"count": 300}})
     assert client.read()["id"] == 1
     assert [client.read()["params"]["number"] for _ in range(300)] == list(range(300))
@@ -47,7 +51,7 @@ def test_a_client_may_publish_what_it_hears_itself(client):
 def test_a_slow_stream_loses_its_oldest_and_is_told_how_many(server, path):
     total = 50_000
     with contextlib.closing(Client(path)) as listener, contextlib.closing(Client(path)) as publisher:
-        listener.call("stream")
+        listener.subscribe()
         for _ in range(total // 1000):
             publisher.call("publish", count=1000)
         assert publisher.call("counts")["held_bytes"] < 1 << 20
@@ -70,7 +74,7 @@ def test_a_stream_ends_with_its_client(server, path):
     with contextlib.closing(Client(path)) as client:
         listeners = [Client(path) for _ in range(10)]
         for listener in listeners:
-            listener.call("stream")
+            listener.subscribe()
         assert client.call("counts")["subscribers"] == 10
         listeners[0].socket.shutdown(socket.SHUT_WR)  # done with sending only: it still listens
         wait_for_ticks(client, 300)  # of 5 ms: clients that have done with sending are checked once a second
@@ -79,6 +83,66 @@ def test_a_stream_ends_with_its_client(server, path):
         for listener in listeners:
             listener.close()
         until(lambda: client.call("counts")["subscribers"] == 0 and client.call("counts")["clients"] == 1)
+
+
+def test_the_request_for_a_stream_is_answered_when_the_server_closes(server, path):
+    """What was published before that comes before the answer, also to one that reads slowly."""
+    listener, publisher = Client(path), Client(path)
+    listener.subscribe()
+    publisher.call("publish", count=900)
+    publisher.call("shutdown", linger_ms=60_000)
+    assert [listener.read()["params"]["number"] for _ in range(900)] == list(range(900))
+    assert listener.read() == {"jsonrpc": "2.0", "id": "stream", "result": {"status": "ended"}}
+    assert listener.read() is None
+    assert server.wait(60) == 0
+
+
+def test_a_stream_in_a_batch_is_refused(client):
+    answers = client.ask([HEALTH, {"jsonrpc": "2.0", "id": 2, "method": "stream"}, {"jsonrpc": "2.0", "method": "stream"}])
+    assert answers[0]["result"] == {"alive": True}
+    error_of(answers[1], -32600)
+    assert len(answers) == 2 and client.call("counts")["streams"] == 0
+
+
+def test_a_stream_asked_for_without_an_id_ends_without_an_answer(client):
+    client.send({"jsonrpc": "2.0", "method": "stream"})
+    assert client.call("counts")["streams"] == 1
+    client.subscribe()
+    assert client.call("counts")["streams"] == 1
+
+
+def test_of_the_latest_a_slow_client_gets_the_newest_and_loses_nothing_for_it(server, path):
+    """Each is larger than all that a queue holds."""
+    with contextlib.closing(Client(path)) as listener, contextlib.closing(Client(path)) as publisher:
+        listener.subscribe()
+        publisher.call("publish", count=500)
+        for size in (3 << 20, (3 << 20) + 1, (3 << 20) + 2):
+            assert publisher.call("latest", bytes=size) == 1
+        publisher.call("publish", event="the.last")
+        seen = []
+        while not seen or seen[-1].get("event") != "the.last":
+            message = listener.read()
+            assert message["method"] == "monitor.event"
+            seen.append(message["params"])
+        assert [event["number"] for event in seen if event["event"] == "test.event"] == list(range(500))
+        sizes = [len(event["bytes"]) for event in seen if event["event"] == "latest"]
+        assert sizes == sorted(set(sizes)) and sizes[-1] == (3 << 20) + 2
+
+
+def test_the_latest_is_written_once_for_each_job_that_is_asked_for(server, path):
+    listeners = [Client(path) for _ in range(7)]
+    with contextlib.closing(Client(path)) as publisher:
+        assert publisher.call("latest") == 0
+        for listener, job_id in zip(listeners, ("night", None, "day", "night", None, "night")):
+            listener.subscribe(events=["la.*", "latest"], job_id=job_id)
+        listeners[6].subscribe(events=["other"])
+        assert publisher.call("latest") == 3
+        publisher.call("publish", event="other")
+    told = [listener.read()["params"]["job_id"] for listener in listeners[:6]]
+    assert told == ["night", "", "day", "night", "", "night"]
+    assert listeners[6].read()["params"]["event"] == "other"
+    for listener in listeners:
+        listener.close()
 
 
 # ---- Limits ----

@@ -197,8 +197,9 @@ def test_shutting_down_answers_what_is_on_its_way(server, path):
     assert select.select([deaf.socket], [], [], 60)[0]
     slow.send({"jsonrpc": "2.0", "id": "slow", "method": "later", "params": {"text": "x", "ms": 300}})
     assert slow.ask(HEALTH)["id"] == 1
-    other.call("stream")
+    other.subscribe()
     assert stopper.call("shutdown", linger_ms=60_000) is True
+    assert other.read() == {"jsonrpc": "2.0", "id": "stream", "result": {"status": "ended"}}
     error_of(other.ask(HEALTH), -32003)
     with pytest.raises((FileNotFoundError, ConnectionRefusedError)):
         Client(path)

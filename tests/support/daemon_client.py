@@ -71,6 +71,7 @@ class Client:
         self.buffer = b""
         self.next_id = 0
         self.notifications = []
+        self.stream = None  # the id of its request
         self.early = {}  # answers by id that came before those to earlier requests
 
     def __enter__(self):
@@ -123,6 +124,8 @@ class Client:
                 self.notifications.append(message)
                 continue
             number = message.get("id")
+            if number is not None and number == self.stream:
+                result_of(message, number)  # raises what refused it
             later = isinstance(number, int) and wanted < number <= self.next_id
             assert number == wanted or later, f"the answer to {wanted!r} is {message}"
             self.early[number] = message
@@ -139,8 +142,9 @@ class Client:
     # ---- daemon.monitor.stream ----
 
     def subscribe(self, **params):
-        """From the answer on, every event that fits is sent."""
-        self.call("daemon.monitor.stream", **params)
+        """From now on every event that fits is sent; the request is answered when the stream ends."""
+        self.stream = self.request("daemon.monitor.stream", **{"snapshots": False, **params})
+        self.call("daemon.health")
         return self
 
     def next_event(self, timeout=None):

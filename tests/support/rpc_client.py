@@ -34,6 +34,11 @@ class Client:
         assert answer["id"] == "call" and "error" not in answer, answer
         return answer["result"]
 
+    def subscribe(self, **params):
+        """The stream has begun once the request behind it is answered: its own is answered when it ends."""
+        self.send({"jsonrpc": "2.0", "id": "stream", "method": "stream", "params": params})
+        assert self.call("echo", value="begun") == "begun"
+
     def close(self):
         self.file.close()
         self.socket.close()

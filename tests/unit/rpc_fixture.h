@@ -243,12 +243,37 @@ static inline int rpc_stream(struct call *call, struct json *result)
     if (found == PARAM_WRONG)
         return call_wrong(call, "events", "an array of names");
     (void)call_text(call, "job_id", &wanted.job_id);
+    (void)result;
+    return call_subscribe(call, service->bus, &wanted);
+}
 
-    int code = call_subscribe(call, service->bus, &wanted);
+struct rpc_latest {
+    int64_t bytes;
+    unsigned written;
+};
 
-    if (code == 0)
-        json_string(result, "streaming");
-    return code;
+static inline void rpc_write_latest(void *context, const char *job_id, struct strbuf *text)
+{
+    struct rpc_latest *latest = context;
+
+    latest->written++;
+    strbuf_addf(text, "{\"event\":\"latest\",\"job_id\":\"%.40s\",\"bytes\":\"", job_id ? job_id : "");
+    for (int64_t i = 0; i < latest->bytes; i++)
+        strbuf_addc(text, 'x');
+    strbuf_adds(text, "\"}");
+}
+
+/* Publishes one of so many bytes that takes the place of the one before; how often it was written comes back.
+ */
+static inline int rpc_latest(struct call *call, struct json *result)
+{
+    struct rpc_service *service = call_context(call);
+    struct rpc_latest latest = {0};
+
+    (void)call_integer(call, "bytes", &latest.bytes);
+    bus_publish_latest(service->bus, "latest", rpc_write_latest, &latest);
+    json_integer(result, latest.written);
+    return 0;
 }
 
 /* Publishes `count` events, numbered. */
@@ -350,23 +375,15 @@ static inline void rpc_on_stop(uv_async_t *async)
 }
 
 static const struct call_method rpc_methods[] = {
-    {.name = "health", .answer = rpc_health},
-    {.name = "nothing", .answer = rpc_nothing},
-    {.name = "note", .answer = rpc_note},
-    {.name = "echo", .answer = rpc_echo},
-    {.name = "kinds", .answer = rpc_kinds},
-    {.name = "job", .answer = rpc_job},
-    {.name = "broken", .answer = rpc_broken},
-    {.name = "big", .answer = rpc_big},
-    {.name = "busy", .answer = rpc_busy},
-    {.name = "later", .answer = rpc_later},
-    {.name = "stream", .answer = rpc_stream},
-    {.name = "publish", .answer = rpc_publish},
-    {.name = "peer", .answer = rpc_peer},
-    {.name = "counts", .answer = rpc_counts},
-    {.name = "shutdown", .answer = rpc_shutdown},
-    {.name = "at_once", .answer = rpc_at_once},
-    {.name = "endless", .answer = rpc_endless},
+    {.name = "health", .answer = rpc_health},   {.name = "nothing", .answer = rpc_nothing},
+    {.name = "note", .answer = rpc_note},       {.name = "echo", .answer = rpc_echo},
+    {.name = "kinds", .answer = rpc_kinds},     {.name = "job", .answer = rpc_job},
+    {.name = "broken", .answer = rpc_broken},   {.name = "big", .answer = rpc_big},
+    {.name = "busy", .answer = rpc_busy},       {.name = "later", .answer = rpc_later},
+    {.name = "stream", .answer = rpc_stream},   {.name = "latest", .answer = rpc_latest},
+    {.name = "publish", .answer = rpc_publish}, {.name = "peer", .answer = rpc_peer},
+    {.name = "counts", .answer = rpc_counts},   {.name = "shutdown", .answer = rpc_shutdown},
+    {.name = "at_once", .answer = rpc_at_once}, {.name = "endless", .answer = rpc_endless},
 };
 
 static inline int rpc_begin(struct rpc_service *service, const char *path, const char *group,

@@ -279,6 +279,58 @@ static void two_hundred_subscribers_share_one_text(void **state)
     bus_message_release(taken[0]);
 }
 
+/* -- The latest -- */
+
+static void write_latest(void *context, const char *job_id, struct strbuf *text)
+{
+    const char *const *number = context;
+
+    strbuf_addf(text, "%s:%s", job_id ? job_id : "all", *number);
+}
+
+static void publish_latest(const char *number)
+{
+    bus_publish_latest(bus, "latest", write_latest, &number);
+}
+
+static void the_latest_takes_the_place_of_the_one_before(void **state)
+{
+    (void)state;
+    struct bus_subscriber *subscriber = subscribe((struct bus_subscription){.queue_count = 2});
+
+    publish("x", NULL, "1");
+    publish_latest("a");
+    publish("x", NULL, "2");
+    publish_latest("b");
+    assert_string_equal(drain(subscriber), "1 all:b 2");
+    publish("x", NULL, "3");
+    publish_latest("c");
+    publish("x", NULL, "4");
+    publish("x", NULL, "5"); /* the queue is full, and loses what came before */
+    assert_string_equal(drain(subscriber), "-1 all:c 4 5");
+    publish_latest("d");
+    assert_string_equal(drain(subscriber), "all:d");
+    publish_latest("e");
+    bus_unsubscribe(subscriber);
+}
+
+static void each_gets_the_latest_of_its_job(void **state)
+{
+    static const char *const others[] = {"sheet.*"};
+
+    (void)state;
+    struct bus_subscriber *all = subscribe((struct bus_subscription){0});
+    struct bus_subscriber *night = subscribe((struct bus_subscription){.job_id = "night"});
+    struct bus_subscriber *none = subscribe((struct bus_subscription){.without_latest = true});
+    struct bus_subscriber *other = subscribe((struct bus_subscription){.events = others, .event_count = 1});
+
+    publish_latest("a");
+    assert_string_equal(drain(all), "all:a");
+    assert_string_equal(drain(night), "night:a");
+    assert_string_equal(drain(none), "");
+    assert_string_equal(drain(other), "");
+}
+
 /* -- Callbacks -- */
 
 struct listener {
@@ -330,6 +382,11 @@ static void a_sleeper_is_woken_once(void **state)
     assert_string_equal(drain(listener.self), "1 2");
     publish("x", NULL, "3");
     assert_int_equal(listener.woken, 2);
+    publish_latest("a");
+    assert_int_equal(listener.woken, 2);
+    assert_string_equal(drain(listener.self), "3 all:a");
+    publish_latest("b");
+    assert_int_equal(listener.woken, 3);
 }
 
 static void one_who_lost_everything_is_woken_to_hear_of_it(void **state)
@@ -419,6 +476,8 @@ int main(void)
         TEST(a_queue_is_bounded_in_bytes),
         TEST(order_and_counts_hold_over_many_rounds),
         TEST(two_hundred_subscribers_share_one_text),
+        TEST(the_latest_takes_the_place_of_the_one_before),
+        TEST(each_gets_the_latest_of_its_job),
         TEST(a_sleeper_is_woken_once),
         TEST(one_who_lost_everything_is_woken_to_hear_of_it),
         TEST(callbacks_may_unsubscribe_anybody),

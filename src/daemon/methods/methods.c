@@ -170,18 +170,17 @@ static int answer_stream(struct call *call, struct json *result)
 {
     struct daemon *daemon = daemon_of(call);
     struct bus_subscription wanted = {0};
+    bool snapshots = true;
 
     if (call_texts(call, "events", &wanted.events, &wanted.event_count) == PARAM_WRONG)
         return call_wrong(call, "events", "an array of names such as \"sheet.started\" or \"sheet.*\"");
     if (call_text(call, "job_id", &wanted.job_id) == PARAM_WRONG)
         return call_wrong(call, "job_id", "the name of a job");
-    int code = call_subscribe(call, daemon->bus, &wanted);
-    if (code < 0)
-        return code;
-    json_object_begin(result);
-    json_key_boolean(result, "subscribed", true);
-    json_object_end(result);
-    return 0;
+    if (call_boolean(call, "snapshots", &snapshots) == PARAM_WRONG)
+        return call_wrong(call, "snapshots", "true or false");
+    wanted.without_latest = !snapshots;
+    (void)result;
+    return call_subscribe(call, daemon->bus, &wanted);
 }
 
 static int answer_config(struct call *call, struct json *result)

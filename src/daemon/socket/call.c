@@ -163,8 +163,8 @@ int call_wrong(struct call *call, const char *name, const char *expected)
     char hint[128];
 
     (void)snprintf(hint, sizeof(hint), "send \"%s\" in params: %s", name, expected);
-    return call_fail(call, RPC_INVALID_PARAMS, hint,
-                     is_there ? "\"%s\" is not %s" : "\"%s\" is missing: %s", name, expected);
+    return call_fail(call, RPC_INVALID_PARAMS, hint, is_there ? "\"%s\" is not %s" : "\"%s\" is missing: %s",
+                     name, expected);
 }
 
 bool call_is_too_long(const struct call *call)
@@ -212,7 +212,7 @@ struct json *call_result(struct call *call)
     return &call->json;
 }
 
-void call_resume(struct call *call)
+void call_end(struct call *call)
 {
     struct connection *connection = call->connection;
 
@@ -225,6 +225,13 @@ void call_resume(struct call *call)
     arena_fini(&call->own_arena);
     free(call->copy);
     free(call);
+}
+
+void call_resume(struct call *call)
+{
+    struct connection *connection = call->connection;
+
+    call_end(call);
     if (connection)
         connection_settle(connection);
 }
@@ -248,8 +255,9 @@ int call_subscribe(struct call *call, struct bus *bus, const struct bus_subscrip
     struct bus_subscriber *subscriber;
     struct metron_error error = {0};
 
-    if (!connection || connection->doomed)
-        return 0;
+    if (call->batch)
+        return call_fail(call, RPC_INVALID_REQUEST, "send its request alone, on a line of its own",
+                         "a stream cannot be asked for in a batch");
     subscription.wake = on_message;
     subscription.context = connection;
 
@@ -262,8 +270,13 @@ int call_subscribe(struct call *call, struct bus *bus, const struct bus_subscrip
     if (code < 0)
         return call_fail(call, RPC_EXHAUSTED, "close streams that are not needed, or try again later", "%s",
                          error.message);
-    connection_end_stream(connection);
-    connection->subscriber = subscriber;
-    connection->server->counts.streams++;
-    return 0;
+
+    struct call *later = call_defer(call);
+
+    if (!later) {
+        bus_unsubscribe(subscriber);
+        return -ENOMEM;
+    }
+    connection_begin_stream(connection, subscriber, later);
+    return CALL_LATER;
 }

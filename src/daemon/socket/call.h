@@ -103,12 +103,12 @@ void call_resume(struct call *call);
 
 /* -- Streams -- */
 
-/* From now on, after the answer to this call, the connection gets what the bus has for it as notifications
- * `monitor.event`, whose params are the message's text, as fast as the client reads; what it lost is told by
- * `monitor.dropped` {count}, before the event that follows the gap. Other requests on the connection go on. A
- * second stream takes the place of the first. `wanted` says what of: its wake and context are set here. Not
- * from a worker; not of a deferred call whose client has gone, which is nothing. The bus outlives the server.
- * Returns 0, or a negative code for `return`. */
+/* From now on the connection gets what the bus has for it as notifications `monitor.event`, whose params are
+ * the message's text, as fast as the client reads; what it lost is counted by `monitor.dropped` {count},
+ * before the event that follows the gap. Other requests on the connection go on. The call is answered when
+ * the stream ends: with the server, or because another one on the connection takes its place. `wanted` says
+ * what of: its wake and context are set here. Not of a deferred call. The bus outlives the server. For
+ * `return`. */
 int call_subscribe(struct call *call, struct bus *bus, const struct bus_subscription *wanted);
 
 #endif

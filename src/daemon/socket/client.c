@@ -25,7 +25,8 @@
 struct client {
     pid_t daemon_pid;
     int timeout_ms;
-    long long last_id;
+    long long last_id, stream_id; /* 0: none */
+    bool stream_ended;
     int rpc_code;
     struct line_pipe pipe;
     struct strbuf kept; /* lines of notifications */
@@ -226,6 +227,11 @@ static int explain_error(struct client *client, const struct json_text *object, 
     return result;
 }
 
+static bool is_of_stream(const struct client *client, const struct message *message)
+{
+    return client->stream_id && message->method.length == 0 && message->id == (double)client->stream_id;
+}
+
 /* 1: it was the answer; 0: something else. */
 static int take_answer(struct client *client, const struct json_text *line, struct strbuf *result,
                        struct metron_error *error)
@@ -240,7 +246,8 @@ static int take_answer(struct client *client, const struct json_text *line, stru
     read_message(line, &reader, &message);
     if (message.method.length > 0)
         keep_notification(client, line);
-    else if (message.error.length > 0 && (message.id == 0 || message.id == (double)client->last_id))
+    else if (message.error.length > 0 &&
+             (message.id == 0 || message.id == (double)client->last_id || is_of_stream(client, &message)))
         code = explain_error(client, &message.error, error);
     else if (message.id == (double)client->last_id) {
         code = 1;
@@ -248,7 +255,8 @@ static int take_answer(struct client *client, const struct json_text *line, stru
             strbuf_add(result, message.result.bytes, message.result.length);
         if (result && result->failed)
             code = lost(client, -ENOMEM, error);
-    }
+    } else if (is_of_stream(client, &message))
+        client->stream_ended = true;
     json_reader_fini(&reader);
     return code;
 }
@@ -302,6 +310,19 @@ int client_call(struct client *client, const char *method, const char *params, s
     return wait_for_answer(client, sent, end_ns, result, error);
 }
 
+/* A stream is answered when it ends, or at once if it is refused: the answer to another request behind it
+ * says that it has begun. */
+int client_subscribe(struct client *client, const char *params, struct metron_error *error)
+{
+    uint64_t end_ns = clock_after_ms(client->timeout_ms);
+
+    client->rpc_code = 0;
+    client->stream_ended = false;
+    client->stream_id = ++client->last_id;
+    int sent = send_request(client, client->stream_id, "daemon.monitor.stream", params, end_ns);
+    return sent < 0 ? lost(client, sent, error) : client_call(client, "daemon.health", NULL, NULL, error);
+}
+
 int client_post(struct client *client, const char *method, const char *params, struct metron_error *error)
 {
     int sent = send_request(client, 0, method, params, clock_after_ms(client->timeout_ms));
@@ -338,6 +359,7 @@ static int take_notification(struct client *client, const struct json_text *line
         strbuf_add(method, message.method.bytes, message.method.length);
     if (message.method.length > 0 && params)
         strbuf_add(params, message.params.bytes, message.params.length);
+    client->stream_ended |= is_of_stream(client, &message);
     json_reader_fini(&reader);
     return message.method.length > 0;
 }
@@ -371,7 +393,7 @@ int client_next_notification(struct client *client, int timeout_ms, struct strbu
         strbuf_reset(params);
     while (code == 0) {
         if (!next_kept(client, &line))
-            code = line_pipe_next(&client->pipe, end_ns, &line);
+            code = client->stream_ended ? -ECONNRESET : line_pipe_next(&client->pipe, end_ns, &line);
         if (code == -ETIMEDOUT)
             return 0;
         if (code < 0)

@@ -45,6 +45,9 @@ bool client_is_absent(int code);
  * -ECONNRESET: the daemon has gone. */
 int client_call(struct client *client, const char *method, const char *params, struct strbuf *result,
                 struct metron_error *error);
+/* Begins a stream (daemon.monitor.stream): what happens from when it returns comes as notifications.
+ * `params`, codes: as client_call. */
+int client_subscribe(struct client *client, const char *params, struct metron_error *error);
 /* Sends a request that nobody answers (a notification), behind those before it. */
 int client_post(struct client *client, const char *method, const char *params, struct metron_error *error);
 /* Waits once more for the answer to the last call, which ended with -ETIMEDOUT. All
@@ -55,7 +58,8 @@ int client_rpc_code(const struct client *client);
 
 /* Waits for the next notification of a stream, `timeout_ms` at most (negative: for ever), and puts its method
  * and its params' JSON into both (either may be NULL). 1; 0: none came; negative: as client_call, and -EINTR
- * if a signal came. Those that came during a call are kept, 8 MiB of them. */
+ * if a signal came; -ECONNRESET also when the daemon has ended the stream. Those that came during a call are
+ * kept, 8 MiB of them. */
 int client_next_notification(struct client *client, int timeout_ms, struct strbuf *method,
                              struct strbuf *params, struct metron_error *error);
 

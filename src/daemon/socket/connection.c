@@ -57,16 +57,26 @@ static bool drop_front(struct strbuf *buffer, size_t used)
 
 /* -- Out -- */
 
-void connection_send(struct connection *connection, const char *message, size_t length)
+static void begin_message(struct connection *connection)
 {
     if (connection_unsent(connection) == 0)
         connection->progress_ns = clock_monotonic_ns();
-    strbuf_add(&connection->output, message, length);
+}
+
+static void end_message(struct connection *connection)
+{
     strbuf_addc(&connection->output, '\n');
     /* Half a message would be worse than none. */
     if (connection->output.failed)
         connection->doomed = true;
     server_hold(connection->server, connection);
+}
+
+void connection_send(struct connection *connection, const char *message, size_t length)
+{
+    begin_message(connection);
+    strbuf_add(&connection->output, message, length);
+    end_message(connection);
 }
 
 void connection_refuse(struct connection *connection, int code, const char *message, const char *hint)
@@ -114,26 +124,13 @@ static void flush(struct connection *connection)
 
 /* -- Streams -- */
 
-void connection_end_stream(struct connection *connection)
-{
-    if (!connection->subscriber)
-        return;
-    bus_unsubscribe(connection->subscriber);
-    connection->subscriber = NULL;
-    connection->server->counts.streams--;
-}
-
 static void notify(struct connection *connection, const char *method, const char *params, size_t length)
 {
-    struct strbuf *message = &connection->server->message;
     const struct json_text text = {params, length};
 
-    strbuf_reset(message);
-    rpc_request(message, 0, method, &text);
-    if (message->failed)
-        connection->doomed = true;
-    else
-        connection_send(connection, message->data, message->length);
+    begin_message(connection);
+    rpc_request(&connection->output, 0, method, &text);
+    end_message(connection);
 }
 
 static void tell_dropped(struct connection *connection, uint64_t dropped)
@@ -144,22 +141,64 @@ static void tell_dropped(struct connection *connection, uint64_t dropped)
     notify(connection, "monitor.dropped", params, (size_t)length);
 }
 
+static bool has_room_for(struct connection *connection, size_t length)
+{
+    return length <= HELD_SMALL ||
+           (length <= ANSWER_MAX && server_make_room(connection->server, connection, 2 * length));
+}
+
+/* The next message of its stream; false: there is none. */
+static bool send_next(struct connection *connection)
+{
+    uint64_t dropped = 0;
+    const struct bus_message *message =
+        connection->subscriber ? bus_take(connection->subscriber, &dropped) : NULL;
+    bool has_room = message && has_room_for(connection, message->length);
+    bool is_there = message;
+
+    dropped += message && !has_room;
+    if (dropped > 0)
+        tell_dropped(connection, dropped);
+    if (has_room)
+        notify(connection, "monitor.event", message->text, message->length);
+    bus_message_release(message);
+    return is_there;
+}
+
+void connection_begin_stream(struct connection *connection, struct bus_subscriber *subscriber,
+                             struct call *call)
+{
+    while (send_next(connection)) /* what waits in the stream before it */
+        ;
+    connection_end_stream(connection);
+    connection->subscriber = subscriber;
+    connection->stream = call;
+    connection->server->counts.streams++;
+}
+
+void connection_end_stream(struct connection *connection)
+{
+    struct call *call = connection->stream;
+
+    if (!call)
+        return;
+    bus_unsubscribe(connection->subscriber);
+    connection->subscriber = NULL;
+    connection->stream = NULL;
+    connection->server->counts.streams--;
+    json_object_begin(call_result(call));
+    json_key_string(call_result(call), "status", "ended");
+    json_object_end(call_result(call));
+    call_end(call);
+}
+
 /* As much as the client has room for; whether there may be more. */
 static bool fill_from_stream(struct connection *connection)
 {
     bool more = connection->subscriber;
 
-    for (int i = 0; more && i < STREAM_A_TURN && connection_unsent(connection) < OUTPUT_PAUSE; i++) {
-        uint64_t dropped = 0;
-        const struct bus_message *message = bus_take(connection->subscriber, &dropped);
-
-        if (dropped > 0)
-            tell_dropped(connection, dropped);
-        if (message)
-            notify(connection, "monitor.event", message->text, message->length);
-        more = message != NULL;
-        bus_message_release(message);
-    }
+    for (int i = 0; more && i < STREAM_A_TURN && connection_unsent(connection) < OUTPUT_PAUSE; i++)
+        more = send_next(connection);
     return more;
 }
 
@@ -321,6 +360,8 @@ void connection_settle(struct connection *connection)
         return; /* connection_serve does it, once nothing of it is in use */
     find_line(connection);
     more = fill_from_stream(connection);
+    if (!more && connection->server->closing)
+        connection_end_stream(connection);
     flush(connection);
     if (is_over(connection)) {
         connection_close(connection);

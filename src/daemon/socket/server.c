@@ -199,6 +199,10 @@ void server_close(struct server *server, unsigned linger_ms, void (*on_closed)(v
     server->closed_context = context;
     server->close_ns = clock_monotonic_ns() + linger_ms * (NS_PER_SECOND / 1000);
     accept_end(server);
+    /* Streams end once they are empty. */
+    for (struct connection *connection = server->connections; connection; connection = connection->next)
+        if (connection->subscriber && connection->queue == QUEUE_NONE)
+            server_queue(server, connection, QUEUE_LIGHT);
     (void)uv_timer_start(&server->clock, on_clock, 0, CLOSING_MS);
 }
 

@@ -84,7 +84,8 @@ struct connection {
     size_t thrown_away;
     bool doomed;                       /* to be closed by connection_settle */
     struct bus_subscriber *subscriber; /* NULL: no stream */
-    struct call *deferred;             /* list */
+    struct call *stream;               /* the request for it, answered when it ends */
+    struct call *deferred;             /* list; that one too */
     unsigned deferred_count;
 };
 
@@ -133,7 +134,10 @@ size_t connection_unsent(const struct connection *connection);
 void connection_send(struct connection *connection, const char *message, size_t length);
 /* Answers with an error that belongs to no request. */
 void connection_refuse(struct connection *connection, int code, const char *message, const char *hint);
-void connection_end_stream(struct connection *connection);
+/* `call`: the deferred request for it. A stream before it ends with all that waits in it. */
+void connection_begin_stream(struct connection *connection, struct bus_subscriber *subscriber,
+                             struct call *call);
+void connection_end_stream(struct connection *connection); /* answers the request for it */
 /* Closes it if it has had its time; whether it still has a deadline. */
 bool connection_check_deadline(struct connection *connection, uint64_t now_ns);
 
@@ -142,6 +146,9 @@ bool connection_check_deadline(struct connection *connection, uint64_t now_ns);
 void answer_line(struct connection *connection, const char *line, size_t length);
 /* Sends what the call has written, or its failure. */
 void answer_finish(struct call *call);
+
+/* -- call.c -- */
+void call_end(struct call *call); /* call_resume, but that its connection is settled by the caller */
 
 /* -- accept.c -- */
 int accept_begin(struct server *server);

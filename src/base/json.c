@@ -323,6 +323,12 @@ void json_decimal(struct json *json, double value, unsigned digits)
     add(json->out, begin, (size_t)(end - begin));
 }
 
+void json_raw(struct json *json, const char *bytes, size_t length)
+{
+    before_value(json);
+    add(json->out, bytes, length);
+}
+
 void json_integer(struct json *json, int64_t value)
 {
     char number[NUMBER_SIZE];

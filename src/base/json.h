@@ -37,6 +37,8 @@ void json_number(struct json *json, double value); /* integral exactly up to 2^5
 void json_decimal(struct json *json, double value, unsigned digits);
 void json_integer(struct json *json, int64_t value);
 void json_boolean(struct json *json, bool value);
+/* One value that is JSON already, and known to be right. */
+void json_raw(struct json *json, const char *bytes, size_t length);
 
 /* Shorthands: a key, and the begin of its object or array. */
 void json_key_object(struct json *json, const char *key);

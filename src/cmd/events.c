@@ -18,12 +18,12 @@
 
 static const struct command_description description = {
     .name = "events",
-    .summary = "births, ends, signals and OOM kills that the daemon saw",
+    .summary = "spawns, exits, signals, OOM kills and jobs that the daemon saw",
     .usage = "[OPTION...]",
     .description =
         "Shows the last events that the daemon (metron daemon) remembers, 200 at most, the oldest first; "
         "with --job the last 200 of that job, from its history. With --follow it shows those to come "
-        "instead, those of jobs and their sheets among them, until Ctrl-C.\n"
+        "instead, those of other names among them, until Ctrl-C.\n"
         "\n"
         "HOW is the exit code or the signal. JOB/SHEET is - for a process of no job; a command that was "
         "never seen is left out. On a terminal lines are cut to its width, in a file or pipe they are not. "

@@ -16,6 +16,8 @@
 /* What it did not take while its file was locked, or its disk full. */
 #define HISTORY_BACKLOG_BYTES ((size_t)4 * 1024 * 1024)
 #define HISTORY               "history"
+/* What comes with the event of a sheet is published whole; remembered and stored only if it is no longer. */
+#define RECORDED_DATA_MAX 4096
 /* How long clients have to read their last answers. */
 #define LINGER_MS 1000
 
@@ -106,21 +108,125 @@ static void tell_news(struct daemon *daemon)
     }
 }
 
-/* ---- ticks ---- */
+/* ---- events ---- */
+
+/* As daemon.events gives it: into the ring, and into `text`. */
+static void remember_event(struct daemon *daemon, const struct event *event, struct strbuf *text)
+{
+    struct strbuf flat = STRBUF_INIT;
+    struct json json;
+
+    json_init(&json, &flat, 0);
+    event_json_unix(&json, event);
+    json_init(&json, text, 0);
+    recent_event_json(&json, strbuf_text(&flat), flat.length);
+    text->failed |= flat.failed;
+    if (!text->failed)
+        recent_events_add(&daemon->events, strbuf_text(text), text->length);
+    strbuf_fini(&flat);
+}
+
+/* A process's event has its name also as `event`, as all others do. */
+static void tell_event(struct daemon *daemon, const struct event *event)
+{
+    const char *name = event_name(event);
+    struct strbuf text = STRBUF_INIT;
+
+    remember_event(daemon, event, &text);
+    if (!text.failed && bus_is_wanted(daemon->bus, name, event->job_id)) {
+        strbuf_reset(&daemon->text);
+        strbuf_addf(&daemon->text, "{\"event\":\"%s\",%s", name, text.data + 1);
+        if (!daemon->text.failed)
+            (void)bus_publish(daemon->bus, name, event->job_id, strbuf_text(&daemon->text),
+                              daemon->text.length);
+    }
+    strbuf_fini(&text);
+}
+
+/* Those of no job are watched, since they may become a job's, and not shown. */
+static void leave_out_events(struct snapshot *snapshot)
+{
+    size_t kept = 0, told = 0;
+
+    for (size_t i = 0; i < snapshot->event_count; i++)
+        if (snapshot->events[i].job_id) {
+            told += i < snapshot->told_count;
+            snapshot->events[kept++] = snapshot->events[i];
+        }
+    snapshot->event_count = kept;
+    snapshot->told_count = told;
+}
+
+/* In a storm only those that will be remembered are worth a text, unless somebody listens. */
+static void tell_events(struct daemon *daemon, struct snapshot *snapshot)
+{
+    if (daemon->options.jobs_only)
+        leave_out_events(snapshot);
+    size_t first = snapshot->told_count;
+    if (snapshot->event_count - first > RECENT_EVENTS_MAX && bus_subscriber_count(daemon->bus) == 0)
+        first = snapshot->event_count - RECENT_EVENTS_MAX;
+    for (size_t i = first; i < snapshot->event_count; i++)
+        tell_event(daemon, &snapshot->events[i]);
+    snapshot->told_count = snapshot->event_count;
+}
+
+/* Behind all that happened to processes before. */
+static void record_event(struct daemon *daemon, const struct event *event)
+{
+    struct snapshot *pending = watch_pending(daemon->watch);
+    struct strbuf text = STRBUF_INIT;
+
+    if (!pending)
+        return;
+    tell_events(daemon, pending);
+    watch_add_event(daemon->watch, event);
+    pending->told_count = pending->event_count;
+    remember_event(daemon, event, &text);
+    strbuf_fini(&text);
+}
+
+void daemon_await_exit(struct daemon *daemon, const char *job_id, bool has_sheet, int64_t sheet_num)
+{
+    const struct job *job = jobs_find(daemon->jobs, job_id);
+    pid_t pid = job ? job->pid : 0;
+
+    for (size_t i = 0; job && has_sheet && i < job->sheet_count; i++)
+        if (job->sheets[i].number == sheet_num)
+            pid = job->sheets[i].pid;
+    if (pid)
+        tree_await_exit(watch_tree(daemon->watch), pid);
+}
+
+static bool is_recorded(const char *event)
+{
+    enum sheet_event sheet;
+
+    return sheet_event_of(event, strlen(event), &sheet) || strcmp(event, "job.started") == 0 ||
+           strcmp(event, "job.finished") == 0;
+}
 
 /* `monitor.event` of the format: what happened, to whom, and what is known of it. */
 void daemon_publish(struct daemon *daemon, const char *event, const char *job_id, bool has_sheet,
                     int64_t sheet_num, const char *data)
 {
+    const struct event recorded = {.type = EVENT_OF_JOB,
+                                   .name = event,
+                                   .wall = clock_wall(),
+                                   .job_id = job_id,
+                                   .has_sheet = has_sheet,
+                                   .sheet_num = sheet_num,
+                                   .data = data && strlen(data) <= RECORDED_DATA_MAX ? data : NULL};
     struct json json;
 
+    if (is_recorded(event))
+        record_event(daemon, &recorded);
     if (!bus_is_wanted(daemon->bus, event, job_id))
         return;
     strbuf_reset(&daemon->text);
     json_init(&json, &daemon->text, 0);
     json_object_begin(&json);
     json_key_string(&json, "event", event);
-    json_key_decimal(&json, "timestamp", clock_wall_seconds(), 6);
+    json_key_decimal(&json, "timestamp", clock_timespec_seconds(recorded.wall), 6);
     json_key_string(&json, "job_id", job_id);
     if (has_sheet)
         json_key_integer(&json, "sheet_num", sheet_num);
@@ -133,37 +239,12 @@ void daemon_publish(struct daemon *daemon, const char *event, const char *job_id
         (void)bus_publish(daemon->bus, event, job_id, strbuf_text(&daemon->text), daemon->text.length);
 }
 
-/* A process's event is told as the store has it, and by its name under `event`, as all others are. */
-static void publish_event(struct daemon *daemon, const struct event *event, const struct strbuf *text)
+/* ---- ticks ---- */
+
+/* As events of no job. */
+static void leave_out_processes(struct snapshot *snapshot)
 {
-    const char *name = event_type_name(event->type);
-
-    if (!bus_is_wanted(daemon->bus, name, event->job_id))
-        return;
-    strbuf_reset(&daemon->text);
-    strbuf_addf(&daemon->text, "{\"event\":\"%s\",%s", name, text->data + 1);
-    if (!daemon->text.failed)
-        (void)bus_publish(daemon->bus, name, event->job_id, strbuf_text(&daemon->text), daemon->text.length);
-}
-
-static void tell_event(struct daemon *daemon, const struct event *event)
-{
-    struct strbuf text = STRBUF_INIT;
-    struct json json;
-
-    json_init(&json, &text, 0);
-    event_json_unix(&json, event);
-    if (!text.failed) {
-        recent_events_add(&daemon->events, strbuf_text(&text), text.length);
-        publish_event(daemon, event, &text);
-    }
-    strbuf_fini(&text);
-}
-
-/* Those of no job are watched, since they may become a job's, and not shown. */
-static void leave_out_others(struct snapshot *snapshot)
-{
-    size_t processes = 0, events = 0;
+    size_t processes = 0;
 
     snapshot->zombie_count = 0;
     for (size_t i = 0; i < snapshot->process_count; i++)
@@ -171,22 +252,7 @@ static void leave_out_others(struct snapshot *snapshot)
             snapshot->zombie_count += snapshot->processes[i].state == 'Z';
             snapshot->processes[processes++] = snapshot->processes[i];
         }
-    for (size_t i = 0; i < snapshot->event_count; i++)
-        if (snapshot->events[i].job_id)
-            snapshot->events[events++] = snapshot->events[i];
     snapshot->process_count = processes;
-    snapshot->event_count = events;
-}
-
-/* In a storm only those that will be remembered are worth a text, unless somebody listens. */
-static void tell_events(struct daemon *daemon, const struct snapshot *snapshot)
-{
-    size_t first = snapshot->carried_count;
-
-    if (snapshot->event_count - first > RECENT_EVENTS_MAX && bus_subscriber_count(daemon->bus) == 0)
-        first = snapshot->event_count - RECENT_EVENTS_MAX;
-    for (size_t i = first; i < snapshot->event_count; i++)
-        tell_event(daemon, &snapshot->events[i]);
 }
 
 /* The job that the process of a lost one belongs to now; NULL: none, or the process has exited. */
@@ -211,7 +277,7 @@ static void tell_lost(void *context, const struct job *job)
         log_warning("job '%s' is lost: all its processes have exited and nobody reported how it ended; "
                     "'metron job finish' records it",
                     job->id);
-    daemon_publish(daemon, "job.finished", job->id, false, 0, NULL);
+    daemon_publish(daemon, "job.finished", job->id, false, 0, "{\"outcome\":\"lost\"}");
 }
 
 static void write_snapshot(void *context, const char *job_id, struct strbuf *text)
@@ -265,7 +331,7 @@ static void on_tick(void *owner, struct snapshot *snapshot)
         log_warning("no memory for all jobs of this snapshot");
     jobs_pss_tick(daemon->pss);
     if (daemon->options.jobs_only)
-        leave_out_others(snapshot);
+        leave_out_processes(snapshot);
     tell_news(daemon); /* may restore jobs, which brings events */
     keep_socket(daemon);
     tell_events(daemon, snapshot);

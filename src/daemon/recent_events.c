@@ -3,8 +3,59 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "daemon/socket/protocol.h"
 #include "view/event_lines.h"
+
+#define KEY_MAX 64
+
+static bool has_column(const struct json_text *key)
+{
+    static const char *const columns[] = {"timestamp",  "event_type", "pid",      "exit_code",
+                                          "signal_num", "job_id",     "sheet_num"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(columns); i++)
+        if (json_text_is(key, columns[i]))
+            return true;
+    return false;
+}
+
+/* Those that have a column, or the others. */
+static void copy_members(struct json *json, struct json_reader *reader, bool with_column)
+{
+    struct json_text key, value;
+
+    if (!json_enter_object(reader))
+        return;
+    while (json_next_key(reader, &key)) {
+        char name[KEY_MAX];
+        bool wanted = key.length < sizeof(name) && has_column(&key) == with_column;
+
+        if (wanted) {
+            memcpy(name, key.bytes, key.length);
+            name[key.length] = '\0';
+        }
+        if (!json_read_raw(reader, &value) || !wanted)
+            continue;
+        json_key(json, name);
+        json_raw(json, value.bytes, value.length);
+    }
+}
+
+void recent_event_json(struct json *json, const char *text, size_t length)
+{
+    struct json_reader reader;
+
+    json_reader_init(&reader, text, length);
+    json_object_begin(json);
+    copy_members(json, &reader, true);
+    json_key_object(json, "details");
+    json_reader_reset(&reader, text, length);
+    copy_members(json, &reader, false);
+    json_object_end(json);
+    json_object_end(json);
+    json_reader_fini(&reader);
+}
 
 void recent_events_add(struct recent_events *recent, const char *text, size_t length)
 {

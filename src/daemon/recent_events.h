@@ -1,5 +1,6 @@
 /*
- * The last events, as the socket gives them: JSON texts in a ring.
+ * The last events, as the socket gives them: JSON texts in a ring. An event has the members that the columns
+ * of the history have, and all else in `details`.
  */
 #ifndef METRON_DAEMON_RECENT_EVENTS_H
 #define METRON_DAEMON_RECENT_EVENTS_H
@@ -15,6 +16,9 @@ struct recent_events {
     char *texts[RECENT_EVENTS_MAX]; /* owned */
     uint64_t count;                 /* ever added */
 };
+
+/* An event as the socket gives it, of one whose members are all on one level. */
+void recent_event_json(struct json *json, const char *text, size_t length);
 
 /* Copies the text. For want of memory it is passed over. */
 void recent_events_add(struct recent_events *recent, const char *text, size_t length);

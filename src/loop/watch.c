@@ -91,7 +91,7 @@ static void carry_events(struct watch *watch, const struct snapshot *refused)
         if (snapshot_add_event(next, &refused->events[i]) < 0)
             watch->figures.events_dropped++;
     if (next) {
-        next->carried_count = next->event_count;
+        next->told_count = next->event_count;
         watch->carried_bytes = next->event_bytes;
     }
 }
@@ -145,7 +145,7 @@ static int compare_time(const void *left, const void *right)
 
 static void sort_events(struct snapshot *snapshot)
 {
-    size_t first = snapshot->carried_count; /* those have their order */
+    size_t first = snapshot->told_count; /* those have their order */
 
     for (size_t i = first; i < snapshot->event_count; i++)
         snapshot->events[i].serial = i;
@@ -204,6 +204,19 @@ static void tick(struct watch *watch)
     figures->tick_seconds = (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
     if (figures->tick_seconds > figures->longest_tick_seconds)
         figures->longest_tick_seconds = figures->tick_seconds;
+}
+
+struct snapshot *watch_pending(struct watch *watch)
+{
+    tree_read_events(watch->tree);
+    if (watch->next)
+        sort_events(watch->next);
+    return watch->next;
+}
+
+void watch_add_event(struct watch *watch, const struct event *event)
+{
+    on_event(watch, event);
 }
 
 void watch_look(struct watch *watch)

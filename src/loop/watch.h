@@ -59,6 +59,12 @@ int watch_start(struct watch *watch);
 /* From on_tick: the snapshot is not stored. Its events go with the next one, so that the store has them all
  * the same: the newest few MiB, what is older is counted as dropped. */
 void watch_carry_events(struct watch *watch);
+/* What has happened since the last tick, as far as the kernel has reported it, in its order: the snapshot to
+ * come, of which only the events are there. Those before its told_count have been published; who publishes
+ * more of them sets it. NULL: out of memory. Not inside a pass. */
+struct snapshot *watch_pending(struct watch *watch);
+/* Something else that happened, behind all of that. */
+void watch_add_event(struct watch *watch, const struct event *event);
 /* One more snapshot, out of turn. */
 void watch_look(struct watch *watch);
 void watch_stop(struct watch *watch);

@@ -1,17 +1,18 @@
 #include "schema/event.h"
 
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 
-const char *event_type_name(enum event_type type)
+const char *event_name(const struct event *event)
 {
     static const char *const names[] = {[EVENT_SPAWN] = "spawn",
                                         [EVENT_EXIT] = "exit",
                                         [EVENT_KILL] = "kill",
                                         [EVENT_SIGNAL] = "signal",
                                         [EVENT_OOM] = "oom"};
-    return names[type];
+    return event->type == EVENT_OF_JOB ? event->name : names[event->type];
 }
 
 /* How it ended, or which signal it was sent: one number under one name. */
@@ -55,8 +56,8 @@ static void body_json(struct json *json, const struct event *event)
 {
     static const char *const seen[] = {"sampled", "reaped", "event"};
 
-    json_key_string(json, "event_type", event_type_name(event->type));
-    json_key_integer(json, "pid", event->pid);
+    json_key_string(json, "event_type", event_name(event));
+    json_key_nonzero(json, "pid", event->pid);
     json_key_string(json, "start_time", event->start_time);
     json_key_nonzero(json, "ppid", event->ppid);
     status_json(json, event);
@@ -68,7 +69,12 @@ static void body_json(struct json *json, const struct event *event)
     json_key_string(json, "job_id", event->job_id);
     if (event->has_sheet)
         json_key_integer(json, "sheet_num", event->sheet_num);
-    json_key_string(json, "seen", seen[event->seen]);
+    if (event->type != EVENT_OF_JOB)
+        json_key_string(json, "seen", seen[event->seen]);
+    if (event->data) {
+        json_key(json, "data");
+        json_raw(json, event->data, strlen(event->data));
+    }
 }
 
 void event_json(struct json *json, const struct event *event)

@@ -12,7 +12,14 @@
 
 #include "base/json.h"
 
-enum event_type { EVENT_SPAWN, EVENT_EXIT, EVENT_KILL, EVENT_SIGNAL, EVENT_OOM };
+enum event_type {
+    EVENT_SPAWN,
+    EVENT_EXIT,
+    EVENT_KILL,
+    EVENT_SIGNAL,
+    EVENT_OOM,
+    EVENT_OF_JOB, /* of a job or sheet, not of a process: it has a `name` */
+};
 
 /* How it was learnt: seen in a pass, from wait4, or told by the kernel as it happened. */
 enum event_seen { SEEN_SAMPLED, SEEN_REAPED, SEEN_EVENT };
@@ -35,7 +42,9 @@ struct event {
     enum event_type type;
     enum event_seen seen;
     struct timespec wall;
-    pid_t pid;
+    const char *name;       /* EVENT_OF_JOB: job.started, sheet.failed, …; borrowed */
+    const char *data;       /* EVENT_OF_JOB: what came with it, an object as JSON; NULL: nothing; borrowed */
+    pid_t pid;              /* 0: of no process */
     const char *start_time; /* ISO-8601, NULL if unknown; borrowed */
     pid_t ppid;             /* 0: unknown */
     const char *command;    /* one line, secrets masked; NULL if unknown; borrowed */
@@ -50,7 +59,8 @@ struct event {
     int64_t sheet_num;
 };
 
-const char *event_type_name(enum event_type type);
+/* "spawn", …, or its own. */
+const char *event_name(const struct event *event);
 /* As events.jsonl has it: `timestamp` in ISO-8601. */
 void event_json(struct json *json, const struct event *event);
 /* As the socket and the store have it: `timestamp` in unix seconds, a number. */

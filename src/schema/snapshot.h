@@ -92,9 +92,8 @@ struct snapshot {
     /* For the store and the bus, not part of the JSON: */
     struct event *events; /* since the snapshot before, in their order */
     size_t event_count;
-    size_t
-        carried_count;  /* the first so many are older: they were told with a snapshot that was not stored */
-    size_t event_bytes; /* of those that snapshot_add_event took */
+    size_t told_count;        /* the first so many were published before this snapshot was taken */
+    size_t event_bytes;       /* of those that snapshot_add_event took */
     struct job *changed_jobs; /* as they are now, with those of their sheets that
                                * changed: begun, ended, or not told for a while */
     size_t changed_job_count;

@@ -20,7 +20,7 @@ static size_t text_bytes(const char *text)
 size_t event_bytes(const struct event *event)
 {
     return sizeof(*event) + text_bytes(event->start_time) + text_bytes(event->command) +
-           text_bytes(event->job_id) +
+           text_bytes(event->job_id) + text_bytes(event->name) + text_bytes(event->data) +
            (event->sender ? sizeof(*event->sender) + text_bytes(event->sender->name) : 0) +
            (event->use ? sizeof(*event->use) : 0);
 }
@@ -46,6 +46,8 @@ int snapshot_add_event(struct snapshot *snapshot, const struct event *event)
     kept->start_time = keep_text(arena, event->start_time, &whole);
     kept->command = keep_text(arena, event->command, &whole);
     kept->job_id = keep_text(arena, event->job_id, &whole);
+    kept->name = keep_text(arena, event->name, &whole);
+    kept->data = keep_text(arena, event->data, &whole);
     if (event->sender) {
         struct event_sender *sender = arena_alloc(arena, sizeof(*sender));
         if (!sender)

@@ -17,6 +17,7 @@
  * waited for it. */
 #define DRAIN_STEP_NS 200000
 #define DRAIN_STEPS   500
+#define AWAIT_STEPS   100
 /* Until nobody new turns up: a tree that forks faster than it is listed is followed from where it is. */
 #define TAKEOVER_ROUNDS 8
 
@@ -408,6 +409,21 @@ static bool somebody_is_awaited(const struct tree *tree)
         if (!tree->members[i]->ended && !tree->members[i]->announced_exit && is_gone(tree->members[i]))
             return true;
     return false;
+}
+
+void tree_await_exit(struct tree *tree, pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = DRAIN_STEP_NS};
+
+    tree_read_events(tree);
+    for (unsigned step = 0; tree->method == TREE_BPF && step < AWAIT_STEPS; step++) {
+        const struct process *process = members_find(tree, pid);
+
+        if (!process || process->ended || process->announced_exit || !is_gone(process))
+            break;
+        (void)nanosleep(&pause, NULL);
+        tree_read_events(tree);
+    }
 }
 
 void tree_drain(struct tree *tree)

@@ -1,7 +1,6 @@
 /*
- * An event comes in one of two forms: as it is (daemon.events), or inside `data` of a notification. A
- * notification of the daemon's is called "process.exit", one of a job runner's "sheet.started"; of both only
- * the last word is shown, because the other columns say whom it is about.
+ * An event of a process is called "exit", one of a job or sheet "sheet.started": of that only the last word
+ * is shown, because the other columns say whom it is about.
  */
 #include "view/event_lines.h"
 
@@ -53,14 +52,17 @@ static void take_member(struct json_reader *reader, const struct json_text *key,
 }
 
 /* What a job runner puts into `data` is its own: only the process is taken from it. */
-static void take_data(struct json_reader *reader, struct happening *event)
+static void take_one(struct json_reader *reader, const struct json_text *key, struct happening *event)
 {
-    const bool of_process = strncmp(strbuf_text(&event->what), "process.", 8) == 0;
-    struct json_text key;
+    struct json_text inner;
 
-    while (json_next_key(reader, &key)) {
-        if (of_process || json_text_is(&key, "pid"))
-            take_member(reader, &key, event);
+    if (!json_text_is(key, "data") || !json_enter_object(reader)) {
+        take_member(reader, key, event);
+        return;
+    }
+    while (json_next_key(reader, &inner)) {
+        if (json_text_is(&inner, "pid"))
+            take_member(reader, &inner, event);
         else
             (void)json_skip(reader);
     }
@@ -76,10 +78,11 @@ static bool read_event(const char *json, size_t length, struct happening *event)
     json_reader_init(&reader, json, length);
     if (json_enter_object(&reader))
         while (json_next_key(&reader, &key)) {
-            if (json_text_is(&key, "data") && json_enter_object(&reader))
-                take_data(&reader, event);
+            if (!json_text_is(&key, "details") || !json_enter_object(&reader))
+                take_one(&reader, &key, event);
             else
-                take_member(&reader, &key, event);
+                while (json_next_key(&reader, &key))
+                    take_one(&reader, &key, event);
         }
     bool good = json_reader_end(&reader, NULL) == 0 && event->what.length > 0;
     json_reader_fini(&reader);

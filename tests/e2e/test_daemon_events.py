@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -27,9 +28,9 @@ def test_each_process_has_one_spawn_and_one_exit(either_jobs):
     for pid in pids:
         assert types_of(events, pid) == ["spawn", "exit"]
         for event in of_pid(events, pid):
-            check_fields(event, {"event_type": dc.TEXT, "pid": dc.INTEGER, "seen": dc.TEXT},
+            check_fields(event, {"event_type": dc.TEXT, "pid": dc.INTEGER, "details": dc.OBJECT},
                          {"exit_code": dc.INTEGER, "signal_num": dc.INTEGER, "sheet_num": dc.INTEGER}, "an event")
-            assert event["seen"] in ("sampled", "reaped", "event")
+            assert event["details"]["seen"] in ("sampled", "reaped", "event")
             assert event["job_id"] == "births"
             assert begin - 0.1 <= dc.unix_seconds(event["timestamp"]) <= time.time()
         spawn, end = of_pid(events, pid)
@@ -67,7 +68,7 @@ def test_a_kill_is_told_besides_the_exit(jobs_daemon):
     assert sorted(types_of(events, pid)) == ["exit", "kill", "spawn"]
     (kill,) = [event for event in of_pid(events, pid) if event["event_type"] == "kill"]
     assert kill["signal_num"] == signal.SIGKILL and kill["job_id"] == "kills"
-    assert kill.get("sender_pid", os.getpid()) == os.getpid()
+    assert kill["details"].get("sender_pid", os.getpid()) == os.getpid()
 
 
 def test_a_signal_that_does_not_kill_is_told_as_a_signal(jobs_daemon):
@@ -175,6 +176,23 @@ def test_events_of_processes_are_streamed(either_jobs):
         got = subscriber.events_until(lambda event: event_name(event) == "exit" and event["pid"] == pid)
     assert [event_name(event) for event in of_pid(got, pid)] == ["spawn", "exit"]
     assert {event["job_id"] for event in got} == {"live"}
+
+
+def test_the_exit_of_a_jobs_process_comes_before_the_jobs_end(jobs_daemon):
+    """Its runner reports the end as soon as it has waited for the process: the kernel reports the exit a moment later."""
+    need_exit_codes(jobs_daemon)
+    with jobs_daemon.client() as subscriber, jobs_daemon.client() as client:
+        subscriber.subscribe(events=["exit", "job.finished"])
+        for number in range(40):
+            name = f"ends-{number}"
+            child = subprocess.Popen(["/bin/sh", "-c", "read line; exit 7"], stdin=subprocess.PIPE)
+            client.call("job.start", job_id=name, pid=child.pid, wait=False)
+            child.stdin.close()
+            assert child.wait() == 7
+            client.call("job.finish", job_id=name, outcome="failed", wait=False)
+            got = subscriber.events_until(lambda event: event_name(event) == "job.finished")
+            assert [(event_name(event), event["job_id"]) for event in got] == [("exit", name), ("job.finished", name)]
+            assert got[0]["exit_code"] == 7 and got[1]["data"] == {"outcome": "failed"}
 
 
 def test_a_subscriber_that_does_not_read_loses_its_oldest_and_is_told_how_many(daemon):

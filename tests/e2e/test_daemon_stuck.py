@@ -43,12 +43,12 @@ def test_what_happened_while_the_disk_was_stuck_is_stored_once_it_is_back(start_
     with stopped(daemon.pid, WRITER):
         until_it_drops(daemon)
         pids = {job: live_and_die(daemon, job) for job in ("one", "two")}
-        told = [event["pid"] for event in daemon.call("daemon.events", limit=200)["events"]
+        told = [event.get("pid") for event in daemon.call("daemon.events", limit=200)["events"]
                 if event["event_type"] == "exit" and event.get("job_id")]
         assert not any(stored_ends(daemon, pid) for pid in pids.values()), "the writer stands still: else this is no test"
         dropped = store(daemon)["snapshots_dropped"]
         wait_until(lambda: store(daemon)["snapshots_dropped"] > dropped + 20, what="more that are dropped")
-        again = [event["pid"] for event in daemon.call("daemon.events", limit=200)["events"]
+        again = [event.get("pid") for event in daemon.call("daemon.events", limit=200)["events"]
                  if event["event_type"] == "exit" and event.get("job_id")]
     for job, pid in pids.items():
         wait_until(lambda pid=pid: stored_ends(daemon, pid), what=f"the end of {pid} in the database")

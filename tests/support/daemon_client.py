@@ -438,7 +438,7 @@ def need_another_user():
 
 
 def of_pid(events, pid):
-    return [event for event in events if event["pid"] == pid]
+    return [event for event in events if event.get("pid") == pid]
 
 
 def types_of(events, pid):

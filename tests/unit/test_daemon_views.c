@@ -254,10 +254,12 @@ static const char *const happened[] = {
     "\"sender\":\"ba\\u0007sh\",\"command\":\"x\",\"job_id\":\"a job with a very long "
     "name\",\"sheet_num\":12}",
     "{\"timestamp\":1794781343.1,\"event_type\":\"exit\",\"pid\":4194303,\"signal_num\":34}",
-    "{\"event\":\"process.oom\",\"timestamp\":1794781343.2,\"job_id\":\"night\",\"data\":{\"timestamp\":"
-    "1794781343.1,\"event_type\":\"oom\",\"pid\":9,\"command\":\"日本語日本語日本語日本語\"}}",
+    "{\"event\":\"oom\",\"timestamp\":1794781343.1,\"event_type\":\"oom\",\"pid\":9,\"job_id\":\"night\","
+    "\"details\":{\"command\":\"日本語日本語日本語日本語\",\"seen\":\"event\"}}",
     "{\"event\":\"sheet.completed\",\"timestamp\":1794781343.3,\"job_id\":\"night\",\"sheet_num\":1,\"data\":"
     "{\"pid\":9,\"command\":\"not the daemon's word\",\"resource_context\":{\"rss_mb\":3}}}",
+    "{\"timestamp\":1794781343.35,\"event_type\":\"sheet.failed\",\"job_id\":\"night\",\"sheet_num\":2,"
+    "\"details\":{\"data\":{\"pid\":9,\"command\":\"not the daemon's word\"}}}",
     "{\"event\":\"job.finished\",\"timestamp\":1794781343.4,\"job_id\":\"night\"}",
 };
 

@@ -168,11 +168,25 @@ static void an_exit_tells_what_was_used(void **state)
 static void every_type_has_its_name(void **state)
 {
     (void)state;
-    assert_string_equal(event_type_name(EVENT_SPAWN), "spawn");
-    assert_string_equal(event_type_name(EVENT_EXIT), "exit");
-    assert_string_equal(event_type_name(EVENT_KILL), "kill");
-    assert_string_equal(event_type_name(EVENT_SIGNAL), "signal");
-    assert_string_equal(event_type_name(EVENT_OOM), "oom");
+    assert_string_equal(event_name(&(struct event){.type = EVENT_SPAWN}), "spawn");
+    assert_string_equal(event_name(&(struct event){.type = EVENT_EXIT}), "exit");
+    assert_string_equal(event_name(&(struct event){.type = EVENT_KILL}), "kill");
+    assert_string_equal(event_name(&(struct event){.type = EVENT_SIGNAL}), "signal");
+    assert_string_equal(event_name(&(struct event){.type = EVENT_OOM}), "oom");
+    assert_string_equal(event_name(&(struct event){.type = EVENT_OF_JOB, .name = "job.started"}),
+                        "job.started");
+}
+
+static void the_start_of_a_sheet_is_of_no_process(void **state)
+{
+    (void)state;
+    struct event event = {
+        .type = EVENT_OF_JOB, .name = "sheet.started", .job_id = "night", .has_sheet = true, .sheet_num = 4};
+
+    assert_string_equal(json_of(event),
+                        "{" STAMP "\"event_type\":\"sheet.started\",\"job_id\":\"night\",\"sheet_num\":4}");
+    event.data = "{\"pid\": 7}";
+    assert_non_null(strstr(json_of(event), ",\"sheet_num\":4,\"data\":{\"pid\": 7}}"));
 }
 
 static void an_event_of_a_job_tells_which(void **state)
@@ -228,6 +242,7 @@ int main(void)
         cmocka_unit_test(an_oom_tells_the_victim),
         cmocka_unit_test(an_exit_tells_what_was_used),
         cmocka_unit_test(every_type_has_its_name),
+        cmocka_unit_test(the_start_of_a_sheet_is_of_no_process),
         cmocka_unit_test(an_event_of_a_job_tells_which),
         cmocka_unit_test(the_socket_has_the_time_in_unix_seconds),
     };

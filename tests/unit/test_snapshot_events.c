@@ -104,7 +104,7 @@ static void a_snapshot_that_comes_back_has_no_events(void **state)
 
     assert_int_equal(again->event_count, 0);
     assert_int_equal(again->event_bytes, 0);
-    assert_int_equal(again->carried_count, 0);
+    assert_int_equal(again->told_count, 0);
     assert_null(again->events);
     assert_int_equal(snapshot_add_event(again, &(struct event){.pid = 3}), 0);
     assert_int_equal(again->events[0].pid, 3);

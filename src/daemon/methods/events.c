@@ -95,6 +95,8 @@ int answer_event_publish(struct call *call, struct json *result)
     if (is_sheet) {
         if (!told.has_sheet)
             return call_wrong(call, "sheet_num", "a whole number");
+        if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
+            daemon_await_exit(daemon, told.job_id, true, told.sheet_num);
         counting_settle(daemon->counting);
         code = jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, &told.start, &error);
         if (code < 0)

@@ -2,6 +2,7 @@
  * What the daemon answers about jobs.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -135,17 +136,20 @@ int answer_job_finish(struct call *call, struct json *result)
     const char *job_id, *outcome;
     enum job_status status;
     struct metron_error error;
+    char data[64];
 
     if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
         return call_wrong(call, "job_id", "the name of a job");
     if (call_text(call, "outcome", &outcome) != PARAM_FOUND ||
         job_status_of_outcome(outcome, strlen(outcome), &status) < 0)
         return call_wrong(call, "outcome", "one of completed, failed, cancelled");
+    daemon_await_exit(daemon, job_id, false, 0);
     counting_settle(daemon->counting);
     if (jobs_finish(daemon->jobs, job_id, status, &error) < 0)
         return call_refuse_job(call, job_id, &error);
     counting_job(daemon->counting, job_id);
-    daemon_publish(daemon, "job.finished", job_id, false, 0, NULL);
+    (void)snprintf(data, sizeof(data), "{\"outcome\":\"%s\"}", job_status_names[status]);
+    daemon_publish(daemon, "job.finished", job_id, false, 0, data);
     return acknowledge_job(call, result, job_id);
 }
 

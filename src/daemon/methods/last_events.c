@@ -25,7 +25,7 @@ struct question {
 
 static int add_event(void *context, const struct history_event *event)
 {
-    rpc_raw_value(context, &(struct json_text){event->json, event->json_length});
+    recent_event_json(context, event->json, event->json_length);
     return 0;
 }
 

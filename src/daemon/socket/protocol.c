@@ -81,12 +81,5 @@ void rpc_request(struct strbuf *out, long long id, const char *method, const str
 
 void rpc_raw_value(struct json *json, const struct json_text *text)
 {
-    /* As an empty array would be written, with its two brackets replaced: the writer then puts its commas
-     * where they belong. */
-    json_array_begin(json);
-    json_array_end(json);
-    if (json->out->failed)
-        return;
-    json->out->length -= 2;
-    strbuf_add(json->out, text->bytes, text->length);
+    json_raw(json, text->bytes, text->length);
 }

@@ -422,33 +422,42 @@ static void latest_put(struct bus_subscriber *subscriber, struct shared_message 
     message->references++;
 }
 
+static bool wants_latest(const struct bus_subscriber *subscriber, const char *event)
+{
+    return !subscriber->without_latest && wants_event(subscriber, event);
+}
+
 static bool is_same_job(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* Gives it to all from this one on who want the same. */
+static void latest_share(struct bus *bus, struct bus_subscriber *first, const char *event,
+                         struct shared_message *message)
+{
+    for (struct bus_subscriber *other = first; other; other = other->next) {
+        if (!is_same_job(other->job_id, first->job_id) || !wants_latest(other, event))
+            continue;
+        other->latest_round = bus->round;
+        if (message)
+            latest_put(other, message);
+    }
+}
+
 void bus_publish_latest(struct bus *bus, const char *event, bus_write *write, void *context)
 {
-    struct bus_subscriber *first, *other;
-
     bus->round++;
-    DL_FOREACH(bus->subscribers, first)
-    {
+    for (struct bus_subscriber *first = bus->subscribers; first; first = first->next) {
         struct strbuf text = STRBUF_INIT;
 
-        if (first->latest_round == bus->round || first->without_latest || !wants_event(first, event))
+        if (first->latest_round == bus->round || !wants_latest(first, event))
             continue;
         write(context, first->job_id, &text);
         struct shared_message *message =
             text.failed ? NULL : message_new(event, first->job_id, strbuf_text(&text), text.length);
         strbuf_fini(&text);
-        for (other = first; message && other; other = other->next) {
-            if (other->without_latest || !is_same_job(other->job_id, first->job_id) ||
-                !wants_event(other, event))
-                continue;
-            latest_put(other, message);
-            other->latest_round = bus->round;
-        }
+        latest_share(bus, first, event, message);
         if (message)
             message_drop(message);
     }

@@ -143,18 +143,16 @@ static void tell_event(struct daemon *daemon, const struct event *event)
     strbuf_fini(&text);
 }
 
-/* Those of no job are watched, since they may become a job's, and not shown. */
+/* Those of no job are watched, since they may become a job's, and not shown. Of those that have been
+ * published they are left out already. */
 static void leave_out_events(struct snapshot *snapshot)
 {
-    size_t kept = 0, told = 0;
+    size_t kept = snapshot->told_count;
 
-    for (size_t i = 0; i < snapshot->event_count; i++)
-        if (snapshot->events[i].job_id) {
-            told += i < snapshot->told_count;
+    for (size_t i = kept; i < snapshot->event_count; i++)
+        if (snapshot->events[i].job_id)
             snapshot->events[kept++] = snapshot->events[i];
-        }
     snapshot->event_count = kept;
-    snapshot->told_count = told;
 }
 
 /* In a storm only those that will be remembered are worth a text, unless somebody listens. */
@@ -241,7 +239,7 @@ void daemon_publish(struct daemon *daemon, const char *event, const char *job_id
 
 /* ---- ticks ---- */
 
-/* As events of no job. */
+/* Processes of no job, likewise. */
 static void leave_out_processes(struct snapshot *snapshot)
 {
     size_t processes = 0;

@@ -1,5 +1,5 @@
 /*
- * Inside daemon/: what the daemon is made of. daemon.c runs it, methods*.c answer for it.
+ * Inside daemon/: what the daemon is made of. daemon.c runs it, methods/ answers for it.
  */
 #ifndef METRON_DAEMON_DAEMON_STATE_H
 #define METRON_DAEMON_DAEMON_STATE_H

@@ -195,6 +195,19 @@ def test_the_exit_of_a_jobs_process_comes_before_the_jobs_end(jobs_daemon):
             assert got[0]["exit_code"] == 7 and got[1]["data"] == {"outcome": "failed"}
 
 
+def test_a_subscriber_gets_snapshots_of_the_job_it_asked_for(jobs_daemon):
+    shells = [job_shell(jobs_daemon, name) for name in ("shown", "hidden")]
+    with jobs_daemon.client() as subscriber:
+        subscriber.subscribe(job_id="shown", events=["monitor.*"], snapshots=True)
+        got = [subscriber.next_event() for _ in range(2)]
+    for snapshot in got:
+        assert event_name(snapshot) == "monitor.snapshot"
+        dc.check_snapshot(snapshot)
+        assert [process["pid"] for process in snapshot["processes"]] == [shells[0].pid]
+        assert [progress["job_id"] for progress in snapshot["job_progress"]] == ["shown"]
+    assert got[0]["timestamp"] < got[1]["timestamp"]
+
+
 def test_a_subscriber_that_does_not_read_loses_its_oldest_and_is_told_how_many(daemon):
     """What it got and what it is told it lost make up everything; who reads loses nothing meanwhile."""
     count, batch, padding = 3000, 20, "x" * 4096

@@ -267,9 +267,11 @@ def test_follow_ends_well_on_an_interrupt(shell):
 
 def test_follow_as_json_is_what_the_socket_sends(shell):
     process = follow(shell, "--json")
+    shell.daemon.tops(3)  # their snapshots are not asked for
     shell("job", "start", "night")
     line = process.stdout.readline()
     while json.loads(line)["event"] != "job.started":
+        assert json.loads(line)["event"] != "monitor.snapshot"
         line = process.stdout.readline()
     event = strict_json(line)
     assert event["job_id"] == "night" and abs(event["timestamp"] - time.time()) < 60

@@ -201,6 +201,7 @@ def test_shutting_down_answers_what_is_on_its_way(server, path):
     assert stopper.call("shutdown", linger_ms=60_000) is True
     assert other.read() == {"jsonrpc": "2.0", "id": "stream", "result": {"status": "ended"}}
     error_of(other.ask(HEALTH), -32003)
+    assert other.call("peer")["uid"] == os.getuid(), "a method that is answered as long as anybody can ask"
     with pytest.raises((FileNotFoundError, ConnectionRefusedError)):
         Client(path)
     second = start(path)  # until it has really ended, nobody takes its place

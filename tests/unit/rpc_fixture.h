@@ -381,7 +381,7 @@ static const struct call_method rpc_methods[] = {
     {.name = "broken", .answer = rpc_broken},   {.name = "big", .answer = rpc_big},
     {.name = "busy", .answer = rpc_busy},       {.name = "later", .answer = rpc_later},
     {.name = "stream", .answer = rpc_stream},   {.name = "latest", .answer = rpc_latest},
-    {.name = "publish", .answer = rpc_publish}, {.name = "peer", .answer = rpc_peer},
+    {.name = "publish", .answer = rpc_publish}, {.name = "peer", .answer = rpc_peer, .while_closing = true},
     {.name = "counts", .answer = rpc_counts},   {.name = "shutdown", .answer = rpc_shutdown},
     {.name = "at_once", .answer = rpc_at_once}, {.name = "endless", .answer = rpc_endless},
 };

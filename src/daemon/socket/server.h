@@ -57,9 +57,10 @@ int server_new(const struct server_options *options, struct server **out, struct
  * they are in place; negative: they cannot be made. Clients that are connected stay so. */
 int server_mend_socket(struct server *server, struct metron_error *error);
 void server_count(const struct server *server, struct server_counts *out);
-/* Ends it: at once the socket is gone, and requests that still come are answered with -32003. Answers on
- * their way, deferred ones too, have `linger_ms` to be read; the lock is held so long. Then everything is
- * freed and `on_closed` (NULL: none) called, from the loop, which has to run for it. */
+/* Ends it: at once the socket is gone, and requests that still come are answered with -32003, unless
+ * the method is `while_closing`. Answers on their way, deferred ones too, and what waits in streams have
+ * `linger_ms` to be read; the lock is held so long. Then everything is freed and `on_closed` (NULL: none)
+ * called, from the loop, which has to run for it. */
 void server_close(struct server *server, unsigned linger_ms, void (*on_closed)(void *context), void *context);
 
 #endif

@@ -29,7 +29,7 @@ static void check_answer(const struct request *request)
 
     json_init(&json, &result, 0);
     json_array_begin(&json);
-    json_bytes(&json, request->method.bytes, request->method.length);
+    rpc_raw_value(&json, &request->method);
     if (request->params.length > 0)
         rpc_raw_value(&json, &request->params);
     json_array_end(&json);
@@ -43,35 +43,29 @@ static void check_answer(const struct request *request)
     strbuf_fini(&out);
 }
 
+static void check_request(const struct request *request, const char *line, size_t length)
+{
+    check_within(&request->id, line, length);
+    check_within(&request->method, line, length);
+    check_within(&request->params, line, length);
+    check(request->id.length <= RPC_ID_MAX);
+    check(!request->complaint || !request->is_notification);
+    if (!request->complaint) {
+        check(request->method.length >= 2 && request->method.length <= RPC_METHOD_MAX + 2);
+        check(request->params.length == 0 || request->params.bytes[0] == '{' ||
+              request->params.bytes[0] == '[');
+        check_answer(request);
+    }
+}
+
 static void check_line(const char *line, size_t length)
 {
-    struct request_batch batch;
-    struct request request;
-    struct json_text text;
-    size_t count = 0;
+    static struct request_line requests;
+    int code = request_line_read(&requests, line, length, NULL);
 
-    if (request_check(line, length, NULL) < 0)
-        return;
-    request_init(&request);
-    request_batch_begin(&batch, line, length);
-    while (request_batch_next(&batch, &text)) {
-        count++;
-        check(text.length > 0);
-        check_within(&text, line, length);
-        request_parse(&request, &text);
-        check_within(&request.id, line, length);
-        check_within(&request.params, line, length);
-        check(request.id.length <= RPC_ID_MAX);
-        check(!request.complaint || !request.is_notification);
-        if (!request.complaint) {
-            check(request.method.length <= RPC_METHOD_MAX);
-            check(request.params.length == 0 || request.params.bytes[0] == '{' ||
-                  request.params.bytes[0] == '[');
-            check_answer(&request);
-        }
-    }
-    check(count == batch.count && !batch.reader.failed);
-    request_fini(&request);
+    check(code == request_check(line, length, NULL));
+    for (size_t i = 0; code == 0 && i < requests.count && i < RPC_BATCH_MAX; i++)
+        check_request(&requests.items[i], line, length);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

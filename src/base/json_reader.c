@@ -466,6 +466,7 @@ bool json_read_raw(struct json_reader *reader, struct json_text *out)
 /* A bit a level says whether it is an object. */
 void json_check_value(struct json_reader *reader, bool numbers_fit)
 {
+    const int depth = reader->depth;
     struct json_text key;
     uint64_t objects = 0;
     double number;
@@ -477,10 +478,10 @@ void json_check_value(struct json_reader *reader, bool numbers_fit)
             objects <<= 1;
         else if (!numbers_fit || !json_read_number(reader, &number))
             (void)json_skip(reader);
-        while (!reader->failed && reader->depth > 0 &&
+        while (!reader->failed && reader->depth > depth &&
                !(objects & 1 ? json_next_key(reader, &key) : json_next_item(reader)))
             objects >>= 1;
-    } while (!reader->failed && reader->depth > 0);
+    } while (!reader->failed && reader->depth > depth);
 }
 
 /* -- The end -- */

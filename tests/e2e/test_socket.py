@@ -115,7 +115,7 @@ def test_whole_numbers_are_exact_or_refused(client, text, expected):
 
 
 def test_of_two_equal_names_the_last_counts(client):
-    line = b'{"jsonrpc":"2.0","id":1,"id":2,"method":"x","m\\u0065thod":"echo","params":{"value":1,"value":2}}\n'
+    line = b'{"jsonrpc":"2.0","id":1,"id":2,"method":"x","m\\u0065thod":"ech\\u006f","params":{"value":1,"value":2}}\n'
     assert client.ask(line) == {"jsonrpc": "2.0", "id": 2, "result": 2}
 
 

@@ -14,20 +14,13 @@
 
 #include "daemon/socket/protocol.h"
 
-static struct request request;
+static struct request_line requests;
+static const struct request *const request = &requests.items[0];
 static char *heap; /* without a NUL, in a block of its size: a sanitiser sees every step past it */
-
-static int setup(void **state)
-{
-    (void)state;
-    request_init(&request);
-    return 0;
-}
 
 static int teardown(void **state)
 {
     (void)state;
-    request_fini(&request);
     free(heap);
     heap = NULL;
     return 0;
@@ -42,24 +35,19 @@ static int check(const char *line, size_t length)
     assert_non_null(heap);
     memcpy(heap, line, length);
 
-    int code = request_check(heap, length, &error);
+    int code = request_line_read(&requests, heap, length, &error);
 
     assert_int_equal(error.code, code);
+    assert_int_equal(request_check(heap, length, NULL), code);
     assert_int_equal(code == 0, error.message[0] == '\0');
     return code;
 }
 
 static void parse(const char *line)
 {
-    struct request_batch batch;
-    struct json_text text;
-
     assert_int_equal(check(line, strlen(line)), 0);
-    request_batch_begin(&batch, heap, strlen(line));
-    assert_false(batch.is_array);
-    assert_true(request_batch_next(&batch, &text));
-    request_parse(&request, &text);
-    assert_false(request_batch_next(&batch, &text));
+    assert_false(requests.is_array);
+    assert_int_equal(requests.count, 1);
 }
 
 static void assert_text(const struct json_text *text, const char *expected)
@@ -73,33 +61,33 @@ static void a_request_is_taken_apart(void **state)
     (void)state;
     parse(" {\"params\" : {\"a\": [1, 2]} , \"id\": \"\\u0041\" "
           ",\"more\":{},\"method\":\"a\\u002eb\",\"jsonrpc\":\"2.0\"} ");
-    assert_null(request.complaint);
-    assert_text(&request.id, "\"\\u0041\"");
-    assert_text(&request.method, "a.b");
-    assert_text(&request.params, "{\"a\": [1, 2]}");
-    assert_false(request.is_notification);
+    assert_null(request->complaint);
+    assert_text(&request->id, "\"\\u0041\"");
+    assert_text(&request->method, "\"a\\u002eb\"");
+    assert_text(&request->params, "{\"a\": [1, 2]}");
+    assert_false(request->is_notification);
 }
 
 static void without_an_id_it_is_a_notification(void **state)
 {
     (void)state;
     parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}");
-    assert_true(request.is_notification);
+    assert_true(request->is_notification);
     parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":null}");
-    assert_false(request.is_notification);
-    assert_text(&request.id, "null");
+    assert_false(request->is_notification);
+    assert_text(&request->id, "null");
     /* What is no request cannot be a notification: its sender shall hear of it. */
     parse("{\"jsonrpc\":\"2.0\"}");
-    assert_non_null(request.complaint);
-    assert_false(request.is_notification);
+    assert_non_null(request->complaint);
+    assert_false(request->is_notification);
 }
 
 static void null_params_are_none(void **state)
 {
     (void)state;
     parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":null}");
-    assert_null(request.complaint);
-    assert_int_equal(request.params.length, 0);
+    assert_null(request->complaint);
+    assert_int_equal(request->params.length, 0);
 }
 
 static void what_is_no_request_is_complained_about(void **state)
@@ -121,7 +109,7 @@ static void what_is_no_request_is_complained_about(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         parse(lines[i]);
-        assert_non_null(request.complaint);
+        assert_non_null(request->complaint);
     }
 }
 
@@ -129,10 +117,10 @@ static void an_id_stays_known_where_it_can(void **state)
 {
     (void)state;
     parse("{\"jsonrpc\":\"2.0\",\"id\":7}");
-    assert_non_null(request.complaint);
-    assert_text(&request.id, "7");
+    assert_non_null(request->complaint);
+    assert_text(&request->id, "7");
     parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":{\"a\":1}}");
-    assert_int_equal(request.id.length, 0);
+    assert_int_equal(request->id.length, 0);
 }
 
 static void what_was_there_before_is_forgotten(void **state)
@@ -140,32 +128,36 @@ static void what_was_there_before_is_forgotten(void **state)
     (void)state;
     parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"params\":{}}");
     parse("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}");
-    assert_int_equal(request.id.length, 0);
-    assert_int_equal(request.params.length, 0);
+    assert_int_equal(request->id.length, 0);
+    assert_int_equal(request->params.length, 0);
     parse("3");
-    assert_int_equal(request.method.length, 0);
+    assert_int_equal(request->method.length, 0);
 }
 
-static void a_batch_is_counted_and_walked(void **state)
+static void a_batch_is_taken_apart(void **state)
 {
-    const char *line = " [ {\"a\":[1,2]} , 3,[ ] ,\"x\" ] ";
-    struct request_batch batch;
-    struct json_text text;
+    static const char line[] = " [ {\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"m\"} , 3,[ ] ,\"x\" ] ";
+    static char many[4 * RPC_BATCH_MAX];
 
     (void)state;
-    assert_int_equal(check(line, strlen(line)), 0);
-    request_batch_begin(&batch, heap, strlen(line));
-    assert_true(batch.is_array);
-    assert_int_equal(batch.count, 4);
-    assert_true(request_batch_next(&batch, &text));
-    assert_text(&text, "{\"a\":[1,2]}");
-    assert_true(request_batch_next(&batch, &text));
-    assert_true(request_batch_next(&batch, &text));
-    assert_text(&text, "[ ]");
-    assert_true(request_batch_next(&batch, &text));
-    assert_false(request_batch_next(&batch, &text));
-    request_batch_begin(&batch, "[]", 2);
-    assert_int_equal(batch.count, 0);
+    assert_int_equal(check(line, sizeof(line) - 1), 0);
+    assert_true(requests.is_array);
+    assert_int_equal(requests.count, 4);
+    assert_null(requests.items[0].complaint);
+    assert_text(&requests.items[0].id, "1");
+    for (size_t i = 1; i < requests.count; i++)
+        assert_non_null(requests.items[i].complaint);
+    assert_int_equal(check("[]", 2), 0);
+    assert_int_equal(requests.count, 0);
+    for (size_t i = 0; i < sizeof(many); i++)
+        many[i] = i % 2 ? '1' : ',';
+    many[0] = '[';
+    many[sizeof(many) - 1] = ']';
+    many[sizeof(many) - 2] = '1'; /* of two digits */
+    assert_int_equal(check(many, sizeof(many)), 0);
+    assert_int_equal(requests.count, 2 * RPC_BATCH_MAX - 1);
+    many[sizeof(many) - 2] = '}'; /* those that are too many are checked as well */
+    assert_int_equal(check(many, sizeof(many)), -EBADMSG);
 }
 
 static void skipped_parts_are_looked_at_too(void **state)
@@ -259,17 +251,17 @@ static void messages_are_written_as_json_rpc_has_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request_is_taken_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_an_id_it_is_a_notification, setup, teardown),
-        cmocka_unit_test_setup_teardown(null_params_are_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_no_request_is_complained_about, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_id_stays_known_where_it_can, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_was_there_before_is_forgotten, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_batch_is_counted_and_walked, setup, teardown),
-        cmocka_unit_test_setup_teardown(skipped_parts_are_looked_at_too, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_utf8_is_taken, setup, teardown),
-        cmocka_unit_test_setup_teardown(depth_is_limited, setup, teardown),
-        cmocka_unit_test_setup_teardown(messages_are_written_as_json_rpc_has_them, setup, teardown),
+        cmocka_unit_test_teardown(a_request_is_taken_apart, teardown),
+        cmocka_unit_test_teardown(without_an_id_it_is_a_notification, teardown),
+        cmocka_unit_test_teardown(null_params_are_none, teardown),
+        cmocka_unit_test_teardown(what_is_no_request_is_complained_about, teardown),
+        cmocka_unit_test_teardown(an_id_stays_known_where_it_can, teardown),
+        cmocka_unit_test_teardown(what_was_there_before_is_forgotten, teardown),
+        cmocka_unit_test_teardown(a_batch_is_taken_apart, teardown),
+        cmocka_unit_test_teardown(skipped_parts_are_looked_at_too, teardown),
+        cmocka_unit_test_teardown(only_utf8_is_taken, teardown),
+        cmocka_unit_test_teardown(depth_is_limited, teardown),
+        cmocka_unit_test_teardown(messages_are_written_as_json_rpc_has_them, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

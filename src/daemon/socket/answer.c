@@ -105,12 +105,20 @@ void answer_finish(struct call *call)
 
 /* -- One request -- */
 
+/* `name`: as it was written, in quotes and maybe with escapes. */
 static const struct call_method *find_method(const struct server *server, const struct json_text *name)
 {
-    for (size_t i = 0; i < server->method_count; i++)
-        if (json_text_is(name, server->methods[i].name))
-            return &server->methods[i];
-    return NULL;
+    const struct call_method *found = NULL;
+    struct json_reader reader;
+    struct json_text text;
+
+    json_reader_init(&reader, name->bytes, name->length);
+    bool is_text = json_read_text(&reader, &text);
+    for (size_t i = 0; is_text && !found && i < server->method_count; i++)
+        if (json_text_is(&text, server->methods[i].name))
+            found = &server->methods[i];
+    json_reader_fini(&reader);
+    return found;
 }
 
 static int answer_call(struct call *call, const struct request *request)
@@ -127,32 +135,30 @@ static int answer_call(struct call *call, const struct request *request)
                          "the daemon is shutting down");
     if (!method)
         return call_fail(call, RPC_NO_SUCH_METHOD, "the methods are listed in metron-daemon(1)",
-                         "there is no method '%.*s'", (int)request->method.length, request->method.bytes);
+                         "there is no method %.*s", (int)request->method.length, request->method.bytes);
     if (call->params.length > 0 && call->params.bytes[0] == '[')
         return call_fail(call, RPC_INVALID_PARAMS, "send them by name: {\"job_id\": \"night\"}",
                          "params of '%s' are an array", method->name);
     return method->answer(call, &call->json);
 }
 
-static void answer_request(struct connection *connection, const struct json_text *text, struct batch *batch)
+static void answer_request(struct connection *connection, const struct request *request, struct batch *batch)
 {
     struct server *server = connection->server;
-    struct request *request = &server->request;
     struct call call = {
         .server = server,
         .connection = connection,
         .peer = connection->peer,
         .context = server->context,
         .batch = batch,
+        .id = request->id,
+        .is_notification = request->is_notification,
+        .params = request->params,
         .result = &server->result,
         .arena = &server->arena,
     };
 
     server->counts.requests++;
-    request_parse(request, text);
-    call.id = request->id;
-    call.params = request->params;
-    call.is_notification = request->is_notification;
     strbuf_reset(call.result);
     json_init(&call.json, call.result, 0);
     if (batch)
@@ -169,7 +175,7 @@ static void answer_request(struct connection *connection, const struct json_text
         answer_finish(&call);
     }
     trim(call.result);
-    if (text->length > HEAVY_LINE)
+    if (request->params.length > HEAVY_LINE)
         arena_fini(call.arena);
     else
         arena_reset(call.arena);
@@ -177,9 +183,8 @@ static void answer_request(struct connection *connection, const struct json_text
 
 /* -- One line -- */
 
-static void answer_batch(struct connection *connection, struct request_batch *requests)
+static void answer_batch(struct connection *connection, const struct request_line *requests)
 {
-    struct json_text text;
     struct batch *batch;
 
     if (requests->count == 0 || requests->count > RPC_BATCH_MAX) {
@@ -194,27 +199,25 @@ static void answer_batch(struct connection *connection, struct request_batch *re
         return;
     }
     batch->waiting = 1;
-    while (request_batch_next(requests, &text))
-        answer_request(connection, &text, batch);
+    for (size_t i = 0; i < requests->count; i++)
+        answer_request(connection, &requests->items[i], batch);
     leave_batch(connection, batch);
 }
 
 void answer_line(struct connection *connection, const char *line, size_t length)
 {
+    struct request_line *requests = &connection->server->requests;
     struct metron_error error = {0};
-    struct request_batch requests;
-    struct json_text text;
 
     if (text_is_only_blanks(line, length))
         return;
-    if (request_check(line, length, &error) < 0) {
+    if (request_line_read(requests, line, length, &error) < 0) {
         connection_refuse(connection, RPC_PARSE_ERROR, error.message,
                           "send one request as JSON in UTF-8 on one line");
         return;
     }
-    request_batch_begin(&requests, line, length);
-    if (requests.is_array)
-        answer_batch(connection, &requests);
-    else if (request_batch_next(&requests, &text))
-        answer_request(connection, &text, NULL);
+    if (requests->is_array)
+        answer_batch(connection, requests);
+    else
+        answer_request(connection, &requests->items[0], NULL);
 }

@@ -159,7 +159,6 @@ void server_handle_closed(struct server *server)
     void *context = server->closed_context;
 
     listener_close(&server->listener);
-    request_fini(&server->request);
     strbuf_fini(&server->result);
     strbuf_fini(&server->message);
     arena_fini(&server->arena);
@@ -246,7 +245,6 @@ int server_new(const struct server_options *options, struct server **out, struct
     server->context = options->context;
     server->owner = geteuid();
     server->reserve_fd = -1;
-    request_init(&server->request);
 
     int code = listener_open(&server->listener, options->path, options->group, error);
 
@@ -257,7 +255,6 @@ int server_new(const struct server_options *options, struct server **out, struct
     }
     if (code < 0) {
         listener_close(&server->listener);
-        request_fini(&server->request);
         free(server);
         return code;
     }

@@ -108,8 +108,8 @@ struct server {
     size_t queued[QUEUE_COUNT];
     struct server_counts counts;
     unsigned open_handles;
-    /* Scratch, one request at a time: */
-    struct request request;
+    /* Scratch, one line and one of its requests at a time: */
+    struct request_line requests;
     struct strbuf result, message;
     struct arena arena;
     char buffer[READ_BYTES];

@@ -43,3 +43,13 @@ int ask_job_runs(struct client *client, const char *job, bool *runs, struct metr
     strbuf_fini(&status);
     return code;
 }
+
+void ask_job_labels(struct json *json, const struct settings *settings, const char *folder)
+{
+    bool is_named = settings_has(settings, SETTING_WORKSPACE);
+
+    json_key_string(json, "workspace", is_named ? settings_text(settings, SETTING_WORKSPACE) : folder);
+    json_key_string(json, "config_hash", settings_text(settings, SETTING_CONFIG_HASH));
+    if (settings_has(settings, SETTING_TOTAL_SHEETS))
+        json_key_integer(json, "total_sheets", settings_integer(settings, SETTING_TOTAL_SHEETS));
+}

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "daemon/socket/client.h"
 #include "settings/settings.h"
@@ -16,5 +17,9 @@ int ask(const struct settings *settings, const char *method, const char *params,
 void ask_job_params(struct strbuf *out, const char *job);
 /* Whether a job of this name runs. 0, or as client_call. */
 int ask_job_runs(struct client *client, const char *job, bool *runs, struct metron_error *error);
+
+/* Members of job.start that tell more of a job than its name. `folder`: its workspace, if no setting names
+ * another. */
+void ask_job_labels(struct json *json, const struct settings *settings, const char *folder);
 
 #endif

@@ -20,7 +20,8 @@ static const struct command_description description = {
     .description =
         "Talks to the daemon (metron daemon) about jobs:\n"
         "\n"
-        "  start JOB [PID]             it begins; PID and all its descendants are its\n"
+        "  start JOB [PID]             it begins; PID and all its descendants are its;\n"
+        "                              --config-hash, --total-sheets and --workspace tell more\n"
         "  sheet JOB N WHAT [PID]      step N: started, completed, failed or retrying\n"
         "  exec JOB N [--] COMMAND     runs COMMAND as step N of a running job\n"
         "  finish JOB OUTCOME          it has completed, failed or was cancelled\n"
@@ -36,7 +37,7 @@ static const struct command_description description = {
         "exactly; it gets the signals that metron gets, and its exit code is metron's: 127 if it is not "
         "found, 126 if it cannot be run, 128+N if signal N ended it. Without a daemon it runs all the same. "
         "Options of metron stand before JOB.",
-    .examples = "  metron job start night $$\n"
+    .examples = "  metron job start --total-sheets 2 night $$\n"
                 "  metron job sheet night 1 started $!\n"
                 "  metron job exec night 2 -- make -j8\n"
                 "  metron job finish night completed\n"
@@ -101,6 +102,7 @@ static int start_job(const struct settings *settings, struct words words)
     struct strbuf params = STRBUF_INIT;
     struct json json;
     long long pid = 0;
+    char *folder;
 
     if (words.count < 1 || words.count > 2)
         return wrong("start takes the name of a job, and a process");
@@ -112,6 +114,9 @@ static int start_job(const struct settings *settings, struct words words)
     json_object_begin(&json);
     json_key_string(&json, "job_id", words.argv[0]);
     json_key_nonzero(&json, "pid", pid);
+    folder = getcwd(NULL, 0);
+    ask_job_labels(&json, settings, folder);
+    free(folder);
     json_object_end(&json);
     return send(settings, "job.start", &params, NULL);
 }

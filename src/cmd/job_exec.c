@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -16,6 +17,7 @@
 #include "daemon/socket/protocol.h"
 #include "launch/foreground.h"
 #include "probe/cgroup/target.h"
+#include "schema/job.h"
 
 struct sheet_run {
     const struct settings *settings;
@@ -24,6 +26,10 @@ struct sheet_run {
     struct client *client; /* NULL: there is no daemon, or it is not told */
     bool own_cgroup;
     bool told; /* that it has begun */
+    pid_t pid; /* the command's */
+    bool was_reaped;
+    int wait_status, exit_code;
+    struct rusage usage; /* if it was reaped: of it, and of all that was waited for */
 };
 
 static void warn(const struct metron_error *error)
@@ -83,8 +89,9 @@ static int check_job(struct sheet_run *run)
 
 /* ---- what is told of the sheet ---- */
 
-/* `name` and `number`: what is told with it. */
-static bool tell(struct sheet_run *run, const char *event, const char *name, long long number)
+/* `write_data` adds what there is to say. */
+static bool tell(struct sheet_run *run, const char *event,
+                 void (*write_data)(struct json *json, const struct sheet_run *run))
 {
     struct strbuf params = STRBUF_INIT;
     struct metron_error error;
@@ -96,11 +103,7 @@ static bool tell(struct sheet_run *run, const char *event, const char *name, lon
     json_key_string(&json, "job_id", run->job);
     json_key_integer(&json, "sheet_num", run->sheet);
     json_key_object(&json, "data");
-    json_key_integer(&json, name, number);
-    if (strcmp(name, "pid") == 0)
-        json_key_integer(&json, "runner", getpid());
-    if (run->own_cgroup && strcmp(name, "pid") == 0)
-        json_key_boolean(&json, "own_cgroup", true);
+    write_data(&json, run);
     json_object_end(&json);
     json_key_boolean(&json, "wait", false); /* the command does not wait for the daemon's disk */
     json_object_end(&json);
@@ -111,25 +114,47 @@ static bool tell(struct sheet_run *run, const char *event, const char *name, lon
     return code == 0;
 }
 
+static void write_start(struct json *json, const struct sheet_run *run)
+{
+    json_key_integer(json, "pid", run->pid);
+    json_key_integer(json, "runner", getpid());
+    if (run->own_cgroup)
+        json_key_boolean(json, "own_cgroup", true);
+}
+
+/* How it ended, and what it used with all that was waited for. */
+static void write_end(struct json *json, const struct sheet_run *run)
+{
+    struct job_usage usage = {0};
+
+    if (WIFSIGNALED(run->wait_status))
+        json_key_integer(json, "signal_num", WTERMSIG(run->wait_status));
+    else
+        json_key_integer(json, "exit_code", run->exit_code);
+    if (!run->was_reaped)
+        return;
+    usage_set(&usage, USAGE_RUSAGE_CPU,
+              clock_timeval_seconds(run->usage.ru_utime) + clock_timeval_seconds(run->usage.ru_stime));
+    usage_set(&usage, USAGE_RUSAGE_RSS, (double)run->usage.ru_maxrss * 1024);
+    json_key(json, "usage");
+    job_usage_json(json, &usage);
+}
+
 /* The command's process is there, and executes nothing before this has returned. */
 static void on_held(void *context, pid_t pid)
 {
     struct sheet_run *run = context;
 
-    run->told = run->client && tell(run, "sheet.started", "pid", pid);
+    run->pid = pid;
+    run->told = run->client && tell(run, "sheet.started", write_start);
     disconnect(run);
 }
 
-static void tell_end(struct sheet_run *run, int wait_status, int exit_code)
+static void tell_end(struct sheet_run *run)
 {
-    const char *event = exit_code == 0 ? "sheet.completed" : "sheet.failed";
-
     if (!run->told || !connect_daemon(run))
         return;
-    if (WIFSIGNALED(wait_status))
-        (void)tell(run, event, "signal_num", WTERMSIG(wait_status));
-    else
-        (void)tell(run, event, "exit_code", exit_code);
+    (void)tell(run, run->exit_code == 0 ? "sheet.completed" : "sheet.failed", write_end);
     disconnect(run);
 }
 
@@ -138,7 +163,7 @@ static void tell_end(struct sheet_run *run, int wait_status, int exit_code)
 static int run_command(struct sheet_run *run, const struct cgroup_target *target, char **command,
                        struct metron_error *error)
 {
-    int join_fds[CGROUP_CONTROLLER_COUNT], status = 0;
+    int join_fds[CGROUP_CONTROLLER_COUNT];
     const struct launch_cgroup cgroup = {
         .folder_fd = target->leaves[CGROUP_UNIFIED].lock_fd,
         .procs_fd = target->leaves[CGROUP_UNIFIED].join_fd,
@@ -148,10 +173,11 @@ static int run_command(struct sheet_run *run, const struct cgroup_target *target
     const struct launch_options options = {
         .argv = command, .cgroup = &cgroup, .hold = on_held, .hold_context = run};
 
-    int code = foreground_run(&options, &status, error);
-    int exit_code = code < 0 ? launch_failure_exit_code(code) : foreground_exit_code(status);
-    tell_end(run, status, exit_code);
-    return exit_code;
+    int code = foreground_run(&options, &run->wait_status, &run->usage, error);
+    run->was_reaped = code == 0;
+    run->exit_code = code < 0 ? launch_failure_exit_code(code) : foreground_exit_code(run->wait_status);
+    tell_end(run);
+    return run->exit_code;
 }
 
 static int export_names(const struct sheet_run *run)

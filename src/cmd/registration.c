@@ -1,12 +1,15 @@
 #include "cmd/registration.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "cmd/ask.h"
 #include "daemon/socket/client.h"
+#include "schema/job.h"
 
 /* The command waits so long for a daemon that is busy, and no longer. */
 #define BEGIN_TIMEOUT_MS 200
@@ -14,11 +17,14 @@
  * removed. */
 #define END_TIMEOUT_MS 2000
 
-void registration_begin(struct registration *registration, const struct settings *settings, bool own_cgroup)
+void registration_begin(struct registration *registration, const struct settings *settings,
+                        const struct run_info *info, bool own_cgroup)
 {
     struct metron_error error;
 
-    *registration = (struct registration){.job = settings_text(settings, SETTING_JOB),
+    *registration = (struct registration){.settings = settings,
+                                          .info = info,
+                                          .job = settings_text(settings, SETTING_JOB),
                                           .socket = settings_text(settings, SETTING_SOCKET),
                                           .own_cgroup = own_cgroup,
                                           .has_sheet = settings_has(settings, SETTING_SHEET),
@@ -72,12 +78,67 @@ static int start_job(struct registration *registration, pid_t pid, struct metron
     json_init(&json, &params, 0);
     json_object_begin(&json);
     json_key_string(&json, "job_id", registration->job);
+    ask_job_labels(&json, registration->settings, registration->info->working_directory);
     key_runner(&json);
     if (!registration->has_sheet)
         key_process(&json, registration, pid);
     key_no_wait(&json);
     json_object_end(&json);
     return call(registration, "job.start", &params, error);
+}
+
+/* What the run knows of itself, by the names that the daemon has for it. */
+static const struct {
+    const char *key;
+    enum job_usage_value value;
+    bool of_group; /* only if the group is the command's alone */
+} known[] = {
+    {"cgroup_cpu_seconds", USAGE_CGROUP_CPU, true},  {"cgroup_mem_peak", USAGE_PEAK_CGROUP, true},
+    {"cgroup_oom_kills", USAGE_OOM_KILLS, true},     {"proc_cpu_seconds", USAGE_CPU, false},
+    {"proc_peak_rss_total", USAGE_PEAK_RSS, false},  {"smaps_peak_pss_total", USAGE_PEAK_PSS, false},
+    {"proc_hwm_max", USAGE_LARGEST_HWM, false},      {"exit_max_rss_max", USAGE_LARGEST_HWM, false},
+    {"rusage_max_rss", USAGE_RUSAGE_RSS, false},     {"io_read_bytes_total", USAGE_READ, false},
+    {"io_write_bytes_total", USAGE_WRITTEN, false},  {"proc_exited", USAGE_EXITED, false},
+    {"proc_spawned", USAGE_UNIQUE_PROCESSES, false}, {"proc_peak_processes", USAGE_PEAK_PROCESSES, false},
+};
+
+static void fill_usage(struct job_usage *usage, const struct run_info *info, bool own_cgroup)
+{
+    const struct headline_answer *cpu = &info->headline.cpu_seconds;
+    double number;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(known); i++)
+        if ((own_cgroup || !known[i].of_group) && record_number(info->summary, known[i].key, &number))
+            usage_raise(usage, known[i].value, number);
+    if (cpu->has && cpu->source && strcmp(cpu->source, "exit_cpu_seconds_total") == 0 &&
+        cpu->note.bound == BOUND_NONE)
+        usage_set(usage, USAGE_EXIT_CPU, cpu->value);
+    usage_set(usage, USAGE_CPU_IS_LOW, !info->cpu_is_conserved);
+    /* One key says which CPU is a lower bound: that of the best method. */
+    if (!info->cpu_is_conserved && (usage_has(usage, USAGE_CGROUP_CPU) || usage_has(usage, USAGE_EXIT_CPU)))
+        usage->present &= ~USAGE_BIT(USAGE_CPU);
+    /* The command itself was not born in the job: it began it. */
+    if (record_number(info->summary, "proc_spawned", &number) && number >= 1)
+        usage_set(usage, USAGE_SPAWNED, number - 1);
+    usage_set(usage, USAGE_SPAWNED_IS_EXACT, info->spawned_is_exact);
+}
+
+static void key_end(struct json *json, const struct registration *registration)
+{
+    const struct run_info *info = registration->info;
+    struct job_usage usage = {0};
+
+    if (!info->ended)
+        return;
+    if (info->outcome.signal)
+        json_key_integer(json, "signal_num", info->outcome.signal);
+    else
+        json_key_integer(json, "exit_code", info->outcome.exit_code);
+    if (!info->summary)
+        return;
+    fill_usage(&usage, info, registration->own_cgroup);
+    json_key(json, "usage");
+    job_usage_json(json, &usage);
 }
 
 static void write_sheet(struct strbuf *params, const struct registration *registration, const char *event,
@@ -94,6 +155,8 @@ static void write_sheet(struct strbuf *params, const struct registration *regist
     if (pid) {
         key_process(&json, registration, pid);
         key_runner(&json);
+    } else {
+        key_end(&json, registration);
     }
     json_object_end(&json);
     key_no_wait(&json);
@@ -158,7 +221,7 @@ void registration_started(void *context, pid_t pid)
         let_go(registration); /* there is nothing to end */
 }
 
-static int finish_job(struct registration *registration, int exit_code, struct metron_error *error)
+static int finish_job(struct registration *registration, struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT;
     struct json json;
@@ -166,23 +229,25 @@ static int finish_job(struct registration *registration, int exit_code, struct m
     json_init(&json, &params, 0);
     json_object_begin(&json);
     json_key_string(&json, "job_id", registration->job);
-    json_key_string(&json, "outcome", exit_code == 0 ? "completed" : "failed");
+    json_key_string(&json, "outcome", registration->info->outcome.exit_code == 0 ? "completed" : "failed");
+    key_end(&json, registration);
     key_no_wait(&json);
     json_object_end(&json);
     return call(registration, "job.finish", &params, error);
 }
 
-static int report_end(struct registration *registration, int exit_code, struct metron_error *error)
+static int report_end(struct registration *registration, struct metron_error *error)
 {
+    const bool is_well = registration->info->outcome.exit_code == 0;
     int code = 0;
 
     client_set_timeout(registration->client, END_TIMEOUT_MS);
     if (registration->start_is_unanswered)
         code = take_start(registration, client_late_answer(registration->client, NULL, error));
     if (code == 0 && registration->told_sheet)
-        code = tell_sheet(registration, exit_code == 0 ? "sheet.completed" : "sheet.failed", 0, error);
+        code = tell_sheet(registration, is_well ? "sheet.completed" : "sheet.failed", 0, error);
     if (code == 0 && registration->began_job)
-        code = finish_job(registration, exit_code, error);
+        code = finish_job(registration, error);
     return code;
 }
 
@@ -199,15 +264,15 @@ static bool connect_again(struct registration *registration)
     return true;
 }
 
-void registration_end(struct registration *registration, int exit_code)
+void registration_end(struct registration *registration)
 {
     struct metron_error error = {0};
 
     if (!registration->client)
         return;
-    int code = report_end(registration, exit_code, &error);
+    int code = report_end(registration, &error);
     if (code == -ECONNRESET && connect_again(registration))
-        code = report_end(registration, exit_code, &error);
+        code = report_end(registration, &error);
     if (code < 0)
         log_warning("the daemon is not told that this run has ended: %s", error.message);
     let_go(registration);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "schema/run_info.h"
 #include "settings/settings.h"
 
 struct registration {
@@ -21,14 +22,17 @@ struct registration {
     bool told_sheet;          /* likewise */
     bool own_cgroup;          /* the command is in a control group of its own */
     long long sheet;
+    const struct settings *settings;
+    const struct run_info *info; /* the run's: complete once it has ended */
 };
 
 /* Looks for the daemon, if the settings name a job. */
-void registration_begin(struct registration *registration, const struct settings *settings, bool own_cgroup);
+void registration_begin(struct registration *registration, const struct settings *settings,
+                        const struct run_info *info, bool own_cgroup);
 /* The command runs. `context` is a registration. */
 void registration_started(void *context, pid_t pid);
-/* It has ended, and its control group is still there: what that counted is read once more. Also frees what is
- * held. */
-void registration_end(struct registration *registration, int exit_code);
+/* It has ended: the daemon gets what the run knows of itself, and reads the control group, which is still
+ * there, once more. Also frees what is held. */
+void registration_end(struct registration *registration);
 
 #endif

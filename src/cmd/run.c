@@ -145,9 +145,10 @@ static int run_command(const struct settings *settings, char **argv, struct avai
     code = run_prepare(&options, &run, error);
     if (code < 0)
         return exit_or_run_alone(&options, code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE, error);
-    registration_begin(&registration, settings, availability->cgroup.scope == CGROUP_SCOPE_OWN);
+    registration_begin(&registration, settings, run_get_info(run),
+                       availability->cgroup.scope == CGROUP_SCOPE_OWN);
     code = run_execute(run, error);
-    registration_end(&registration, run_get_info(run)->outcome.exit_code);
+    registration_end(&registration);
     if (code < 0 && exit_or_run_alone(&options, EXIT_TROUBLE, error) == RUN_ALONE) {
         run_withdraw(run);
         return RUN_ALONE;

@@ -157,10 +157,21 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+/* An end without a last snapshot: what was acknowledged and is not on its way yet. */
+static void commit_rest(struct commits *commits)
+{
+    struct snapshot *snapshot = commits->writer && commits->pool ? snapshot_new(commits->pool) : NULL;
+
+    if (snapshot && jobs_copy_changed(commits->jobs, snapshot) == 0 && snapshot->changed_job_count > 0)
+        (void)writer_commit(commits->writer, snapshot);
+    snapshot_release(snapshot);
+}
+
 void commits_free(struct commits *commits)
 {
     if (!commits)
         return;
+    commit_rest(commits);
     send_all_answers(commits);
     wake_watch_free(commits->done);
     snapshot_pool_free(commits->pool);

@@ -23,7 +23,8 @@ struct commits *commits_new(uv_loop_t *loop, struct jobs *jobs, struct writer *w
 /* A job has changed; the answer, an object that is still open, is finished here once that is stored. What a
  * method returns. */
 int commits_await(struct commits *commits, struct call *call);
-/* Sends all answers that wait. Before the writer ends; the loop may have ended. NULL is nothing. */
+/* Hands what has changed to the writer, and sends all answers that wait. Before the writer ends; the loop may
+ * have ended. NULL is nothing. */
 void commits_free(struct commits *commits);
 
 #endif

@@ -10,6 +10,7 @@
 #include "daemon/daemon_state.h"
 #include "probe/privilege.h"
 #include "store/history/reader.h"
+#include "tree/groups.h"
 
 /* Upkeep of the history: so much at once, that a snapshot never waits long for it. */
 #define UPKEEP_SECONDS 0.05
@@ -155,9 +156,26 @@ static void leave_out_events(struct snapshot *snapshot)
     snapshot->event_count = kept;
 }
 
+/* One that was born in a job and found to be its only later: the event of its birth named none yet. */
+static void label_events(struct daemon *daemon, struct snapshot *snapshot)
+{
+    for (size_t i = snapshot->told_count; i < snapshot->event_count; i++) {
+        struct event *event = &snapshot->events[i];
+        const struct process *process =
+            event->job_id ? NULL : tree_find(watch_tree(daemon->watch), event->pid);
+
+        if (!process || !process->group || process->joined_ns != process->subject.born_ns ||
+            !event->start_time || strcmp(event->start_time, process->start_time) != 0)
+            continue;
+        group_label(process, event);
+        event->job_id = arena_strdup(&snapshot->arena, event->job_id);
+    }
+}
+
 /* In a storm only those that will be remembered are worth a text, unless somebody listens. */
 static void tell_events(struct daemon *daemon, struct snapshot *snapshot)
 {
+    label_events(daemon, snapshot);
     if (daemon->options.jobs_only)
         leave_out_events(snapshot);
     size_t first = snapshot->told_count;
@@ -237,6 +255,21 @@ void daemon_publish(struct daemon *daemon, const char *event, const char *job_id
         (void)bus_publish(daemon->bus, event, job_id, strbuf_text(&daemon->text), daemon->text.length);
 }
 
+void daemon_publish_finished(struct daemon *daemon, const struct job *job)
+{
+    struct strbuf data = STRBUF_INIT;
+    struct json json;
+
+    json_init(&json, &data, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "outcome", job_status_names[job->status]);
+    job_end_json(&json, &job->usage, job->ended);
+    json_object_end(&json);
+    if (!data.failed)
+        daemon_publish(daemon, "job.finished", job->id, false, 0, strbuf_text(&data));
+    strbuf_fini(&data);
+}
+
 /* ---- ticks ---- */
 
 /* Processes of no job, likewise. */
@@ -275,7 +308,7 @@ static void tell_lost(void *context, const struct job *job)
         log_warning("job '%s' is lost: all its processes have exited and nobody reported how it ended; "
                     "'metron job finish' records it",
                     job->id);
-    daemon_publish(daemon, "job.finished", job->id, false, 0, "{\"outcome\":\"lost\"}");
+    daemon_publish_finished(daemon, job);
 }
 
 static void write_snapshot(void *context, const char *job_id, struct strbuf *text)
@@ -359,6 +392,8 @@ static void on_end(void *owner, const struct process *process)
 {
     struct daemon *daemon = owner;
     counting_end(daemon->counting, process);
+    if (daemon->jobs)
+        jobs_note_end(daemon->jobs, process);
 }
 
 /* ---- begin and end ---- */
@@ -418,6 +453,8 @@ static int open_watch(struct daemon *daemon, struct metron_error *error)
     if (!daemon->watch)
         return error && error->code ? error->code : -ENOMEM;
     daemon->jobs = jobs_new(watch_tree(daemon->watch));
+    if (daemon->jobs && options->context->facts->boot_id[0])
+        jobs_note_boot(daemon->jobs, options->context->facts->boot_id);
     daemon->pss = daemon->jobs ? jobs_pss_new(&daemon->loop, daemon->jobs) : NULL;
     daemon->bus = bus_new();
     if (daemon->jobs && options->count_calls)
@@ -488,17 +525,27 @@ static void on_closed(void *context)
     uv_walk(&daemon->loop, close_handle, NULL); /* signals of the program, and what else is left */
 }
 
-void daemon_stop(struct daemon *daemon)
+void daemon_stop(struct daemon *daemon, bool graceful)
 {
     if (daemon->stopping)
         return;
     daemon->stopping = true;
-    jobs_tell_running(daemon->jobs); /* the next daemon goes on from here */
-    watch_look(daemon->watch);
+    daemon->abrupt = !graceful;
+    if (graceful) {
+        jobs_tell_running(daemon->jobs); /* the next daemon goes on from here */
+        watch_look(daemon->watch);
+    }
     watch_stop(daemon->watch);
-    counting_stop(daemon->counting);
-    traces_close(daemon->traces);
-    server_close(daemon->server, LINGER_MS, on_closed, daemon);
+    if (graceful) {
+        counting_stop(daemon->counting);
+        traces_close(daemon->traces);
+    }
+    server_close(daemon->server, graceful ? LINGER_MS : 0, on_closed, daemon);
+}
+
+void daemon_set_jobs_only(struct daemon *daemon, bool jobs_only)
+{
+    daemon->options.jobs_only = jobs_only;
 }
 
 void daemon_set_interval(struct daemon *daemon, double seconds)
@@ -543,6 +590,8 @@ int daemon_free(struct daemon *daemon)
         (void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
     }
     int code = close_store(daemon);
+    if (daemon->abrupt)
+        return -ETIMEDOUT; /* straces leave when they see us gone */
     counting_free(daemon->counting);
     daemon->counting = NULL;
     jobs_pss_free(daemon->pss);

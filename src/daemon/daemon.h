@@ -56,13 +56,15 @@ int daemon_new(const struct daemon_options *options, struct daemon **out, struct
 int daemon_open(struct daemon *daemon, struct metron_error *error);
 /* Runs until it was stopped. */
 int daemon_run(struct daemon *daemon, struct metron_error *error);
-/* From a callback of its loop: drains what is queued, and ends. */
-void daemon_stop(struct daemon *daemon);
+/* From a callback of its loop: writes what is queued, and ends. `graceful`: with a last snapshot, and waits
+ * for straces to leave and for clients to read their answers. */
+void daemon_stop(struct daemon *daemon, bool graceful);
 /* Settings that may change while it runs. */
 void daemon_set_interval(struct daemon *daemon, double seconds);
+void daemon_set_jobs_only(struct daemon *daemon, bool jobs_only);
 uv_loop_t *daemon_loop(struct daemon *daemon);
-/* 0; -ETIMEDOUT: a thread is stuck, in a write or in the driver of the GPUs, and left behind: what is run at
- * an ordinary exit might wait for it. */
+/* 0; -ETIMEDOUT: a thread is left behind, stuck in a write or in the driver of the GPUs or not waited for:
+ * what is run at an ordinary exit might wait for it. */
 int daemon_free(struct daemon *daemon);
 
 #endif

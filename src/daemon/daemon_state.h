@@ -38,7 +38,7 @@ struct daemon {
     struct timespec last_heard; /* of the daemon before this one */
     bool restores_later;        /* its jobs: the history cannot be opened yet */
     bool unsettled;             /* they were restored, and no pass was made since */
-    bool stopping;
+    bool stopping, abrupt;
     bool unreachable;   /* its socket is gone and cannot be made anew: logged */
     struct strbuf text; /* scratch */
 };
@@ -50,6 +50,8 @@ extern const size_t daemon_method_count;
  * jobs and sheets are also remembered (daemon.events) and stored. */
 void daemon_publish(struct daemon *daemon, const char *event, const char *job_id, bool has_sheet,
                     int64_t sheet_num, const char *data);
+/* job.finished, with how it ended. */
+void daemon_publish_finished(struct daemon *daemon, const struct job *job);
 /* Before the end of a job or sheet: its process may have exited a moment ago, which is to be known first. */
 void daemon_await_exit(struct daemon *daemon, const char *job_id, bool has_sheet, int64_t sheet_num);
 /* rss_mb, cpu_pct, …: what is known of a process, or of the machine if `pid` is 0; the members of an object.

@@ -109,7 +109,7 @@ static void reload(struct keeper *keeper)
     settings_fini(&keeper->settings);
     keeper->settings = settings;
     if (is_turned_off(&keeper->settings))
-        daemon_stop(keeper->daemon);
+        daemon_stop(keeper->daemon, true);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -124,7 +124,7 @@ static void on_signal(uv_signal_t *handle, int number)
     }
     log_info("%s: ending", strsignal(number));
     notify_stopping();
-    daemon_stop(keeper->daemon);
+    daemon_stop(keeper->daemon, true);
 }
 
 static int listen_to_signals(struct keeper *keeper)

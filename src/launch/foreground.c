@@ -23,7 +23,8 @@ static void hand_on(pid_t pid, const siginfo_t *signal)
         (void)relay_signal(pid, false, relay_was_sent(signal->si_code, signal->si_pid), signal->si_signo);
 }
 
-int foreground_run(const struct launch_options *options, int *wait_status, struct metron_error *error)
+int foreground_run(const struct launch_options *options, int *wait_status, struct rusage *usage,
+                   struct metron_error *error)
 {
     struct launched launched;
     struct reaped reaped;
@@ -43,6 +44,7 @@ int foreground_run(const struct launch_options *options, int *wait_status, struc
     if (ended < 0)
         return error_set(error, ended, "cannot wait for the command: %s", strerror(-ended));
     *wait_status = reaped.wait_status;
+    *usage = reaped.usage;
     return 0;
 }
 

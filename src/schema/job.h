@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/json_reader.h"
 
@@ -44,7 +45,16 @@ enum job_usage_value {
     USAGE_MEMORY_LIMIT,          /* bytes: the lowest of its own control group and those above it */
     USAGE_CPU_PERIODS,           /* of the CPU quota of its own control group, or of one above it, */
     USAGE_CPU_THROTTLED_PERIODS, /* and those in which it was used up: since the group was announced */
-    USAGE_CPU_IS_LOW, /* a flag: the ledger's is a lower bound, some exited while no daemon watched */
+    USAGE_CPU_IS_LOW,            /* a flag: the ledger's is a lower bound */
+    USAGE_EXIT_CPU,              /* seconds, as the kernel reported at each exit */
+    USAGE_RUSAGE_CPU,    /* seconds, of processes that were waited for: what nobody waited for is missing */
+    USAGE_SHEETS_CPU,    /* seconds: the sum of what its sheets used, each by its best method */
+    USAGE_RUSAGE_RSS,    /* bytes: the largest process that was waited for, or its parent when it forked */
+    USAGE_WALL,          /* seconds since it began, by the clock that nobody can set */
+    USAGE_BOOT_AT_START, /* that clock when it began, in seconds since boot, */
+    USAGE_BOOT,          /* and a number for that boot */
+    USAGE_EXIT_CODE,     /* of its command: not used, but stored and kept with the rest */
+    USAGE_SIGNAL,        /* that ended it */
     USAGE_COUNT
 };
 
@@ -149,16 +159,25 @@ struct job {
     uint64_t members_ticks; /* when they were read, in kernel ticks since boot; 0: not known */
 };
 
-/* The CPU seconds to show first, and the JSON key of the method: its own group's count, which misses nothing,
- * else (or where the group was removed before its last reading) the ledger's. NULL: not measured. */
-const char *job_usage_cpu(const struct job_usage *usage, double *seconds);
+/* The CPU seconds to show first, and the JSON key of the method: the first that misses nothing (its own
+ * group's count, the exits, the ledger's). None counts too much: where another has more than that, or each is
+ * a lower bound, it is the largest, and a lower bound itself. NULL: not measured. */
+const char *job_usage_cpu(const struct job_usage *usage, double *seconds, bool *is_low);
 void job_usage_json(struct json *json, const struct job_usage *usage); /* an object */
+/* Reads what a client reports: such an object, each value checked. Of `cpu_seconds` with a `cpu_source` it
+ * takes that method's value. -EINVAL: a member is of another type or out of its range; the message names it.
+ */
+int job_usage_parse(const struct json_text *object, struct job_usage *out, struct metron_error *error);
+/* How long it has run: until now, or until its end. False: not known. */
+bool job_wall_seconds(const struct job_usage *usage, bool has_ended, double *seconds);
 /* The members of that object, for one that is open already. */
 void job_usage_members_json(struct json *json, const struct job_usage *usage);
 /* Takes the value of a member of that object off the reader. False: it is no value of the usage. */
 bool job_usage_read(struct json_reader *reader, const struct json_text *key, struct job_usage *usage);
 /* `syscall_hotspots` of an object that is open: calls by name; nothing if `calls` is NULL. */
 void job_calls_json(struct json *json, const struct snapshot_call *calls, size_t count);
+/* How long it took, and how its command ended, into an object that is open: what is known of it. */
+void job_end_json(struct json *json, const struct job_usage *usage, struct timespec ended);
 void job_sheets_json(struct json *json, const struct job *job); /* an array */
 void job_json(struct json *json, const struct job *job);        /* with its sheets */
 /* The members of that object, for one that is open already. */

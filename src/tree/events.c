@@ -118,6 +118,14 @@ static void on_exec(struct tree *tree, const struct lifecycle_event *event)
     announce_pending(tree, process);
 }
 
+/* It is a zombie until its parent waits for it, mostly: its clock and counters do not move any more. Where
+ * the kernel does not report what it used, this is the last chance of knowing that. */
+static void read_last(struct tree *tree, struct process *process)
+{
+    if (process->group && !process->was_reaped && member_read(tree, process) == 0)
+        member_count(tree, process);
+}
+
 /* Of one that was there before we listened it is not known for sure how many threads it has: its own stat
  * decides, now or in the next pass. */
 static void on_thread_end_of_found(struct tree *tree, struct process *process,
@@ -130,8 +138,10 @@ static void on_thread_end_of_found(struct tree *tree, struct process *process,
         process->event_threads--;
         return;
     }
-    if (process->passes > 0 && !process->announced_exit && member_has_ended(tree, process))
+    if (process->passes > 0 && !process->announced_exit && member_has_ended(tree, process)) {
+        read_last(tree, process);
         announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
+    }
 }
 
 static void on_thread_end(struct tree *tree, const struct lifecycle_event *event)
@@ -148,6 +158,7 @@ static void on_thread_end(struct tree *tree, const struct lifecycle_event *event
         return;
     process->wait_status = event->exit.wait_status;
     process->has_status = true;
+    read_last(tree, process);
     announce_exit(tree, process, SEEN_EVENT, event->stamp_ns);
 }
 

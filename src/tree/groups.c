@@ -102,6 +102,7 @@ static void close_books(const struct tree *tree, struct process *process)
 
     for (struct group *group = process->group; group; group = group->above) {
         ledger_add(&group->ledger.gone, sum_since_joined(process));
+        group->measured = group->measured || process->passes > 0;
         group->own_cpu_ns -= held_ns;
         if (!process->use_is_told)
             group->told_cpu_ns += own_cpu_since_joined(process, process->cpu_ns);
@@ -147,8 +148,18 @@ static void join(struct tree *tree, struct group *group, struct process *process
     group_release(tree, before);
 }
 
+/* It joins, and those that descend from it come with it. */
+static void note_coming(const struct process *process, struct group *group)
+{
+    for (; group && !group_is_within(process->group, group); group = group->above)
+        group->came++;
+}
+
 void group_join(struct tree *tree, struct group *group, struct process *process, enum membership membership)
 {
+    note_coming(process, group);
+    for (struct group *joined = group; joined; joined = joined->above)
+        joined->is_found = true;
     join(tree, group, process, membership, !process->group && is_born_since(process, group->made_ns));
 }
 
@@ -182,6 +193,8 @@ int group_adopt(struct tree *tree, struct group *group, pid_t pid, enum membersh
     struct process *root = members_find(tree, pid);
     if (!root || root->announced_exit)
         return -ESRCH;
+    note_coming(root, group);
+    group->is_announced = true;
     mark_descendants(tree, root);
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];
@@ -234,6 +247,8 @@ void groups_count(const struct tree *tree, struct process *process)
     for (struct group *group = process->group; group; group = group->above) {
         ledger_add(&group->ledger.live, sum);
         group->living += !process_is_zombie(process);
+        group->measured = true;
+        group->has_io = group->has_io || process->has_io;
     }
 }
 
@@ -263,6 +278,13 @@ void groups_settle(struct process *process, struct process *heir)
 {
     process->heir_group = heir ? shared_group(process, heir) : NULL;
     groups_add_gone(process, sum_since_joined(process));
+    bool is_last = process->has_last_use || process_is_zombie(process);
+    for (struct group *group = process->group; group; group = group->above) {
+        /* Of its last moments nobody else knows, and an heir has it in the kernel's ticks. */
+        group->unread = group->unread || !is_last || group == process->heir_group;
+        group->measured = group->measured || is_last;
+        group->has_io = group->has_io || (is_last && process->has_io);
+    }
     if (!heir || !heir->group || !process->group)
         return;
     /* The heir takes over all that it used, also what it used before it joined, or in quite another group:
@@ -286,6 +308,8 @@ void groups_told(const struct tree *tree, struct process *process, uint64_t cpu_
         group->told_cpu_ns += own_cpu_since_joined(process, cpu_ns);
         group->own_cpu_ns -= held_ns;
         group->missed = group->missed || !is_whole;
+        group->measured = true;
+        group->has_io = group->has_io || tree->options.read_io;
     }
 }
 
@@ -327,13 +351,18 @@ void group_usage(const struct tree *tree, const struct group *group, struct job_
         tree_method(tree) == TREE_BPF && !group->missed && tree_events_lost(tree) == group->events_lost;
     double own_seconds = (double)(group->told_cpu_ns + group->own_cpu_ns) / (double)NS_PER_SECOND;
 
-    usage_set(usage, USAGE_CPU, told ? own_seconds : sum->cpu_seconds);
-    if (tree_has_io(tree)) {
+    bool knows_all = tree_counts_all(tree) && group->is_announced && !group->is_found;
+
+    if (group->measured) {
+        usage_set(usage, USAGE_CPU, told ? own_seconds : sum->cpu_seconds);
+        usage_set(usage, USAGE_CPU_IS_LOW, !(knows_all && (told || !group->unread)));
+    }
+    if (group->has_io) {
         usage_set(usage, USAGE_READ, (double)sum->counts[LEDGER_READ_BYTES]);
         usage_set(usage, USAGE_WRITTEN, (double)sum->counts[LEDGER_WRITE_BYTES]);
     }
     usage_set(usage, USAGE_SPAWNED, (double)group->spawned);
     usage_set(usage, USAGE_EXITED, (double)group->exited);
-    usage_set(usage, USAGE_SPAWNED_IS_EXACT, tree_counts_all(tree));
+    usage_set(usage, USAGE_SPAWNED_IS_EXACT, knows_all);
     usage_set(usage, USAGE_UNIQUE_PROCESSES, (double)group->joined);
 }

@@ -38,9 +38,15 @@ struct group {
     uint64_t spawned; /* members that were born in it */
     uint64_t exited;
     uint64_t joined;      /* members it ever had */
+    uint64_t came;        /* of those, that were neither born in it nor adopted with an ancestor; */
+    bool is_announced;    /* one of them was adopted: it brought all that descend from it; */
+    bool is_found;        /* one of them was found by what it inherited: others may not have been */
     uint64_t told_cpu_ns; /* what ended members had used themselves, as far as the kernel told */
     uint64_t own_cpu_ns;  /* what living ones have used themselves */
-    bool missed;          /* somebody may have ended, and what it had used was not told */
+    bool missed;          /* somebody may have ended, and what it had used was not told, */
+    bool unread;          /* nor was its clock read after its end */
+    bool measured;        /* what a member had used was read or told since it joined; */
+    bool has_io;          /* its I/O too */
     uint64_t events_lost; /* when it was made */
 
     unsigned references; /* members, groups below, and one until it is closed */

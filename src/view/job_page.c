@@ -16,25 +16,34 @@
 
 static void add_cpu(struct report_section *section, const struct job_part *part)
 {
+    static const struct {
+        enum job_usage_value value;
+        const char *what;
+    } methods[] = {
+        {USAGE_CGROUP_CPU, "of its control group"},
+        {USAGE_EXIT_CPU, "of all its processes, told by the kernel at their exits"},
+        {USAGE_CPU, "of all its processes"},
+        {USAGE_RUSAGE_CPU, "of the processes that were waited for"},
+        {USAGE_SHEETS_CPU, "of all its sheets"},
+    };
     const struct job_usage *usage = &part->usage;
     struct report_page *page = section->page;
-    bool of_group = usage_has(usage, USAGE_CGROUP_CPU);
+    double best;
+    bool is_low, is_first = true;
 
-    if (of_group)
-        report_sayf(section, "cpu", "%s of its control group",
-                    report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CGROUP_CPU]))
-            ->source = "cgroup_cpu_seconds";
-    if (!usage_has(usage, USAGE_CPU))
-        return;
-    report_sayf(section, of_group ? "" : "cpu", "%s%s of all its processes",
-                part->cpu_is_low ? "at least " : "",
-                report_human(page, UNIT_SECONDS, usage->numbers[USAGE_CPU]))
-        ->source = "proc_cpu_seconds";
-    if (part->cpu_is_low)
-        (void)report_say(section, "",
-                         of_group ? "its control group was removed after the last reading"
-                                  : "some exited while no daemon ran",
-                         "cpu_is_exact");
+    (void)job_usage_cpu(usage, &best, &is_low);
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        double seconds = usage->numbers[methods[i].value];
+        if (!usage_has(usage, methods[i].value))
+            continue;
+        report_sayf(section, is_first ? "cpu" : "", "%s%s %s",
+                    part->cpu_is_low && seconds == best ? "at least " : "",
+                    report_human(page, UNIT_SECONDS, seconds), methods[i].what)
+            ->source = job_usage_columns[methods[i].value].name;
+        is_first = false;
+    }
+    if (part->cpu_is_low && !is_first)
+        (void)report_say(section, "", "not every process was followed to its end", "cpu_is_exact");
 }
 
 static void add_memory(struct report_section *section, const struct job_usage *usage)
@@ -147,17 +156,18 @@ static void write_page(struct strbuf *out, const char *json, size_t length, bool
                        const struct job_happenings *happenings, double now, size_t width)
 {
     struct report_page page = {0};
-    struct strbuf title = STRBUF_INIT;
+    struct strbuf title = STRBUF_INIT, status = STRBUF_INIT;
     struct json_reader reader, sheets;
     struct job_part part;
 
     json_reader_init(&reader, json, length);
     job_part_read(&reader, &part);
     double wall = job_part_wall(&part, now);
+    job_part_status(&part, &status);
     bool runs = strcmp(strbuf_text(&part.status), "running") == 0;
     struct report_section *section = report_section_add(&page, "job", NULL);
     strbuf_addf(&title, "job %s: %s%s%s\n", strbuf_text(&part.name),
-                part.status.length > 0 ? strbuf_text(&part.status) : "status unknown",
+                status.length > 0 ? strbuf_text(&status) : "status unknown",
                 isnan(wall) ? ""
                 : runs      ? " for "
                             : " after ",
@@ -176,6 +186,7 @@ static void write_page(struct strbuf *out, const char *json, size_t length, bool
     }
     report_page_fini(&page);
     strbuf_fini(&title);
+    strbuf_fini(&status);
     job_part_fini(&part);
     json_reader_fini(&reader);
 }

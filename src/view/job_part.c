@@ -14,8 +14,8 @@ static const struct {
     const char *name;
     size_t offset;
 } numbers[] = {
-    NUMBER(pid),          NUMBER(started),     NUMBER(ended),
-    NUMBER(total_sheets), NUMBER(cpu_seconds), NUMBER(wall_seconds),
+    NUMBER(pid),         NUMBER(started),      NUMBER(ended),     NUMBER(total_sheets),
+    NUMBER(cpu_seconds), NUMBER(wall_seconds), NUMBER(exit_code), NUMBER(signal_num),
 };
 
 static double *number_of(struct job_part *part, size_t index)
@@ -87,9 +87,18 @@ double job_part_wall(const struct job_part *part, double now)
 {
     double end = isnan(part->ended) ? now : part->ended;
 
-    if (isnan(part->started))
+    if (!isnan(part->wall_seconds) || isnan(part->started))
         return part->wall_seconds;
     return end > part->started ? end - part->started : 0; /* the wall clock may have been set back */
+}
+
+void job_part_status(const struct job_part *part, struct strbuf *out)
+{
+    strbuf_adds(out, strbuf_text(&part->status));
+    if (part->signal_num > 0)
+        strbuf_addf(out, " (signal %.0f)", part->signal_num);
+    else if (part->exit_code > 0)
+        strbuf_addf(out, " (exit code %.0f)", part->exit_code);
 }
 
 const enum job_usage_value job_memory_values[JOB_MEMORY_COUNT] = {

@@ -14,7 +14,7 @@
 /* An absent number is NAN. */
 struct job_part {
     struct strbuf name, status, workspace, config_hash; /* printable */
-    double pid, started, ended, wall_seconds, total_sheets;
+    double pid, started, ended, wall_seconds, total_sheets, exit_code, signal_num;
     double cpu_seconds;      /* by the method to show first */
     struct job_usage usage;  /* by every method */
     bool cpu_is_low;         /* cpu_seconds is a lower bound */
@@ -26,6 +26,8 @@ struct job_part {
 void job_part_read(struct json_reader *reader, struct job_part *part);
 void job_part_fini(struct job_part *part);
 double job_part_wall(const struct job_part *part, double now); /* seconds; NAN: not begun */
+/* Its status, with the exit code or signal where that says more. */
+void job_part_status(const struct job_part *part, struct strbuf *out);
 
 /* Which of its peaks is shown first. */
 enum job_memory { JOB_MEMORY_PSS, JOB_MEMORY_RSS, JOB_MEMORY_HWM, JOB_MEMORY_CGROUP, JOB_MEMORY_COUNT };

@@ -45,6 +45,7 @@ static bool add_number(struct table *table, enum unit unit, double value, bool i
 static void add_part(struct table *table, const struct job_part *part, double now, struct seen *seen)
 {
     char started[32], letter[2] = "";
+    struct strbuf status = STRBUF_INIT;
     enum job_memory method = JOB_MEMORY_COUNT;
     const double *numbers = part->usage.numbers;
     double memory = NAN, spawned = usage_has(&part->usage, USAGE_SPAWNED) ? numbers[USAGE_SPAWNED] : NAN;
@@ -55,7 +56,9 @@ static void add_part(struct table *table, const struct job_part *part, double no
         letter[0] = (char)('a' + (int)method);
     }
     table_add(table, strbuf_text(&part->name));
-    table_add(table, part->status.length > 0 ? strbuf_text(&part->status) : "-");
+    job_part_status(part, &status);
+    table_add(table, status.length > 0 ? strbuf_text(&status) : "-");
+    strbuf_fini(&status);
     table_add(table, started_text(part->started, now, started));
     (void)add_number(table, UNIT_SECONDS, job_part_wall(part, now), false, "");
     seen->low_cpu |= add_number(table, UNIT_SECONDS, part->cpu_seconds, part->cpu_is_low, "");
@@ -66,7 +69,7 @@ static void add_part(struct table *table, const struct job_part *part, double no
 static void add_legend(struct strbuf *out, const struct seen *seen)
 {
     if (seen->low_cpu)
-        strbuf_adds(out, "CPU ≥: some may be missing: no daemon ran, or a control group was removed\n");
+        strbuf_adds(out, "CPU ≥: at least so much: not every process was followed to its end\n");
     for (int i = 0; i < JOB_MEMORY_COUNT; i++)
         if (seen->methods[i])
             strbuf_addf(out, "MEMORY %c: %s\n", 'a' + i, job_memory_meaning((enum job_memory)i));

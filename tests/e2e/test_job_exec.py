@@ -290,8 +290,8 @@ def test_an_ordinary_user_has_no_leaf_and_a_sheet_all_the_same(run_as_user):
         sheet = sheet_of(daemon, 1)
         assert sheet["status"] == "failed"
         if "own_cgroup" not in sheet:
-            assert sheet["usage"]["cpu_source"] == "proc_cpu_seconds"
-        assert sheet["usage"]["cpu_seconds"] == pytest.approx(0.4, abs=0.3)
+            assert sheet["usage"]["cpu_source"] == "rusage_cpu_seconds"
+        assert sheet["usage"]["cpu_seconds"] == pytest.approx(0.4, abs=0.1)
     finally:
         daemon.end()
 

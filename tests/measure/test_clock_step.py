@@ -65,6 +65,7 @@ def test_the_daemon_tells_of_what_happens_after_a_step_by_the_new_time(run_metro
     try:
         daemon.start(env={"LD_PRELOAD": str(clockstep), "CLOCKSTEP_WHEN": str(when), "CLOCKSTEP_BY": str(by)})
         assert daemon.call("daemon.top")["timestamp"] == pytest.approx(time.time(), abs=HOUR / 2)
+        daemon.call("job.start", job_id="across")
         when.touch()
         wait_until(lambda: abs(daemon.call("daemon.top")["timestamp"] - time.time()) > HOUR / 2, 60, "the step")
         shell = dc.Shell(run_metron)
@@ -78,6 +79,8 @@ def test_the_daemon_tells_of_what_happens_after_a_step_by_the_new_time(run_metro
         for event in dc.of_pid(events, pid):
             assert dc.unix_seconds(event["timestamp"]) - time.time() == pytest.approx(by, abs=HOUR / 2)
         shell.end()
+        across = daemon.call("job.finish", job_id="across", outcome="completed")
+        assert 0 < across["wall_seconds"] < HOUR / 2, "no step is part of it"
         assert daemon.stop() == 0
     finally:
         daemon.end()

@@ -100,13 +100,13 @@ static inline int start_job(const char *name, pid_t pid)
 static inline int sheet(const char *name, int64_t number, enum sheet_event event, pid_t pid)
 {
     why = (struct metron_error){0};
-    return jobs_sheet(jobs, name, number, event, &(struct sheet_start){.pid = pid}, &why);
+    return jobs_sheet(jobs, name, number, event, &(struct sheet_start){.pid = pid}, NULL, &why);
 }
 
 static inline int finish(const char *name)
 {
     why = (struct metron_error){0};
-    return jobs_finish(jobs, name, JOB_COMPLETED, &why);
+    return jobs_finish(jobs, name, JOB_COMPLETED, NULL, &why);
 }
 
 static inline const struct job *changed(const char *name)

@@ -76,8 +76,7 @@ static void an_outcome_is_one_of_a_few_words(void **state)
     assert_int_equal(job_status_of_outcome("failed\0", 7, &status), -EINVAL);
 }
 
-#define NOTHING                                                                                              \
-    "\"spawned\":0,\"exited\":0,\"spawned_is_exact\":false,\"unique_processes\":0,\"peak_processes\":0}"
+#define NOTHING "\"spawned\":0,\"exited\":0,\"spawned_is_exact\":false,\"unique_processes\":0}"
 
 static void what_is_not_known_of_a_job_is_left_out(void **state)
 {
@@ -113,7 +112,7 @@ static void a_job_tells_what_it_used_and_its_sheets_too(void **state)
         .own_cgroup = OWN_CGROUP_REFUSED,
         .started = {1763192573, 123456789},
         .ended = {1763192574, 0},
-        .usage = {.present = ~0U,
+        .usage = {.present = USAGE_BIT(USAGE_CPU_THROTTLED_PERIODS + 1) - 1,
                   .numbers = {[USAGE_CPU] = 1.2345678,
                               [USAGE_CGROUP_CPU] = 1.25,
                               [USAGE_PEAK_RSS] = 3 << 19,
@@ -194,6 +193,89 @@ static void no_number_is_no_measurement(void **state)
                         "{\"job_id\":\"x\",\"status\":\"running\",\"usage\":{" NOTHING ",\"sheets\":[]}");
 }
 
+static const char *best_of(struct job_usage usage, double *seconds, bool *is_low)
+{
+    const char *source = job_usage_cpu(&usage, seconds, is_low);
+
+    return source ? source : "";
+}
+
+static void the_best_count_of_cpu_is_whole_and_else_the_largest(void **state)
+{
+    (void)state;
+    struct job_usage usage = {0};
+    double seconds;
+    bool is_low;
+
+    assert_string_equal(best_of(usage, &seconds, &is_low), "");
+    usage_set(&usage, USAGE_CPU, 0.5);
+    usage_set(&usage, USAGE_CPU_IS_LOW, true);
+    usage_set(&usage, USAGE_RUSAGE_CPU, 0.52);
+    assert_string_equal(best_of(usage, &seconds, &is_low), "rusage_cpu_seconds");
+    assert_true(is_low);
+    usage_set(&usage, USAGE_SHEETS_CPU, 0.53);
+    assert_string_equal(best_of(usage, &seconds, &is_low), "sheets_cpu_seconds");
+    assert_true(is_low);
+    usage_set(&usage, USAGE_CPU_IS_LOW, false); /* within the kernel's ticks all of them agree */
+    assert_string_equal(best_of(usage, &seconds, &is_low), "proc_cpu_seconds");
+    assert_false(is_low);
+    usage_set(&usage, USAGE_EXIT_CPU, 0.51);
+    assert_string_equal(best_of(usage, &seconds, &is_low), "exit_cpu_seconds");
+    usage_set(&usage, USAGE_RUSAGE_CPU, 0.9); /* nobody counts what was not used */
+    assert_string_equal(best_of(usage, &seconds, &is_low), "rusage_cpu_seconds");
+    assert_true(is_low);
+}
+
+static int parse(const char *object, struct job_usage *usage)
+{
+    struct metron_error error;
+
+    return job_usage_parse(&(struct json_text){object, strlen(object)}, usage, &error);
+}
+
+static void what_a_client_reports_is_taken_by_method(void **state)
+{
+    (void)state;
+    struct job_usage usage;
+
+    assert_int_equal(
+        parse("{\"proc_cpu_seconds\":1.5,\"peak_rss_mb\":2,\"spawned\":3,"
+              "\"spawned_is_exact\":true,\"cpu_seconds\":1.5,\"cpu_source\":\"proc_cpu_seconds\","
+              "\"cpu_is_exact\":false,\"unknown\":[{}]}",
+              &usage),
+        0);
+    assert_true(usage.numbers[USAGE_CPU] == 1.5 && usage.numbers[USAGE_PEAK_RSS] == 2 << 20);
+    assert_true(usage.numbers[USAGE_SPAWNED] == 3 && usage.numbers[USAGE_SPAWNED_IS_EXACT] == 1);
+    assert_true(usage.numbers[USAGE_CPU_IS_LOW] == 1);
+    assert_false(usage_has(&usage, USAGE_EXITED));
+    assert_int_equal(parse("{\"cpu_source\":\"rusage_cpu_seconds\",\"cpu_seconds\":0.25}", &usage), 0);
+    assert_true(usage.present == USAGE_BIT(USAGE_RUSAGE_CPU) && usage.numbers[USAGE_RUSAGE_CPU] == 0.25);
+}
+
+static void what_cannot_have_been_measured_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "[]",
+        "{\"proc_cpu_seconds\":-0.1}",
+        "{\"proc_cpu_seconds\":1e999}",
+        "{\"proc_cpu_seconds\":\"1\"}",
+        "{\"proc_cpu_seconds\":NaN}",
+        "{\"spawned\":1.5}",
+        "{\"spawned\":true}",
+        "{\"spawned_is_exact\":1}",
+        "{\"peak_rss_mb\":1e300}",
+        "{\"cpu_seconds\":1}",
+        "{\"cpu_seconds\":1,\"cpu_source\":\"guessed\"}",
+        "{\"cpu_seconds\":1,\"cpu_source\":\"sheets_cpu_seconds\"}",
+        "{\"cpu_is_exact\":null}",
+    };
+    struct job_usage usage;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(parse(wrong[i], &usage), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +286,9 @@ int main(void)
         cmocka_unit_test(a_lower_bound_of_cpu_is_marked_unless_a_group_counted),
         cmocka_unit_test(a_group_that_was_removed_early_does_not_hide_what_the_processes_used),
         cmocka_unit_test(no_number_is_no_measurement),
+        cmocka_unit_test(the_best_count_of_cpu_is_whole_and_else_the_largest),
+        cmocka_unit_test(what_a_client_reports_is_taken_by_method),
+        cmocka_unit_test(what_cannot_have_been_measured_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, release);

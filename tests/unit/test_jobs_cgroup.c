@@ -438,14 +438,14 @@ static void a_sheets_group_takes_from_the_job_alone(void **state)
     move_in(second);
     assert_int_equal(start_job("a", second), 0);
     assert_int_equal(jobs_sheet(jobs, "a", 1, SHEET_EVENT_STARTED,
-                                &(struct sheet_start){.pid = first, .own_cgroup = true}, &why),
+                                &(struct sheet_start){.pid = first, .own_cgroup = true}, NULL, &why),
                      0);
     look_around();
     assert_true(process_of(second)->group->has_sheet);
     assert_int_equal(process_of(second)->membership, MEMBER_BY_CGROUP);
     /* One group, one sheet. */
     assert_int_equal(jobs_sheet(jobs, "a", 2, SHEET_EVENT_STARTED,
-                                &(struct sheet_start){.pid = first, .own_cgroup = true}, &why),
+                                &(struct sheet_start){.pid = first, .own_cgroup = true}, NULL, &why),
                      0);
     assert_int_equal(found("a")->sheets[1].own_cgroup, OWN_CGROUP_REFUSED);
     assert_int_equal(start_owning("b", first), 0);
@@ -461,7 +461,7 @@ static void this_process_group_is_nobodys_own(void **state)
     tick();
     assert_false(found("a")->usage.present & USAGE_BIT(USAGE_CGROUP_CPU));
     assert_int_equal(jobs_sheet(jobs, "a", 1, SHEET_EVENT_STARTED,
-                                &(struct sheet_start){.pid = getpid(), .own_cgroup = false}, &why),
+                                &(struct sheet_start){.pid = getpid(), .own_cgroup = false}, NULL, &why),
                      0);
     assert_int_equal(found("a")->sheets[0].own_cgroup, OWN_CGROUP_NOT_TOLD);
 }
@@ -507,7 +507,7 @@ static void a_try_without_a_group_is_not_counted_by_groups(void **state)
     move_in(pid);
     assert_int_equal(start_job("a", 0), 0);
     assert_int_equal(jobs_sheet(jobs, "a", 1, SHEET_EVENT_STARTED,
-                                &(struct sheet_start){.pid = pid, .own_cgroup = true}, &why),
+                                &(struct sheet_start){.pid = pid, .own_cgroup = true}, NULL, &why),
                      0);
     assert_int_equal(sheet("a", 1, SHEET_EVENT_FAILED, 0), 0);
     assert_true(found("a")->sheets[0].usage.present & USAGE_BIT(USAGE_CGROUP_CPU));

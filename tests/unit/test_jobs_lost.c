@@ -249,7 +249,7 @@ static void the_runner_of_a_sheet_keeps_the_job(void **state)
     pid_t pid = start_waiting(), runner = start_waiting();
     const struct sheet_start of_runner = {.runner = runner};
     assert_int_equal(start_job("a", pid), 0);
-    assert_int_equal(jobs_sheet(jobs, "a", 1, SHEET_EVENT_STARTED, &of_runner, NULL), 0);
+    assert_int_equal(jobs_sheet(jobs, "a", 1, SHEET_EVENT_STARTED, &of_runner, NULL, NULL), 0);
     assert_int_equal(found("a")->sheets[0].runner, runner);
     end(pid);
     pass_at(0);

@@ -19,11 +19,14 @@ struct part {
     struct job_cgroup *cgroup; /* its own; NULL: none */
     bool unannounced;      /* a sheet that began by itself, with a process that had inherited its number */
     bool has_gap;          /* nobody watched it for a while: who was born then is not in `spawned` */
+    bool resumed;          /* it began under another daemon: `before` has a part of this try too */
     bool changed;          /* to be stored */
+    bool was_covered;      /* it has ended, and its runner had followed all of it */
     uint64_t rss_bytes;    /* of this tick: the sum over its members, */
     bool has_rss;          /* if any was read */
     uint64_t abandoned_ns; /* monotonic: since then nothing is left of it; 0: something is. lost.c */
-    struct timespec abandoned; /* the same by the wall clock */
+    struct timespec abandoned; /* the same by the wall clock, */
+    double abandoned_boot;     /* and in seconds since boot */
     uint64_t hwm_bytes;        /* the largest of one of them; 0: not read */
 };
 
@@ -68,11 +71,20 @@ struct jobs {
     uint64_t look_again_ns;     /* monotonic: not before */
     struct job_cgroup *cgroups; /* of all parts */
     unsigned cgroup_count;
+    uint64_t boot; /* a number for this boot; 0: not known */
     struct strbuf scratch;
 };
 
 /* What it has used until now. */
 void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage);
+/* Its runner, or another client, has reported what it used; what was seen of it is in `usage` already.
+ * `is_again`: of the last of several tries. */
+void part_merge(const struct part *part, struct job_usage *usage, const struct job_usage *reported,
+                bool is_again);
+/* Whether its runner has followed all of it: nobody came from elsewhere. */
+bool part_is_covered(const struct part *part);
+/* It begins now. */
+void usage_begin(const struct jobs *jobs, struct job_usage *usage);
 /* The process with this pid and its descendants join. False: there is no such process, or it has ended.
  * `start_ticks`: which process it is; 0: it was not seen. */
 bool jobs_take_in(struct jobs *jobs, struct group *group, pid_t pid, uint64_t *start_ticks);
@@ -103,7 +115,8 @@ struct group *sheet_new_group(struct jobs *jobs, struct entry *entry, int64_t nu
 struct entry *entry_find(const struct jobs *jobs, const char *job_id);
 /* A job that runs, with nobody in it; NULL for want of memory. */
 struct entry *entry_new(struct jobs *jobs, const struct job_start *start);
-void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status);
+void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status,
+                  const struct job_usage *reported);
 /* Those that were finished long ago make room, if the store knows of them. */
 void jobs_forget_old(struct jobs *jobs);
 int job_check_name(const char *job_id, struct metron_error *error);
@@ -112,7 +125,8 @@ int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *p
 /* Where it is; false: there is none yet. */
 bool sheet_is_known(const struct entry *entry, int64_t number, size_t *place);
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const struct sheet_start *start);
-void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status);
+void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status,
+               const struct job_usage *reported);
 /* What its processes have called; of sheets that have ended too, if that may have changed (calls.c). */
 void entry_take_calls(struct jobs *jobs, struct entry *entry, bool of_ended);
 void sheet_take_calls(struct jobs *jobs, struct entry *entry, size_t place);

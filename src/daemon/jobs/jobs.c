@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -147,6 +148,7 @@ struct entry *entry_new(struct jobs *jobs, const struct job_start *start)
         !(entry->part.group = group_new(jobs->tree, start->job_id, NULL)))
         goto fail;
     entry->group_serial = entry->part.group->serial;
+    usage_begin(jobs, &entry->job.usage);
     HASH_ADD_KEYPTR(hh, jobs->by_id, entry->job.id, strlen(entry->job.id), entry);
     if (!entry->hh.tbl)
         goto fail;
@@ -264,6 +266,8 @@ static int sheet_insert(struct jobs *jobs, struct entry *entry, size_t place, in
     if (ARRAY_RESERVE(job->sheets, entry->sheet_capacity, job->sheet_count + 1) < 0 ||
         ARRAY_RESERVE(entry->sheets, entry->part_capacity, job->sheet_count + 1) < 0)
         return -ENOMEM;
+    if (job->has_total && number > job->total_sheets)
+        job->total_sheets = number; /* there are more than was said */
     size_t after = job->sheet_count++ - place;
     jobs->sheet_count++;
     (void)memmove(&job->sheets[place + 1], &job->sheets[place], after * sizeof(*job->sheets));
@@ -295,8 +299,11 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
         jobs->active_sheets++;
     }
     part->changed = true;
-    if (sheet->tries == 0)
+    if (sheet->tries == 0) {
         sheet->started = clock_wall();
+        usage_begin(jobs, &sheet->usage);
+    }
+    sheet->usage.present &= ~(USAGE_BIT(USAGE_EXIT_CODE) | USAGE_BIT(USAGE_SIGNAL));
     sheet->status = SHEET_RUNNING;
     sheet->ended = (struct timespec){0};
     /* One that had begun by itself is told of now: it is the same try. */
@@ -315,24 +322,43 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     return 0;
 }
 
-void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status)
+/* Of the job it is known to have used at least what its sheets have. */
+static void add_up_sheets(struct entry *entry)
+{
+    double sum = 0, seconds;
+    bool is_low, is_known = false;
+
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        if (job_usage_cpu(&entry->job.sheets[i].usage, &seconds, &is_low)) {
+            sum += seconds;
+            is_known = true;
+        }
+    if (is_known)
+        usage_raise(&entry->job.usage, USAGE_SHEETS_CPU, sum);
+}
+
+void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_status status,
+               const struct job_usage *reported)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
     struct part *part = &entry->sheets[place];
 
     sheet->status = status;
-    part->changed = true;
-    if (!part->group) { /* it was never told to have begun, or has ended already */
-        if (sheet->ended.tv_sec == 0)
-            sheet->ended = clock_wall();
-        return;
+    if (sheet->ended.tv_sec == 0)
+        sheet->ended = clock_wall();
+    if (part->group) /* else it was never told to have begun, or has ended already */
+        part_take(jobs, part, &sheet->usage);
+    if (reported && reported->present) {
+        part_merge(part, &sheet->usage, reported, sheet->tries > 1);
+        add_up_sheets(entry);
     }
-    part_take(jobs, part, &sheet->usage);
-    part_release_cgroup(jobs, part);
-    sheet->ended = clock_wall();
-    group_close(jobs->tree, part->group);
-    *part = (struct part){.changed = true};
-    jobs->active_sheets--;
+    bool was_covered = part_is_covered(part);
+    if (part->group) {
+        part_release_cgroup(jobs, part);
+        group_close(jobs->tree, part->group);
+        jobs->active_sheets--;
+    }
+    *part = (struct part){.changed = true, .was_covered = was_covered};
 }
 
 /* What is used until now is still its own. A pass is cheap as long as there are not too many of them: at most
@@ -375,7 +401,7 @@ static void resume_now(struct jobs *jobs, struct entry *entry)
 }
 
 int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event,
-               const struct sheet_start *start, struct metron_error *error)
+               const struct sheet_start *start, const struct job_usage *reported, struct metron_error *error)
 {
     struct entry *entry = find_running(jobs, job_id, error);
     size_t place;
@@ -396,9 +422,9 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
         jobs_begin_found(jobs);
         entry_note_joined(jobs, entry);
     } else if (event == SHEET_EVENT_COMPLETED)
-        sheet_end(jobs, entry, place, SHEET_COMPLETED);
+        sheet_end(jobs, entry, place, SHEET_COMPLETED, reported);
     else if (event == SHEET_EVENT_FAILED)
-        sheet_end(jobs, entry, place, SHEET_FAILED);
+        sheet_end(jobs, entry, place, SHEET_FAILED, reported);
     else if (event == SHEET_EVENT_RETRYING) {
         entry->job.sheets[place].status = SHEET_RETRYING;
         entry->sheets[place].unannounced = false; /* the next start is another try */
@@ -407,17 +433,21 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
     return 0;
 }
 
-void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status)
+void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status,
+                  const struct job_usage *reported)
 {
     struct job *job = &entry->job;
 
     for (size_t i = 0; i < job->sheet_count; i++)
         if (job->sheets[i].status == SHEET_RUNNING || job->sheets[i].status == SHEET_RETRYING)
-            sheet_end(jobs, entry, i, SHEET_LOST); /* nobody told how it ended */
+            sheet_end(jobs, entry, i, SHEET_LOST, NULL); /* nobody told how it ended */
     part_take(jobs, &entry->part, &job->usage);
+    if (reported && reported->present)
+        part_merge(&entry->part, &job->usage, reported, false);
+    bool was_covered = part_is_covered(&entry->part);
     part_release_cgroup(jobs, &entry->part);
     group_close(jobs->tree, entry->part.group);
-    entry->part = (struct part){.changed = true};
+    entry->part = (struct part){.changed = true, .was_covered = was_covered};
     entry_forget_members(entry);
     job->status = status;
     job->ended = clock_wall();
@@ -426,12 +456,15 @@ void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status
     jobs->remembered++;
 }
 
-int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, struct metron_error *error)
+int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status,
+                const struct job_usage *reported, struct metron_error *error)
 {
     struct entry *lost = entry_find(jobs, job_id);
 
     if (lost && lost->job.status == JOB_LOST) { /* now it is told how it ended */
         lost->job.status = status;
+        if (reported && reported->present)
+            part_merge(&lost->part, &lost->job.usage, reported, false);
         lost->part.changed = true;
         return 0;
     }
@@ -441,9 +474,46 @@ int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, s
     jobs_begin_found(jobs);
     resume_now(jobs, entry);
     look_again(jobs);
-    entry_finish(jobs, entry, status);
+    entry_finish(jobs, entry, status, reported);
     jobs_forget_old(jobs);
     return 0;
+}
+
+static void note_outcome(struct job_usage *usage, int wait_status)
+{
+    const bool by_signal = WIFSIGNALED(wait_status);
+
+    usage_set(usage, by_signal ? USAGE_SIGNAL : USAGE_EXIT_CODE,
+              by_signal ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
+}
+
+static bool is_process(const struct process *process, pid_t pid, uint64_t start_ticks)
+{
+    return pid == process->subject.id && start_ticks && start_ticks == process->start_ticks;
+}
+
+void jobs_note_end(struct jobs *jobs, const struct process *process)
+{
+    const struct group *group = process->has_status ? process->group : NULL;
+    struct entry *entry = group ? entry_find(jobs, group->job_id) : NULL;
+
+    if (!entry || entry->finished)
+        return;
+    if (is_process(process, entry->job.pid, entry->job.pid_start_ticks))
+        note_outcome(&entry->job.usage, process->wait_status);
+    for (size_t i = 0; i < entry->job.sheet_count; i++)
+        if (entry->sheets[i].group &&
+            is_process(process, entry->job.sheets[i].pid, entry->job.sheets[i].pid_start_ticks))
+            note_outcome(&entry->job.sheets[i].usage, process->wait_status);
+}
+
+void jobs_note_boot(struct jobs *jobs, const char *boot_id)
+{
+    uint64_t hash = 1469598103934665603ULL;
+
+    for (const char *c = boot_id; c && *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
+    jobs->boot = boot_id ? hash >> 12 : 0; /* exact in a double */
 }
 
 const struct job *jobs_find(const struct jobs *jobs, const char *job_id)

@@ -25,6 +25,8 @@ struct jobs;
 
 struct jobs *jobs_new(struct tree *tree);
 void jobs_free(struct jobs *jobs);
+/* Which boot of the machine this is: of a job from another one the time since it began is not known. */
+void jobs_note_boot(struct jobs *jobs, const char *boot_id);
 
 struct job_start {
     const char *job_id;
@@ -52,10 +54,14 @@ bool sheet_event_of(const char *name, size_t length, enum sheet_event *out);
  * the job's own_cgroup tells. */
 int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error);
 /* -ENOENT: no such job runs. A pid that has exited since is no error, but nobody is in the sheet then. A
- * runner that is not watched is not known. */
+ * runner that is not watched is not known. `reported`: what the client says it used, and how its command
+ * ended; NULL: nothing. */
 int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event,
-               const struct sheet_start *start, struct metron_error *error);
-int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status, struct metron_error *error);
+               const struct sheet_start *start, const struct job_usage *reported, struct metron_error *error);
+int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status,
+                const struct job_usage *reported, struct metron_error *error);
+/* A process has ended: of a job's or sheet's own process, how. */
+void jobs_note_end(struct jobs *jobs, const struct process *process);
 /* A job from before a restart goes on, as the store has it. 0 or a negative errno. */
 int jobs_restore(struct jobs *jobs, const struct job *job);
 /* A job that ended and nobody reported how. */

@@ -43,6 +43,13 @@ static enum own_cgroup claim_again(struct jobs *jobs, struct part *part, pid_t p
     return part_claim_cgroup(jobs, part, pid, is_first, usage);
 }
 
+/* Of another boot it is not known how long ago it began: that clock has begun anew. */
+static void forget_other_boot(const struct jobs *jobs, struct job_usage *usage)
+{
+    if (jobs->boot == 0 || usage->numbers[USAGE_BOOT] != (double)jobs->boot)
+        usage->present &= ~USAGE_BIT(USAGE_BOOT_AT_START);
+}
+
 /* Without its processes: these may belong to any sheet, so all sheets are known first. */
 static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct job_sheet *sheet)
 {
@@ -65,8 +72,9 @@ static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct jo
     if (!part->group)
         return -ENOMEM;
     jobs->active_sheets++;
+    forget_other_boot(jobs, &kept->usage);
     part->before = sheet->usage;
-    part->has_gap = true;
+    part->has_gap = part->resumed = true;
     return 0;
 }
 
@@ -107,6 +115,7 @@ int jobs_restore(struct jobs *jobs, const struct job *job)
     entry->job.runner = job->runner;
     entry->job.runner_start_ticks = job->runner_start_ticks;
     entry->job.usage = entry->part.before = job->usage;
+    forget_other_boot(jobs, &entry->job.usage);
     entry->part.has_gap = true;
     code = entry_restore_members(entry, job);
     for (size_t i = 0; i < job->sheet_count && code == 0; i++)

@@ -11,6 +11,8 @@
  *
  * The end of a lost job or sheet may still be reported (jobs_finish, jobs_sheet).
  */
+#include <math.h>
+
 #include "base/clock.h"
 #include "daemon/jobs/inner.h"
 
@@ -43,24 +45,38 @@ static bool is_job_abandoned(const struct jobs *jobs, const struct entry *entry)
     return abandoned;
 }
 
-static void lose_sheet(struct jobs *jobs, struct entry *entry, size_t place, struct timespec ended)
+/* `boot`: when it ended, in seconds since boot; 0: when the daemon before this one took its last reading. */
+static void end_wall(struct job_usage *usage, const struct job_usage *before, double boot)
+{
+    if (boot == 0 && usage_has(before, USAGE_WALL))
+        usage_set(usage, USAGE_WALL, before->numbers[USAGE_WALL]);
+    else if (boot > 0 && usage_has(usage, USAGE_BOOT_AT_START))
+        usage_set(usage, USAGE_WALL, fmax(0, boot - usage->numbers[USAGE_BOOT_AT_START]));
+}
+
+static void lose_sheet(struct jobs *jobs, struct entry *entry, size_t place, struct timespec ended,
+                       double boot)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
+    const struct job_usage before = entry->sheets[place].before;
 
-    sheet_end(jobs, entry, place, SHEET_LOST);
+    sheet_end(jobs, entry, place, SHEET_LOST, NULL);
+    end_wall(&sheet->usage, &before, boot);
     /* The clock may have been set back since. */
     sheet->ended = ended.tv_sec < sheet->started.tv_sec ? sheet->started : ended;
     entry->part.changed = true;
 }
 
-static void lose_job(struct jobs *jobs, struct entry *entry, struct timespec ended)
+static void lose_job(struct jobs *jobs, struct entry *entry, struct timespec ended, double boot)
 {
+    const struct job_usage before = entry->part.before;
     struct job *job = &entry->job;
 
     for (size_t i = 0; i < job->sheet_count; i++)
         if (job->sheets[i].status == SHEET_RUNNING || job->sheets[i].status == SHEET_RETRYING)
-            lose_sheet(jobs, entry, i, ended);
-    entry_finish(jobs, entry, JOB_LOST);
+            lose_sheet(jobs, entry, i, ended, boot);
+    entry_finish(jobs, entry, JOB_LOST, NULL);
+    end_wall(&job->usage, &before, boot);
     job->ended = ended.tv_sec < job->started.tv_sec ? job->started : ended;
 }
 
@@ -74,7 +90,7 @@ void jobs_settle_restored(struct jobs *jobs, struct timespec last_heard, jobs_lo
         entry_resume(jobs, entry);
         if (!is_job_abandoned(jobs, entry))
             continue;
-        lose_job(jobs, entry, last_heard);
+        lose_job(jobs, entry, last_heard, 0);
         lost(context, &entry->job);
     }
     jobs_forget_old(jobs);
@@ -88,6 +104,7 @@ static bool is_over(struct part *part, bool abandoned, uint64_t now_ns, uint64_t
     } else if (!part->abandoned_ns) {
         part->abandoned_ns = now_ns;
         part->abandoned = clock_wall();
+        part->abandoned_boot = clock_boot_seconds();
     }
     return abandoned && now_ns - part->abandoned_ns >= patience_ns;
 }
@@ -102,10 +119,10 @@ void jobs_lose_abandoned(struct jobs *jobs, uint64_t now_ns, uint64_t patience_n
             continue;
         for (size_t i = 0; i < entry->job.sheet_count; i++)
             if (is_over(&entry->sheets[i], is_sheet_abandoned(jobs, entry, i), now_ns, patience_ns))
-                lose_sheet(jobs, entry, i, entry->sheets[i].abandoned);
+                lose_sheet(jobs, entry, i, entry->sheets[i].abandoned, entry->sheets[i].abandoned_boot);
         if (!is_over(&entry->part, is_job_abandoned(jobs, entry), now_ns, patience_ns))
             continue;
-        lose_job(jobs, entry, entry->part.abandoned);
+        lose_job(jobs, entry, entry->part.abandoned, entry->part.abandoned_boot);
         lost(context, &entry->job);
     }
     jobs_forget_old(jobs);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "daemon/calls/call_books.h"
 #include "daemon/jobs/inner.h"
@@ -11,34 +12,105 @@
 /* A job whose numbers alone have changed is told to the store so often. */
 #define TELL_AGAIN_NS (5 * NS_PER_SECOND)
 
-/* Books begin anew with the daemon; peaks stay in `usage` by themselves. */
-static void add_before(struct job_usage *usage, const struct job_usage *before)
+/* Books begin anew with the daemon, and with each try; what was used before is added. */
+static void add_before(struct job_usage *now, const struct job_usage *before)
 {
     for (unsigned i = 0; i < USAGE_COUNT; i++)
-        if (job_usage_columns[i].traits & USAGE_ADDS_UP)
-            usage->numbers[i] += before->numbers[i];
-    usage->present |= before->present;
-    usage_raise(usage, USAGE_CPU_IS_LOW, before->numbers[USAGE_CPU_IS_LOW]);
+        if (job_usage_columns[i].traits & USAGE_ADDS_UP && (usage_has(before, i) || before->numbers[i] != 0))
+            usage_set(now, i, now->numbers[i] + before->numbers[i]);
+    usage_raise(now, USAGE_CPU_IS_LOW, before->numbers[USAGE_CPU_IS_LOW]);
 }
 
 void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usage)
 {
+    struct job_usage now = {0};
+
     if (!part->group)
         return;
-    double cpu_seconds = usage->numbers[USAGE_CPU];
-    group_usage(jobs->tree, part->group, usage);
-    add_before(usage, &part->before);
+    group_usage(jobs->tree, part->group, &now);
+    add_before(&now, &part->before);
     if (part->has_gap)
-        usage_set(usage, USAGE_SPAWNED_IS_EXACT, false);
+        usage_set(&now, USAGE_SPAWNED_IS_EXACT, false);
     /* It is known in two ways, and one may take the place of the other. */
-    usage_raise(usage, USAGE_CPU, cpu_seconds);
+    if (usage_has(usage, USAGE_CPU))
+        usage_raise(&now, USAGE_CPU, usage->numbers[USAGE_CPU]);
+    for (unsigned i = 0; i < USAGE_COUNT; i++)
+        if (usage_has(&now, i))
+            usage_set(usage, i, now.numbers[i]);
     if (part->cgroup)
         job_cgroup_take(part->cgroup, usage);
-    usage_raise(usage, USAGE_PEAK_PROCESSES, part->group->living);
+    if (part->group->living)
+        usage_raise(usage, USAGE_PEAK_PROCESSES, part->group->living);
     if (part->has_rss)
         usage_raise(usage, USAGE_PEAK_RSS, (double)part->rss_bytes);
     if (part->hwm_bytes)
         usage_raise(usage, USAGE_LARGEST_HWM, (double)part->hwm_bytes);
+    if (usage_has(usage, USAGE_BOOT_AT_START))
+        usage_set(usage, USAGE_WALL, clock_boot_seconds() - usage->numbers[USAGE_BOOT_AT_START]);
+}
+
+/* A runner knows its own try alone: what was used in those before is added, if that is known apart. */
+static struct job_usage with_tries(const struct part *part, const struct job_usage *reported)
+{
+    struct job_usage sum = *reported;
+
+    for (unsigned i = 0; i < USAGE_COUNT; i++)
+        if (job_usage_columns[i].traits & USAGE_ADDS_UP && usage_has(reported, i) && !part->resumed)
+            sum.numbers[i] += part->before.numbers[i];
+    /* The daemon's own readings of the group go on from one try to the next. */
+    sum.present &= ~USAGE_BIT(USAGE_CGROUP_CPU);
+    if (part->resumed || !usage_has(&part->before, USAGE_EXIT_CPU))
+        sum.present &= ~USAGE_BIT(USAGE_EXIT_CPU);
+    if (part->resumed || part->before.numbers[USAGE_CPU_IS_LOW] != 0)
+        usage_set(&sum, USAGE_CPU_IS_LOW, true);
+    sum.numbers[USAGE_SPAWNED_IS_EXACT] = 0;
+    return sum;
+}
+
+void usage_begin(const struct jobs *jobs, struct job_usage *usage)
+{
+    usage_set(usage, USAGE_BOOT_AT_START, clock_boot_seconds());
+    usage_set(usage, USAGE_BOOT, (double)jobs->boot);
+}
+
+bool part_is_covered(const struct part *part)
+{
+    return part->group ? part->group->came <= 1 : part->was_covered;
+}
+
+/* How its command ended is what its runner says, whatever was seen. */
+static void take_outcome(struct job_usage *usage, const struct job_usage *reported)
+{
+    const uint32_t outcome = USAGE_BIT(USAGE_EXIT_CODE) | USAGE_BIT(USAGE_SIGNAL);
+
+    if (!(reported->present & outcome))
+        return;
+    usage->present &= ~outcome;
+    usage->numbers[USAGE_EXIT_CODE] = usage->numbers[USAGE_SIGNAL] = 0;
+}
+
+void part_merge(const struct part *part, struct job_usage *usage, const struct job_usage *reported,
+                bool is_again)
+{
+    const struct job_usage sum = is_again ? with_tries(part, reported) : *reported;
+    const struct job_usage seen = *usage;
+    bool covered = part_is_covered(part);
+    bool cpu_is_whole = covered && usage_has(&sum, USAGE_CPU) && sum.numbers[USAGE_CPU_IS_LOW] == 0;
+    bool counts_are_whole = covered && sum.numbers[USAGE_SPAWNED_IS_EXACT] != 0;
+
+    take_outcome(usage, reported);
+    /* Nothing that either saw did not happen: no value falls. */
+    for (unsigned i = 0; i < USAGE_COUNT; i++)
+        if (usage_has(&sum, i) && job_usage_columns[i].kind != USAGE_FLAG)
+            usage_raise(usage, i, sum.numbers[i]);
+    if (!covered)
+        usage->present &= ~USAGE_BIT(USAGE_EXIT_CPU);
+    if (cpu_is_whole)
+        usage_set(usage, USAGE_CPU_IS_LOW, false);
+    else if (!usage_has(&seen, USAGE_CPU))
+        usage_set(usage, USAGE_CPU_IS_LOW, true);
+    if (counts_are_whole)
+        usage_set(usage, USAGE_SPAWNED_IS_EXACT, true);
 }
 
 static void part_clear(struct part *part)

@@ -3,6 +3,7 @@
  * process uses at that moment, to all subscribers and back to the caller.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "daemon/daemon_state.h"
@@ -12,9 +13,11 @@ struct publication {
     const char *event, *job_id;
     bool has_sheet;
     int64_t sheet_num;
-    struct json_text data;    /* an object as it was written; empty: none */
-    struct sheet_start start; /* in it */
-    bool is_nobody;           /* the sheet has begun without that process */
+    struct json_text data;     /* an object as it was written; empty: none */
+    struct sheet_start start;  /* in it */
+    struct job_usage reported; /* in it */
+    bool is_end;               /* of a sheet */
+    bool is_nobody;            /* the sheet has begun without that process */
 };
 
 static pid_t pid_of(double number)
@@ -22,16 +25,27 @@ static pid_t pid_of(double number)
     return number >= 1 && number <= INT32_MAX ? (pid_t)number : 0;
 }
 
-/* data.pid and data.runner, where they are numbers that a process can have, and data.own_cgroup. */
-static void take_data(struct publication *out)
+/* data.pid and data.runner, where they are numbers that a process can have, and data.own_cgroup; of a sheet
+ * that ended data.usage, data.exit_code and data.signal_num. */
+static int take_data(struct call *call, struct publication *out, bool is_sheet)
 {
-    double pid = 0, runner = 0;
+    double pid = 0, runner = 0, number;
+    struct json_text usage;
+    int code = 0;
+
+    if (is_sheet && json_find(&out->data, "usage", &usage) && usage.bytes[0] != 'n')
+        code = call_take_usage(call, &usage, &out->reported);
+    if (json_find_number(&out->data, "exit_code", &number) && number >= 0 && number <= 255)
+        usage_set(&out->reported, USAGE_EXIT_CODE, floor(number));
+    if (json_find_number(&out->data, "signal_num", &number) && number >= 1 && number <= SIGNAL_MAX)
+        usage_set(&out->reported, USAGE_SIGNAL, floor(number));
 
     (void)json_find_number(&out->data, "pid", &pid);
     (void)json_find_number(&out->data, "runner", &runner);
     (void)json_find_boolean(&out->data, "own_cgroup", &out->start.own_cgroup);
     out->start.pid = pid_of(pid);
     out->start.runner = pid_of(runner);
+    return code;
 }
 
 static int take_params(struct call *call, struct publication *out)
@@ -47,9 +61,26 @@ static int take_params(struct call *call, struct publication *out)
     out->has_sheet = sheet == PARAM_FOUND;
     if (call_raw(call, "data", &out->data) && out->data.bytes[0] != '{')
         return call_wrong(call, "data", "an object");
-    if (out->data.length)
-        take_data(out);
-    return 0;
+    enum sheet_event event;
+    bool is_sheet = sheet_event_of(out->event, strlen(out->event), &event);
+    return out->data.length ? take_data(call, out, is_sheet) : 0;
+}
+
+/* How the command of a sheet ended, where that was seen and is not in the caller's data. */
+static void write_outcome(const struct daemon *daemon, struct strbuf *out, const struct publication *told)
+{
+    const struct job *job = told->is_end ? jobs_find(daemon->jobs, told->job_id) : NULL;
+    const uint32_t outcome = USAGE_BIT(USAGE_EXIT_CODE) | USAGE_BIT(USAGE_SIGNAL);
+
+    for (size_t i = 0; job && i < job->sheet_count && !(told->reported.present & outcome); i++) {
+        const struct job_usage *usage = &job->sheets[i].usage;
+        if (job->sheets[i].number != told->sheet_num)
+            continue;
+        if (usage_has(usage, USAGE_EXIT_CODE))
+            strbuf_addf(out, "\"exit_code\":%.0f,", usage->numbers[USAGE_EXIT_CODE]);
+        if (usage_has(usage, USAGE_SIGNAL))
+            strbuf_addf(out, "\"signal_num\":%.0f,", usage->numbers[USAGE_SIGNAL]);
+    }
 }
 
 /* The caller's data, with resource_context as one more member. */
@@ -72,6 +103,7 @@ static void data_json(const struct daemon *daemon, struct strbuf *out, const str
     if (told->is_nobody)
         strbuf_addf(out, "\"hint\":\"there is no process %d to watch: nobody is in this sheet yet\",",
                     (int)told->start.pid);
+    write_outcome(daemon, out, told);
     strbuf_adds(out, "\"resource_context\":");
     json_init(&json, out, 0);
     json_object_begin(&json);
@@ -98,10 +130,12 @@ int answer_event_publish(struct call *call, struct json *result)
         if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
             daemon_await_exit(daemon, told.job_id, true, told.sheet_num);
         counting_settle(daemon->counting);
-        code = jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, &told.start, &error);
+        code =
+            jobs_sheet(daemon->jobs, told.job_id, told.sheet_num, event, &told.start, &told.reported, &error);
         if (code < 0)
             return call_refuse_job(call, told.job_id, &error);
         counting_sheet(daemon->counting, told.job_id, told.sheet_num, event, told.start.pid);
+        told.is_end = event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED;
         told.is_nobody =
             event == SHEET_EVENT_STARTED && told.start.pid && !jobs_of_process(daemon->jobs, told.start.pid);
     }

@@ -130,26 +130,61 @@ int answer_job_start(struct call *call, struct json *result)
     return acknowledge_job(call, result, start.job_id);
 }
 
+int call_take_usage(struct call *call, const struct json_text *usage, struct job_usage *out)
+{
+    struct metron_error error;
+
+    if (job_usage_parse(usage, out, &error) < 0)
+        return call_fail(call, RPC_INVALID_PARAMS, "give what was measured, under the names of job.status",
+                         "%s", error.message);
+    return 0;
+}
+
+/* `usage`, and how the command ended. */
+static int take_outcome(struct call *call, struct job_usage *out)
+{
+    int64_t exit_code, signal_num;
+    struct json_text usage;
+
+    int code = call_raw(call, "usage", &usage) ? call_take_usage(call, &usage, out) : 0;
+    if (code < 0)
+        return code;
+    enum param has_code = call_integer(call, "exit_code", &exit_code);
+    if (has_code == PARAM_WRONG || (has_code == PARAM_FOUND && (exit_code < 0 || exit_code > 255)))
+        return call_wrong(call, "exit_code", "a number from 0 to 255");
+    enum param has_signal = call_integer(call, "signal_num", &signal_num);
+    if (has_signal == PARAM_WRONG ||
+        (has_signal == PARAM_FOUND && (signal_num < 1 || signal_num > SIGNAL_MAX)))
+        return call_wrong(call, "signal_num", "the number of a signal");
+    if (has_code == PARAM_FOUND)
+        usage_set(out, USAGE_EXIT_CODE, (double)exit_code);
+    if (has_signal == PARAM_FOUND)
+        usage_set(out, USAGE_SIGNAL, (double)signal_num);
+    return 0;
+}
+
 int answer_job_finish(struct call *call, struct json *result)
 {
     struct daemon *daemon = daemon_of(call);
+    struct job_usage reported = {0};
     const char *job_id, *outcome;
     enum job_status status;
     struct metron_error error;
-    char data[64];
 
     if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
         return call_wrong(call, "job_id", "the name of a job");
     if (call_text(call, "outcome", &outcome) != PARAM_FOUND ||
         job_status_of_outcome(outcome, strlen(outcome), &status) < 0)
         return call_wrong(call, "outcome", "one of completed, failed, cancelled");
+    int code = take_outcome(call, &reported);
+    if (code < 0)
+        return code;
     daemon_await_exit(daemon, job_id, false, 0);
     counting_settle(daemon->counting);
-    if (jobs_finish(daemon->jobs, job_id, status, &error) < 0)
+    if (jobs_finish(daemon->jobs, job_id, status, &reported, &error) < 0)
         return call_refuse_job(call, job_id, &error);
     counting_job(daemon->counting, job_id);
-    (void)snprintf(data, sizeof(data), "{\"outcome\":\"%s\"}", job_status_names[status]);
-    daemon_publish(daemon, "job.finished", job_id, false, 0, data);
+    daemon_publish_finished(daemon, jobs_find(daemon->jobs, job_id));
     return acknowledge_job(call, result, job_id);
 }
 

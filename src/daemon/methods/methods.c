@@ -201,7 +201,7 @@ static int answer_shutdown(struct call *call, struct json *result)
     json_key_string(result, "status", "shutting_down");
     json_key_boolean(result, "graceful", graceful);
     json_object_end(result);
-    daemon_stop(daemon_of(call));
+    daemon_stop(daemon_of(call), graceful);
     return 0;
 }
 

@@ -6,6 +6,9 @@
 
 #include "base/error.h"
 #include "daemon/socket/call.h"
+#include "schema/job.h"
+
+#define SIGNAL_MAX 64
 
 /* jobs.c */
 call_answer answer_job_start, answer_job_finish, answer_job_list, answer_job_status;
@@ -21,6 +24,8 @@ call_answer answer_trace_start, answer_trace_stop;
 /* Refuses: there is no such job. */
 int call_no_such_job(struct call *call, const char *job_id);
 /* Refuses for the reason that jobs.h gave, with what to do about it. */
+/* What a client reports that a job or sheet has used; refuses what cannot be. */
+int call_take_usage(struct call *call, const struct json_text *usage, struct job_usage *out);
 int call_refuse_job(struct call *call, const char *job_id, const struct metron_error *error);
 
 #endif

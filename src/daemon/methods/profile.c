@@ -30,16 +30,16 @@ static void profile_json(struct json *json, const struct job *job, const struct 
 {
     json_object_begin(json);
     json_key_string(json, "job_id", job->id);
-    json_key_string(json, "status", job_status_names[job->status]);
+    json_key_string(json, "workspace", job->workspace);
     json_key_string(json, "config_hash", job->config_hash);
+    if (job->has_total)
+        json_key_integer(json, "total_sheets", job->total_sheets);
+    json_key_string(json, "status", job_status_names[job->status]);
     json_key_nonzero(json, "pid", job->pid);
     json_key_decimal(json, "started", clock_timespec_seconds(job->started), 6);
     if (job->ended.tv_sec)
         json_key_decimal(json, "ended", clock_timespec_seconds(job->ended), 6);
-    json_key_decimal(json, "wall_seconds",
-                     (job->ended.tv_sec ? clock_timespec_seconds(job->ended) : clock_wall_seconds()) -
-                         clock_timespec_seconds(job->started),
-                     3);
+    job_end_json(json, &job->usage, job->ended);
     job_usage_members_json(json, &job->usage);
     job_calls_json(json, calls, call_count);
     json_key(json, "sheets");

@@ -168,6 +168,8 @@ bool command_begin(const struct command_description *description, int argc, char
         code = open_feed(settings, &error);
     if (code == 0) {
         settings_places_init(&places, user_file);
+        if (description->command == COMMAND_DAEMON)
+            places.local_file = NULL; /* it belongs to no folder */
         code = settings_load_files(settings, &places, &error);
     }
     if (code == 0)

@@ -50,7 +50,7 @@ static int print_settings(const struct settings *settings)
 
     if (settings_flag(settings, SETTING_JSON)) {
         json_init(&json, &text, 0);
-        settings_json(&json, settings);
+        settings_json(&json, settings, NULL);
         strbuf_addc(&text, '\n');
     } else {
         write_settings(&text, settings);

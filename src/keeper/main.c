@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/strbuf.h"
 #include "cmd/availability.h"
 #include "cmd/commands.h"
 #include "cmd/daemon_description.h"
@@ -38,7 +39,8 @@
 struct keeper {
     int argc;
     char **argv;
-    struct settings settings;
+    struct settings settings; /* in force */
+    struct settings later;    /* as they were last read: what differs is in force with the next start */
     struct availability availability;
     struct snapshot_columns columns;
     struct keeper_paths paths;
@@ -66,7 +68,7 @@ static double interval_of(const struct settings *settings)
 static void write_config(struct json *json, void *context)
 {
     const struct keeper *keeper = context;
-    settings_json(json, &keeper->settings);
+    settings_json(json, &keeper->settings, keeper->later.commands ? &keeper->later : NULL);
 }
 
 /* Says by what it is turned off; systemd is told that nothing is wrong. */
@@ -79,7 +81,41 @@ static bool is_turned_off(const struct settings *settings)
     return true;
 }
 
-/* Settings are read again; those that cannot change while it runs are named. */
+/* Those that change while it runs; all others do with the next start. */
+static const enum setting_id live[] = {
+    SETTING_INTERVAL,        SETTING_WATCH,  SETTING_ENABLED,   SETTING_MASK_SECRETS, SETTING_SECRET_NAMES,
+    SETTING_SECRET_PATTERNS, SETTING_COLORS, SETTING_LOG_LEVEL, SETTING_QUIET,
+};
+
+/* What is in force now goes by `settings`. */
+static void apply(struct keeper *keeper)
+{
+    double interval = interval_of(&keeper->settings);
+
+    if (interval != keeper->availability.options.tuning.sample_interval) {
+        daemon_set_interval(keeper->daemon, interval);
+        keeper->availability.options.tuning.sample_interval = interval;
+    }
+    daemon_set_jobs_only(keeper->daemon,
+                         settings_choice(&keeper->settings, SETTING_WATCH) == CHOICE_WATCH_JOBS);
+    if (is_turned_off(&keeper->settings))
+        daemon_stop(keeper->daemon, true);
+}
+
+static void report_reload(const struct keeper *keeper)
+{
+    struct strbuf later = STRBUF_INIT;
+
+    for (int id = 0; id < SETTING_COUNT; id++)
+        if (settings_is_later(&keeper->settings, &keeper->later, (enum setting_id)id))
+            strbuf_addf(&later, "%s%s",
+                        later.length ? ", " : "; with the next start: ", settings_table[id].name);
+    log_info("settings were read again: a snapshot every %g s of %s%s", interval_of(&keeper->settings),
+             settings_text(&keeper->settings, SETTING_WATCH), strbuf_text(&later));
+    strbuf_fini(&later);
+}
+
+/* Settings are read again. Those that cannot change while it runs are named, and kept for daemon.config. */
 static void reload(struct keeper *keeper)
 {
     struct settings settings;
@@ -90,26 +126,16 @@ static void reload(struct keeper *keeper)
         log_warning("the settings are wrong: those of before stay in force");
         return;
     }
-    double interval = interval_of(&settings);
-    if (interval != interval_of(&keeper->settings)) {
-        daemon_set_interval(keeper->daemon, interval);
-        keeper->availability.options.tuning.sample_interval = interval;
-        log_info("a snapshot every %g s from now on", interval);
-    }
-    bool masks = settings_flag(&settings, SETTING_MASK_SECRETS);
-    if (masks != settings_flag(&keeper->settings, SETTING_MASK_SECRETS)) /* command_begin has changed it */
-        log_info(masks ? "secrets are masked in command lines that are read from now on"
-                       : "secrets are no longer masked");
-    if (settings_flag(&settings, SETTING_STRACE_ENABLED) !=
-        settings_flag(&keeper->settings, SETTING_STRACE_ENABLED))
-        log_info("strace-enabled changes with the next start");
-    if (settings_flag(&settings, SETTING_GPU_ENABLED) !=
-        settings_flag(&keeper->settings, SETTING_GPU_ENABLED))
-        log_info("gpu-enabled changes with the next start");
-    settings_fini(&keeper->settings);
-    keeper->settings = settings;
-    if (is_turned_off(&keeper->settings))
-        daemon_stop(keeper->daemon, true);
+    bool masked = settings_flag(&keeper->settings, SETTING_MASK_SECRETS);
+    for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
+        settings_move(&keeper->settings, &settings, live[i]);
+    if (settings_flag(&keeper->settings, SETTING_MASK_SECRETS) != masked) /* command_begin has changed it */
+        log_info(masked ? "secrets are no longer masked"
+                        : "secrets are masked in command lines that are read from now on");
+    settings_fini(&keeper->later);
+    keeper->later = settings;
+    report_reload(keeper);
+    apply(keeper);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -254,6 +280,7 @@ out:
     availability_fini(&keeper.availability);
     keeper_paths_fini(&keeper.paths);
     settings_fini(&keeper.settings);
+    settings_fini(&keeper.later);
     if (left == -ETIMEDOUT || gpu_readings_left_behind())
         _exit(exit_code); /* the library of a stuck thread would wait for it */
     return exit_code;

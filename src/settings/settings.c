@@ -199,6 +199,13 @@ void settings_unset(struct settings *settings, enum setting_id id)
     value_fini(&settings->values[id]);
 }
 
+void settings_move(struct settings *to, struct settings *from, enum setting_id id)
+{
+    value_fini(&to->values[id]);
+    to->values[id] = from->values[id];
+    from->values[id] = (struct setting_value){.moved = true};
+}
+
 int settings_init(struct settings *settings, unsigned commands)
 {
     *settings = (struct settings){.commands = commands};

@@ -28,6 +28,7 @@ struct setting_value {
     size_t choice;
     bool flag;
     enum setting_origin origin;
+    bool moved;  /* to other settings */
     char *where; /* owned; "/etc/metron/metron.conf:3", "METRON_JOB"; NULL for the others */
 };
 
@@ -55,6 +56,8 @@ int settings_set_id(struct settings *settings, enum setting_id id, const char *v
                     enum setting_origin origin, const char *where, struct metron_error *error);
 /* Takes a value away, whatever its origin: not even the default is left. */
 void settings_unset(struct settings *settings, enum setting_id id);
+/* One setting as `from` has it; there it has no value of its own any more, and counts as the same. */
+void settings_move(struct settings *to, struct settings *from, enum setting_id id);
 /* What only holds between settings; to be called once all sources are loaded. 0 or -EINVAL. */
 int settings_check(const struct settings *settings, struct metron_error *error);
 

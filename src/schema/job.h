@@ -53,8 +53,8 @@ enum job_usage_value {
     USAGE_WALL,          /* seconds since it began, by the clock that nobody can set */
     USAGE_BOOT_AT_START, /* that clock when it began, in seconds since boot, */
     USAGE_BOOT,          /* and a number for that boot */
-    USAGE_EXIT_CODE,     /* of its command: not used, but stored and kept with the rest */
-    USAGE_SIGNAL,        /* that ended it */
+    USAGE_EXIT_CODE,     /* of its command: nothing it used, but kept and stored in the same way */
+    USAGE_SIGNAL,        /* likewise, the one that ended it */
     USAGE_COUNT
 };
 

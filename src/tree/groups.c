@@ -148,7 +148,7 @@ static void join(struct tree *tree, struct group *group, struct process *process
     group_release(tree, before);
 }
 
-/* It joins, and those that descend from it come with it. */
+/* It joins from outside, and those that descend from it come with it. */
 static void note_coming(const struct process *process, struct group *group)
 {
     for (; group && !group_is_within(process->group, group); group = group->above)

@@ -37,10 +37,10 @@ struct group {
     unsigned living;  /* members that are no zombies */
     uint64_t spawned; /* members that were born in it */
     uint64_t exited;
-    uint64_t joined;      /* members it ever had */
-    uint64_t came;        /* of those, that were neither born in it nor adopted with an ancestor; */
-    bool is_announced;    /* one of them was adopted: it brought all that descend from it; */
-    bool is_found;        /* one of them was found by what it inherited: others may not have been */
+    uint64_t joined;   /* members it ever had */
+    uint64_t came;     /* of those, that had no ancestor in it: each may have brought descendants */
+    bool is_announced; /* it began with a process that was named: all that descend from it are members */
+    bool is_found;     /* a member was found by its variables or control group: others may have been missed */
     uint64_t told_cpu_ns; /* what ended members had used themselves, as far as the kernel told */
     uint64_t own_cpu_ns;  /* what living ones have used themselves */
     bool missed;          /* somebody may have ended, and what it had used was not told, */

@@ -111,6 +111,35 @@ def test_a_job_used_at_least_what_its_sheets_did(either):
     assert job["usage"]["cpu_is_exact"] is False
 
 
+def test_a_runner_does_not_speak_for_those_it_did_not_start(either):
+    with either.client() as client:
+        shell = dc.job_shell(either, "shared")
+        other = dc.Shell(either.runner, {"METRON_JOB": "shared"})
+        either.top_when(lambda snapshot: dc.process_in(snapshot, other.pid).get("job_id") == "shared",
+                        what="the other one in the job")
+        usage = client.call("job.finish", job_id="shared", outcome="completed",
+                            usage={"proc_cpu_seconds": 5, "spawned": 7, "spawned_is_exact": True})["usage"]
+    assert (usage["cpu_seconds"], usage["cpu_is_exact"], usage["spawned_is_exact"]) == (5, False, False)
+    shell.end()
+    other.end()
+
+
+def test_a_report_is_not_added_to_what_was_seen_before_a_restart(start_daemon):
+    daemon = start_daemon(interval=0.3, log_file="off")
+    shell = dc.job_shell(daemon, "again")
+    publish(daemon, "sheet.started", "again", 1, pid=shell.pid)
+    shell.run(f"{daemon.runner.workload('burn')} 0.1")
+    daemon.top_when(lambda snapshot: status(daemon, "again")["usage"].get("cpu_seconds", 0) > 0.09, what="its CPU")
+    assert daemon.stop() == 0
+    daemon = start_daemon(interval=0.3, log_file="off")
+    publish(daemon, "sheet.completed", "again", 1, usage={"proc_cpu_seconds": 0.9})
+    job = status(daemon, "again")
+    assert job["sheets"][0]["usage"]["cpu_seconds"] == 0.9
+    assert job["usage"]["cpu_seconds"] == 0.9, "at least what its sheet used"
+    shell.end()
+    assert daemon.stop() == 0
+
+
 @pytest.mark.parametrize("usage", [
     [], 3, {"proc_cpu_seconds": -1}, {"proc_cpu_seconds": "1"}, {"spawned": 1.5}, {"spawned_is_exact": 1},
     {"cpu_seconds": 1}, {"cpu_seconds": 1, "cpu_source": "a guess"}, {"peak_rss_mb": 1e300}], ids=str)

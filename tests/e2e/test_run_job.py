@@ -103,6 +103,10 @@ def test_a_job_that_the_daemon_begins_late_is_finished(run_metron, daemon, args)
     assert job["status"] == "failed"
     assert [(sheet["sheet_num"], sheet["status"], "pid" in sheet) for sheet in job["sheets"]] \
         == ([(3, "failed", True)] if args else [])
+    known = run.info["headline"]["cpu_seconds"]["value"]
+    for ended in [job, *job["sheets"]]:
+        assert ended["exit_code"] == 3
+        assert known > 0 and ended["usage"]["cpu_seconds"] == pytest.approx(known, abs=1e-6), "the run knows it"
 
 
 def test_a_job_that_ran_already_goes_on_though_the_daemon_answers_late(run_metron, daemon):

@@ -81,7 +81,7 @@ void part_take(struct jobs *jobs, const struct part *part, struct job_usage *usa
  * `is_again`: of the last of several tries. */
 void part_merge(const struct part *part, struct job_usage *usage, const struct job_usage *reported,
                 bool is_again);
-/* Whether its runner has followed all of it: nobody came from elsewhere. */
+/* Whether its runner has followed all of it: no process came from elsewhere. */
 bool part_is_covered(const struct part *part);
 /* It begins now. */
 void usage_begin(const struct jobs *jobs, struct job_usage *usage);

@@ -496,15 +496,17 @@ void jobs_note_end(struct jobs *jobs, const struct process *process)
 {
     const struct group *group = process->has_status ? process->group : NULL;
     struct entry *entry = group ? entry_find(jobs, group->job_id) : NULL;
+    size_t place;
 
     if (!entry || entry->finished)
         return;
     if (is_process(process, entry->job.pid, entry->job.pid_start_ticks))
         note_outcome(&entry->job.usage, process->wait_status);
-    for (size_t i = 0; i < entry->job.sheet_count; i++)
-        if (entry->sheets[i].group &&
-            is_process(process, entry->job.sheets[i].pid, entry->job.sheets[i].pid_start_ticks))
-            note_outcome(&entry->job.sheets[i].usage, process->wait_status);
+    if (!group->has_sheet || !sheet_is_known(entry, group->sheet_num, &place))
+        return;
+    const struct job_sheet *sheet = &entry->job.sheets[place];
+    if (is_process(process, sheet->pid, sheet->pid_start_ticks))
+        note_outcome(&entry->job.sheets[place].usage, process->wait_status);
 }
 
 void jobs_note_boot(struct jobs *jobs, const char *boot_id)

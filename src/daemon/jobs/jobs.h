@@ -25,7 +25,7 @@ struct jobs;
 
 struct jobs *jobs_new(struct tree *tree);
 void jobs_free(struct jobs *jobs);
-/* Which boot of the machine this is: of a job from another one the time since it began is not known. */
+/* Which boot of the machine this is: how long a job from another one has run is not known. */
 void jobs_note_boot(struct jobs *jobs, const char *boot_id);
 
 struct job_start {
@@ -60,7 +60,7 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
                const struct sheet_start *start, const struct job_usage *reported, struct metron_error *error);
 int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status,
                 const struct job_usage *reported, struct metron_error *error);
-/* A process has ended: of a job's or sheet's own process, how. */
+/* A process has ended: if a job or sheet was announced with it, that is how its command ended. */
 void jobs_note_end(struct jobs *jobs, const struct process *process);
 /* A job from before a restart goes on, as the store has it. 0 or a negative errno. */
 int jobs_restore(struct jobs *jobs, const struct job *job);

@@ -157,10 +157,12 @@ static void note_coming(const struct process *process, struct group *group)
 
 void group_join(struct tree *tree, struct group *group, struct process *process, enum membership membership)
 {
+    bool born_in_it = !process->group && is_born_since(process, group->made_ns);
+
     note_coming(process, group);
     for (struct group *joined = group; joined; joined = joined->above)
         joined->is_found = true;
-    join(tree, group, process, membership, !process->group && is_born_since(process, group->made_ns));
+    join(tree, group, process, membership, born_in_it);
 }
 
 /* It and its descendants, as far as they live. Parents mostly stand before their children in the list, and
@@ -193,8 +195,8 @@ int group_adopt(struct tree *tree, struct group *group, pid_t pid, enum membersh
     struct process *root = members_find(tree, pid);
     if (!root || root->announced_exit)
         return -ESRCH;
-    note_coming(root, group);
     group->is_announced = true;
+    note_coming(root, group);
     mark_descendants(tree, root);
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];

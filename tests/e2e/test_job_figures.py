@@ -210,6 +210,5 @@ def test_there_are_never_more_sheets_than_in_all(daemon):
         publish(client, "sheet.completed", "more", 1)
         assert client.call("job.status", job_id="more")["total_sheets"] == 1
         publish(client, "sheet.started", "more", 2)
-        told = dc.progress_in(daemon.top_when(lambda snapshot: dc.progress_in(snapshot, "more").get("current_sheet") == 2),
-                              "more")
-        assert told["total_sheets"] == 2
+        top = daemon.top_when(lambda snapshot: dc.progress_in(snapshot, "more").get("current_sheet") == 2)
+        assert dc.progress_in(top, "more")["total_sheets"] == 2

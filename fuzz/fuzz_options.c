@@ -60,7 +60,7 @@ static void check_settings(struct settings *settings, char **words)
     check_error(code, &error);
     check_values(settings);
     json_init(&json, &text, 0);
-    settings_json(&json, settings);
+    settings_json(&json, settings, NULL);
     check(request_check(strbuf_text(&text), text.length, NULL) == 0);
     strbuf_fini(&text);
 }

@@ -125,14 +125,15 @@ class Watched:
         self.least, self.most = before, cpu_seconds(pid)  # before it began
 
     def check(self, is_alone):
-        """One that nobody exits of is right; of another one the number is a lower bound if that is said."""
+        """One that nobody exits of is right, whatever is said of it; of another one the number may be too low if that is
+        said."""
         least = cpu_seconds(self.pid) - self.most - CPU_NEAR
         self.daemon.top_when(what="a snapshot of now")
         usage = self.daemon.call("job.status", job_id=self.job)["usage"]
         most = cpu_seconds(self.pid) - self.least + CPU_NEAR
         assert usage["cpu_seconds"] <= most, f"{self.job}: more than it used, {usage}"
-        assert not is_alone or "cpu_is_exact" not in usage
-        assert usage.get("cpu_is_exact") is False or least <= usage["cpu_seconds"], f"{self.job}: {least} s, {usage}"
+        if is_alone or "cpu_is_exact" not in usage:
+            assert least <= usage["cpu_seconds"], f"{self.job}: {least} s, {usage}"
 
 
 def live_once(daemon, job, pid, seconds):

@@ -192,7 +192,7 @@ def test_the_exit_of_a_jobs_process_comes_before_the_jobs_end(jobs_daemon):
             client.call("job.finish", job_id=name, outcome="failed", wait=False)
             got = subscriber.events_until(lambda event: event_name(event) == "job.finished")
             assert [(event_name(event), event["job_id"]) for event in got] == [("exit", name), ("job.finished", name)]
-            assert got[0]["exit_code"] == 7 and got[1]["data"] == {"outcome": "failed"}
+            assert got[0]["exit_code"] == got[1]["data"]["exit_code"] == 7 and got[1]["data"]["outcome"] == "failed"
 
 
 def test_a_subscriber_gets_snapshots_of_the_job_it_asked_for(jobs_daemon):

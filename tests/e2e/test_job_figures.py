@@ -29,7 +29,7 @@ def test_the_exit_code_of_a_job_is_shown_and_published(either):
         stream.subscribe(events=["job.finished"], job_id="fails")
         assert run(either, "fails", "--", "sh", "-c", "exit 2").returncode == 2
         (finished,) = stream.events_until(lambda event: event["event"] == "job.finished")
-    assert (finished["data"]["status"], finished["data"]["exit_code"]) == ("failed", 2)
+    assert (finished["data"]["outcome"], finished["data"]["exit_code"]) == ("failed", 2)
     job = status(either, "fails")
     assert (job["status"], job["exit_code"]) == ("failed", 2)
     assert "failed (exit code 2)" in listed(either, "list")

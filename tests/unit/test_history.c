@@ -118,6 +118,45 @@ static void idle_process_gets_no_second_row(void **state)
     assert_int_equal(ask("SELECT count(*) FROM processes"), 20);
 }
 
+static void row_holds_until_the_next_one_or_until_its_process_is_gone(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        struct snapshot *snapshot = make(i < 4 ? 3 : 2, i); /* the last one ends */
+
+        if (i == 2)
+            set_value(&snapshot->processes[0], "threads", 77);
+        put(snapshot);
+    }
+    static const char held[] =
+        "SELECT group_concat(pid || ':' || first_tick || '-' || nullif(last_tick, 2147483647), ' ') ="
+        " '1000:1-2 1002:1-4 1000:3-3' FROM samples AS s JOIN processes AS p ON p.id = s.process";
+    assert_int_equal(ask(held), 1);
+    assert_int_equal(ask("SELECT count(*) FROM samples WHERE last_tick = 2147483647"), 2);
+    reopen();
+    put(make(3, 6));
+    /* What held ended with the last snapshot of the daemon before, and all have other rows. */
+    assert_int_equal(ask("SELECT count(*) FROM samples WHERE last_tick = 6"), 2);
+    assert_int_equal(ask("SELECT count(*) FROM samples WHERE first_tick = 7 AND last_tick = 2147483647"), 3);
+    assert_int_equal(ask("SELECT count(*) FROM process_metrics"), 4 * 3 + 2 * 2 + 3);
+}
+
+/* Among the rows from first_sample to last_sample are all of a snapshot, and few others. */
+static void all_processes_have_a_row_among_the_last_few(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        struct snapshot *snapshot = make(10, i);
+
+        for (size_t p = 0; p < 4; p++)
+            set_value(&snapshot->processes[p], "rss_mb", 4096.0 * (i + 1));
+        put(snapshot);
+    }
+    assert_int_equal(ask("SELECT count(*) FROM process_metrics"), 1000);
+    assert_in_range(ask("SELECT max(last_sample - first_sample) FROM ticks"), 40, 53);
+    assert_true(ask("SELECT count(*) FROM samples") < 10 + 400 + 100);
+}
+
 static void state_alone_is_a_change_and_so_is_absence(void **state)
 {
     (void)state;
@@ -310,6 +349,8 @@ int main(void)
         HISTORY_TEST(gpus_are_arrays_by_device_and_no_device_is_not_the_same_as_not_looked_at),
         HISTORY_TEST(newest_snapshots_come_last_and_no_more_than_asked_for),
         HISTORY_TEST(idle_process_gets_no_second_row),
+        HISTORY_TEST(row_holds_until_the_next_one_or_until_its_process_is_gone),
+        HISTORY_TEST(all_processes_have_a_row_among_the_last_few),
         HISTORY_TEST(state_alone_is_a_change_and_so_is_absence),
         HISTORY_TEST(exec_and_reparenting_are_rows_of_one_process),
         HISTORY_TEST(reused_pid_is_another_process),

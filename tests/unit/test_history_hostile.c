@@ -213,8 +213,8 @@ static void numbers_that_nothing_can_be_are_damage(void **state)
     struct timespec last;
 
     (void)state;
-    run("INSERT INTO ticks(timestamp, process_count, first_sample, last_sample, progress, ranges)"
-        " VALUES (7.5, 0, 1, 1, 1, '{}'); INSERT INTO progress(jobs) VALUES ('[]')");
+    run("INSERT INTO ticks(timestamp, process_count, first_sample, last_sample, progress)"
+        " VALUES (7.5, 0, 1, 1, 1); INSERT INTO progress(jobs) VALUES ('[]')");
     assert_int_equal(read_snapshots(), 0);
     assert_string_equal(strbuf_text(&seen), "one\n");
     assert_int_equal(history_read_last_time(reader, 8, &last, NULL), 0);
@@ -231,11 +231,10 @@ static void numbers_that_nothing_can_be_are_damage(void **state)
 static void a_snapshot_takes_the_memory_of_the_processes_it_has(void **state)
 {
     (void)state;
-    run("INSERT INTO ticks(timestamp, process_count, first_sample, last_sample, ranges)"
-        " VALUES (7.5, 4000000, 1, 1000, '{\"1\":999}'); INSERT INTO processes(id, origin, pid) VALUES (1, "
-        "1, 7);"
+    run("INSERT INTO ticks(timestamp, process_count, first_sample, last_sample)"
+        " VALUES (7.5, 4000000, 1, 1000); INSERT INTO processes(id, origin, pid) VALUES (1, 1, 7);"
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
-        " INSERT INTO samples(id, process) SELECT i, 1 FROM n");
+        " INSERT INTO samples(id, process, last_tick) SELECT i, 1, i FROM n");
     assert_int_equal(read_snapshots(), 0);
     assert_string_equal(strbuf_text(&seen), "one\n");
     run("UPDATE ticks SET process_count = 999");

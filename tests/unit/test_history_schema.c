@@ -1,4 +1,4 @@
-/* An older history becomes one of today, whole or not at all; and which samples make up a snapshot. */
+/* An older history becomes one of today, whole or not at all. */
 #include "store/history/schema.h"
 
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "columns_fixture.h"
-#include "store/history/ranges.h"
 
 static const char *const steps[] = {
     "CREATE TABLE ticks(id INTEGER PRIMARY KEY, load REAL)",
@@ -102,53 +101,40 @@ static void newer_and_foreign_databases_are_refused(void **state)
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 
-static int add(void *context, int64_t first, int64_t last)
-{
-    int64_t *sum = context;
-
-    for (int64_t id = first; id <= last; id++)
-        *sum += id;
-    return 0;
-}
-
-static void ids_become_ranges_and_ranges_ids(void **state)
+/* Process 1 has two samples and is there, 2 ended with the first snapshot, 3 before the oldest that is left.
+ */
+static void ranges_of_older_versions_become_what_a_sample_holds_for(void **state)
 {
     (void)state;
-    static const int64_t ids[] = {130, 3, 4, 5, 64, 63, 200, 129, 128};
-    struct id_set set = {0};
-    struct strbuf text = STRBUF_INIT;
-    int64_t sum = 0;
+    sqlite3 *database = open_memory();
 
-    assert_int_equal(id_set_begin(&set, 3, 200), 0);
-    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-        id_set_add(&set, ids[i]);
-    assert_int_equal(id_set_ranges(&set, &text), 4);
-    assert_string_equal(strbuf_text(&text), "{\"3\":2,\"63\":1,\"128\":2,\"200\":0}");
-    assert_int_equal(ranges_read(strbuf_text(&text), text.length, add, &sum), 0);
-    assert_int_equal(sum, 130 + 3 + 4 + 5 + 64 + 63 + 200 + 129 + 128);
-    assert_int_equal(id_set_begin(&set, 9, 8), 0);
-    assert_int_equal(id_set_ranges(&set, &text), 0);
-    assert_string_equal(strbuf_text(&text), "{}");
-    strbuf_fini(&text);
-    id_set_fini(&set);
-}
-
-static void ranges_that_are_none_are_refused(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {"",
-                                        "[]",
-                                        "{\"x\":1}",
-                                        "{\"1\":-1}",
-                                        "{\"1\":1e99}",
-                                        "{\"1\":1",
-                                        "{\"-1\":1}",
-                                        "{\"1\":\"1\"}",
-                                        "{\"9999999999999999\":1}"};
-    int64_t sum = 0;
-
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-        assert_int_equal(ranges_read(texts[i], strlen(texts[i]), add, &sum), -EBADMSG);
+    assert_int_equal(schema_migrate(database, "x", schema_steps, 6, all_columns(), NULL), 0);
+    assert_int_equal(
+        database_run(
+            database,
+            "INSERT INTO processes(id, origin, pid, last_seen) VALUES(1, 1, 1, NULL), (2, 2, 2, 100), (3, 3, "
+            "3, 90);"
+            "INSERT INTO samples(id, process, threads) VALUES(5, 1, 1), (6, 2, 1), (7, 3, 1), (8, 1, 2);"
+            "INSERT INTO ticks(id, timestamp, interval_ms, first_sample, last_sample, ranges) VALUES"
+            " (3, 100, NULL, 5, 7, '{\"5\":1}'), (4, 105, 5000, 5, 7, '{\"5\":0}'),"
+            " (5, 110, 5000, 8, 8, '{\"8\":0}');"
+            "INSERT INTO minute_samples(id, process, threads) VALUES(1, 1, 1.5), (2, 2, 1);"
+            "INSERT INTO minutes(id, minute, last_tick, num_samples, first_sample, last_sample, ranges)"
+            " VALUES(1, 1, 5, 3, 1, 2, '{\"1\":1}'), (2, 2, 6, 1, 1, 2, '{\"1\":0}')"),
+        0);
+    assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, all_columns(), NULL), 0);
+    assert_int_equal(number(database, "SELECT count(*) FROM samples WHERE (id, first_tick, last_tick) IN"
+                                      " (VALUES(5, 3, 4), (6, 3, 3), (7, 3, 0), (8, 5, " SCHEMA_HOLDS "))"),
+                     4);
+    assert_int_equal(number(database,
+                            "SELECT count(*) FROM process_metrics WHERE (snapshot_id, pid, threads) IN"
+                            " (VALUES(3, 1, 1), (3, 2, 1), (4, 1, 1), (5, 1, 2))"),
+                     number(database, "SELECT count(*) FROM process_metrics"));
+    assert_int_equal(number(database, "SELECT count(*) FROM process_metrics"), 4);
+    assert_int_equal(number(database, "SELECT group_concat(snapshot_id || pid, '') FROM process_metrics_1m"),
+                     111221);
+    assert_int_equal(number(database, "SELECT elapsed_ms FROM ticks WHERE id = 5"), 10000);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 
 int main(void)
@@ -158,8 +144,7 @@ int main(void)
         cmocka_unit_test(every_version_there_was_is_brought_up_to_this_one),
         cmocka_unit_test(failed_step_leaves_the_older_version),
         cmocka_unit_test(newer_and_foreign_databases_are_refused),
-        cmocka_unit_test(ids_become_ranges_and_ranges_ids),
-        cmocka_unit_test(ranges_that_are_none_are_refused),
+        cmocka_unit_test(ranges_of_older_versions_become_what_a_sample_holds_for),
     };
 
     return cmocka_run_group_tests_name("history_schema", tests, NULL, NULL);

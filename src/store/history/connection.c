@@ -185,8 +185,7 @@ static int configure(struct history *history, struct metron_error *error)
     (void)sqlite3_extended_result_codes(database, 1);
     (void)sqlite3_busy_timeout(database, (int)history->options.busy_timeout_ms);
     if (database_run(database, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
-                               "PRAGMA synchronous = NORMAL;"
-                               "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY") < 0 ||
+                               "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4096") < 0 ||
         limit_log(history) < 0)
         return database_failed(database, history->path, "cannot be opened", 0, error);
     return 0;
@@ -214,6 +213,9 @@ static int open_once(struct history *history, struct metron_error *error)
     if (code == 0)
         code = schema_migrate(history->database, history->path, schema_steps, SCHEMA_VERSION,
                               history->options.columns, error);
+    /* Not before: bringing up a large file sorts all of it, which has no room in memory. */
+    if (code == 0 && database_run(history->database, "PRAGMA temp_store = MEMORY") < 0)
+        code = database_failed(history->database, history->path, "cannot be opened", 0, error);
     /* By now SQLite has opened them. */
     for (size_t i = 0; i < 2 && code == 0; i++)
         code = companion_find(history->path, i, &history->companions[i], error);

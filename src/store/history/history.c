@@ -145,9 +145,7 @@ void history_close(struct history *history)
     retention_free(history);
     known_processes_fini(&history->known);
     known_processes_fini(&history->next);
-    id_set_fini(&history->ids);
     strbuf_fini(&history->text);
-    strbuf_fini(&history->ranges);
     free(history->path);
     free(history->set_aside);
     free(history);

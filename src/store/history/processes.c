@@ -1,12 +1,11 @@
 /*
  * The processes of a snapshot: a row only for what changed.
  *
- * Both the snapshot and what is known of the one before are in the order of pids, so that one walk over the
- * two finds who is new, who is gone and who is the same. From time to time (a keyframe) all are written anew,
- * so that old rows can go. In a keyframe those that have not changed since the last one come first: they are
- * the ones that will not change soon, and stay one unbroken range. When a keyframe is due is a matter of
- * bytes: once the ranges written since the last one take as much as it would, it is made; and every ten
- * minutes.
+ * Both the snapshot and what is known of the previous one are in the order of pids, so that one walk over the
+ * two finds which processes are new, gone, changed and the same. A row holds from its snapshot on until the
+ * process has another row or is gone; then its last snapshot is written to it. From time to time all
+ * processes are written again, so that a reader of a snapshot finds its rows among the last few: after
+ * FULL_ROWS rows for each process, and after ten minutes.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,9 +17,9 @@
 #include "store/history/schema.h"
 #include "store/history/state.h"
 
-#define KEYFRAME_SECONDS 600
-#define KEYFRAME_ROW     32  /* bytes of a row, about */
-#define CLOCK_STEP       0.5 /* seconds by which a start time may seem to have moved */
+#define FULL_SECONDS 600
+#define FULL_ROWS    4   /* a reader passes over so many rows, at most, for each one that it needs */
+#define CLOCK_STEP   0.5 /* seconds by which a start time may seem to have moved */
 
 static const struct columns *columns_of(const struct history *history)
 {
@@ -170,14 +169,35 @@ static int sample_write(struct history *history, const struct snapshot_process *
         (void)sqlite3_clear_bindings(add); /* to NULL */
     bind_integer(add, 1, true, entry->sample);
     bind_integer(add, 2, true, entry->row);
+    bind_integer(add, 3, true, history->counters.tick + 1);
     if (entry->state)
-        (void)sqlite3_bind_text(add, 3, &entry->state, 1, SQLITE_STATIC);
+        (void)sqlite3_bind_text(add, 4, &entry->state, 1, SQLITE_STATIC);
     for (uint64_t rest = entry->present; rest; rest &= rest - 1) {
         unsigned i = (unsigned)__builtin_ctzll(rest);
-        bind_stored(add, 4 + (int)i, true, columns->of[i], values[i]);
+        bind_stored(add, 5 + (int)i, true, columns->of[i], values[i]);
     }
     int code = history_run(history, add);
     return code == 0 && entry->calls ? calls_write(history, process, entry) : code;
+}
+
+/* What is known of the process held for the last time in the previous snapshot. */
+static int sample_end(struct history *history, const struct known_process *entry)
+{
+    sqlite3_stmt *end = history_statement(history, SQL_SAMPLE_END);
+
+    bind_integer(end, 1, true, history->counters.tick);
+    bind_integer(end, 2, true, entry->sample);
+    return history_run(history, end);
+}
+
+/* The same of all processes. */
+static int samples_end(struct history *history)
+{
+    sqlite3_stmt *end = history_statement(history, SQL_SAMPLES_END);
+
+    bind_integer(end, 1, true, history->counters.tick);
+    bind_integer(end, 2, true, history->counters.full_sample);
+    return history_run(history, end);
 }
 
 static int process_end(struct history *history, const struct known_process *entry)
@@ -186,7 +206,8 @@ static int process_end(struct history *history, const struct known_process *entr
 
     bind_real(end, 1, true, history->counters.wall);
     bind_integer(end, 2, true, entry->row);
-    return history_run(history, end);
+    int code = history_run(history, end);
+    return code < 0 ? code : sample_end(history, entry);
 }
 
 static bool same_identity(const struct known_process *a, const struct known_process *b)
@@ -265,7 +286,7 @@ static struct known_process entry_of(const struct snapshot_process *process, dou
     };
 }
 
-/* A keyframe keeps the commands of the living young. */
+/* The commands of the living stay young. */
 static int command_touch(struct history *history, struct known_process *entry, int64_t hour)
 {
     if (entry->command == 0 || entry->command_hour >= hour)
@@ -297,8 +318,10 @@ static int match(struct history *history, const struct snapshot *snapshot, doubl
         values_take(history, process, entry);
         if (code == 0)
             code = entry_fill(history, process, before, wall, entry);
-        if (before && entry->sample && !values_equal(history, before, entry))
+        if (code == 0 && before && entry->sample && !values_equal(history, before, entry)) {
+            code = sample_end(history, before);
             entry->sample = 0;
+        }
     }
     for (; at < count && code == 0; at++)
         code = process_end(history, &known[at]);
@@ -306,79 +329,41 @@ static int match(struct history *history, const struct snapshot *snapshot, doubl
     return code;
 }
 
-static bool keyframe_due(const struct history *history, size_t count, double wall)
+static bool full_is_due(const struct history *history, size_t count, double wall)
 {
     const struct history_counters *counters = &history->counters;
 
-    return fabs(wall - counters->keyframe_wall) >= KEYFRAME_SECONDS ||
-           counters->range_bytes > (uint64_t)count * KEYFRAME_ROW ||
-           counters->sample - counters->keyframe > SCHEMA_SPAN_MAX / 2;
+    return history->known.count == 0 || fabs(wall - counters->full_wall) >= FULL_SECONDS ||
+           (uint64_t)(counters->sample - counters->full_sample) > (uint64_t)count * FULL_ROWS;
 }
 
-/* Whether an entry is to be written in this round: in a keyframe first those that are quiet, then all others;
- * else those that have changed. */
-static bool is_due(const struct history *history, const struct known_process *entry, bool keyframe, int round)
+static int samples_write(struct history *history, const struct snapshot *snapshot, bool full, int64_t hour)
 {
-    if (entry->sample == 0)
-        return round == 1;
-    if (!keyframe || entry->sample > history->committed.sample) /* or written in the first round */
-        return false;
-    return round == 1 || entry->sample <= history->committed.keyframe;
-}
+    int code = 0;
 
-static int samples_write(struct history *history, const struct snapshot *snapshot, bool keyframe,
-                         int64_t hour)
-{
-    for (int round = keyframe ? 0 : 1; round < 2; round++) {
-        for (size_t i = 0; i < snapshot->process_count; i++) {
-            struct known_process *entry = &history->next.entries[i];
+    for (size_t i = 0; i < snapshot->process_count && code == 0; i++) {
+        struct known_process *entry = &history->next.entries[i];
 
-            if (!is_due(history, entry, keyframe, round))
-                continue;
-            int code = keyframe ? command_touch(history, entry, hour) : 0;
-            if (code == 0)
-                code = sample_write(history, &snapshot->processes[i], entry);
-            if (code < 0)
-                return code;
-        }
+        if (full)
+            code = command_touch(history, entry, hour);
+        if (code == 0 && (full || entry->sample == 0))
+            code = sample_write(history, &snapshot->processes[i], entry);
     }
-    return 0;
-}
-
-static int ranges_write(struct history *history)
-{
-    const struct known_processes *next = &history->next;
-    int64_t first = history->counters.sample + 1;
-
-    for (size_t i = 0; i < next->count; i++)
-        if (next->entries[i].sample < first)
-            first = next->entries[i].sample;
-    int code = id_set_begin(&history->ids, first, history->counters.sample);
-    for (size_t i = 0; i < next->count && code == 0; i++)
-        id_set_add(&history->ids, next->entries[i].sample);
-    if (code == 0)
-        (void)id_set_ranges(&history->ids, &history->ranges);
-    return code == 0 && history->ranges.failed ? -ENOMEM : code;
+    return code;
 }
 
 int processes_write(struct history *history, const struct snapshot *snapshot, double wall)
 {
     struct history_counters *counters = &history->counters;
+    bool full = full_is_due(history, snapshot->process_count, wall);
     int code = reserve(history, &history->next, snapshot->process_count);
 
     if (code == 0)
         code = match(history, snapshot, wall);
-    if (code < 0)
-        return code;
-    bool keyframe = keyframe_due(history, snapshot->process_count, wall);
-    code = samples_write(history, snapshot, keyframe, (int64_t)(wall / 3600));
-    if (code == 0)
-        code = ranges_write(history);
-    if (keyframe) {
-        counters->keyframe = counters->sample;
-        counters->keyframe_wall = wall;
-        counters->range_bytes = 0;
+    if (code == 0 && full) {
+        code = samples_end(history);
+        counters->full_sample = counters->sample + 1;
+        counters->full_wall = wall;
     }
-    counters->range_bytes += history->ranges.length;
-    return code;
+    return code < 0 ? code : samples_write(history, snapshot, full, (int64_t)(wall / 3600));
 }

@@ -170,8 +170,8 @@ static int make_room(struct snapshot *snapshot, size_t *room)
     return 0;
 }
 
-static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, const char *ranges, int length,
-                          int64_t count, double timestamp, struct snapshot *snapshot)
+static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, int64_t count, double timestamp,
+                          struct snapshot *snapshot)
 {
     size_t room = 0;
     int code = 0;
@@ -180,7 +180,7 @@ static int processes_read(struct history_reader *reader, sqlite3_stmt *rows, con
         return -EBADMSG;
     if (count == 0)
         return 0;
-    (void)sqlite3_bind_text(rows, 1, ranges, length, SQLITE_STATIC);
+    bind_integer(rows, 1, true, (int64_t)snapshot->tick);
     while (code == 0 && (code = database_step(reader->database, rows)) == 1) {
         code = (int64_t)snapshot->process_count < count ? make_room(snapshot, &room) : -EBADMSG;
         if (code == 0)
@@ -206,12 +206,11 @@ enum {
     TICK_RUNNING_JOBS,
     TICK_ACTIVE_SHEETS,
     TICK_JOBS,
-    TICK_RANGES,
     TICK_VALUES, /* the first of them */
 };
 #define TICK_COLUMNS                                                                                         \
     "t.id, timestamp, daemon_pid, uptime_seconds, process_count, zombie_count, gpus, pressure_level,"        \
-    " running_jobs, active_sheets, g.jobs, ranges{M, t.$s}"
+    " running_jobs, active_sheets, g.jobs{M, t.$s}"
 
 static int machine_read(sqlite3_stmt *tick, struct snapshot *snapshot)
 {
@@ -238,13 +237,10 @@ static int snapshot_read(struct history_reader *reader, sqlite3_stmt *tick, sqli
                          struct snapshot *snapshot)
 {
     int code = machine_read(tick, snapshot);
-    const char *ranges = (const char *)sqlite3_column_text(tick, TICK_RANGES);
 
-    if (code < 0 || !ranges)
-        return code < 0 ? code : -EBADMSG;
-    return processes_read(reader, rows, ranges, sqlite3_column_bytes(tick, TICK_RANGES),
-                          sqlite3_column_int64(tick, TICK_PROCESSES),
-                          sqlite3_column_double(tick, TICK_TIMESTAMP), snapshot);
+    return code < 0 ? code
+                    : processes_read(reader, rows, sqlite3_column_int64(tick, TICK_PROCESSES),
+                                     sqlite3_column_double(tick, TICK_TIMESTAMP), snapshot);
 }
 
 int history_read_snapshots(struct history_reader *reader, const struct snapshot_columns *columns,
@@ -256,9 +252,9 @@ int history_read_snapshots(struct history_reader *reader, const struct snapshot_
         " WHERE timestamp >= ?1 AND t.id >= (SELECT min(id) FROM (SELECT id FROM ticks WHERE timestamp >= ?1"
         " ORDER BY id DESC LIMIT ?2)) ORDER BY t.id";
     static const char row_sql[] =
-        "SELECT " PROCESS_COLUMNS " FROM json_each(?1) AS r CROSS JOIN samples AS s ON s.id BETWEEN"
-        " CAST(r.key AS INTEGER) AND CAST(r.key AS INTEGER) + r.value"
-        " CROSS JOIN processes AS p ON p.id = s.process" PROCESS_JOINS;
+        "SELECT " PROCESS_COLUMNS " FROM ticks AS t CROSS JOIN samples AS s ON s.id BETWEEN t.first_sample"
+        " AND t.last_sample AND s.last_tick >= t.id CROSS JOIN processes AS p ON p.id = "
+        "s.process" PROCESS_JOINS " WHERE t.id = ?1";
     bool visited = false;
     int code = reader_begin(reader, error);
 

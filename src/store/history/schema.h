@@ -9,12 +9,14 @@
 
 /* "mtrn": what a file of ours has as its application_id. */
 #define SCHEMA_APPLICATION 0x6D74726E
-#define SCHEMA_VERSION     6
+#define SCHEMA_VERSION     7
+
+/* The last snapshot or minute of a sample that still holds: a number that no id reaches. */
+#define SCHEMA_HOLDS "2147483647"
 
 /* In process_metrics an id is that of its snapshot, shifted, plus how far back its sample is: unique, and the
  * same at every reading. */
 #define SCHEMA_ID_SHIFT "24"
-#define SCHEMA_SPAN_MAX (1 << 20) /* so far back a sample may be, and less than the shift has room for */
 
 /* What the processes of job ?1 have called, as {"read": [count, seconds], …}; NULL: nothing. A process that
  * was followed under several rows has its counts since the sheet began in each: the last counts. */

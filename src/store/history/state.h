@@ -16,7 +16,6 @@
 #include "base/strbuf.h"
 #include "store/history/database.h"
 #include "store/history/history.h"
-#include "store/history/ranges.h"
 
 /* A process as it was last written. */
 struct known_process {
@@ -46,11 +45,11 @@ struct known_processes {
 /* The last ids given. */
 struct history_counters {
     int64_t tick, sample, process, progress;
-    int64_t keyframe;     /* the last sample when all were last written anew */
-    double keyframe_wall; /* when that was */
-    uint64_t range_bytes; /* of all range texts since then */
-    double wall, uptime;  /* of the last snapshot; uptime < 0: none in this session */
-    double clock;         /* of the last snapshot: the retention clock, seconds */
+    int64_t full_sample; /* the first sample when all were last written; none that still holds is older */
+    double full_wall;    /* when that was */
+    double elapsed_ms;   /* that all snapshots up to the last one stand for */
+    double wall, uptime; /* of the last snapshot; uptime < 0: none in this session */
+    double clock;        /* of the last snapshot: the retention clock, seconds */
     bool has_clock_offset;
     double clock_offset; /* its distance to CLOCK_BOOTTIME */
     uint64_t progress_hash;
@@ -68,6 +67,8 @@ enum history_statement {
     SQL_PROCESS_ADD,
     SQL_PROCESS_END,
     SQL_SAMPLE_ADD,
+    SQL_SAMPLE_END,
+    SQL_SAMPLES_END,
     SQL_CALLS_ADD,
     SQL_CALLS_LATEST,
     SQL_PROGRESS_ADD,
@@ -82,10 +83,12 @@ enum history_statement {
     SQL_MEMBERS_END,
     SQL_SHEET_SET,
     SQL_MINUTE_NEXT,
-    SQL_MINUTE_TICKS,
-    SQL_MINUTE_SAMPLES,
-    SQL_MINUTE_SAMPLE_ADD,
+    SQL_MINUTE_MEANS,
+    SQL_MINUTE_SAMPLES_END,
+    SQL_MINUTE_SAMPLES_ADD,
     SQL_MINUTE_ADD,
+    SQL_MEANS_MAKE,
+    SQL_MEANS_CLEAR,
     SQL_COUNT,
 };
 
@@ -112,10 +115,9 @@ struct history {
     struct history_counters counters, committed;
     struct known_processes known, next;
     struct known_job *jobs; /* owned; uthash by name */
-    struct id_set ids;
-    struct strbuf text, ranges; /* scratch */
-    struct rollup *rollup;      /* owned */
-    struct prune *prune;        /* owned */
+    struct strbuf text;     /* scratch */
+    struct rollup *rollup;  /* owned */
+    struct prune *prune;    /* owned */
 };
 
 /* A statement that is prepared at its first use and kept, reset; NULL: it cannot be prepared. */
@@ -155,7 +157,7 @@ static inline int64_t retention_clock(const struct history *history)
     return (int64_t)history->counters.clock;
 }
 
-/* processes.c: `wall` of the snapshot in unix seconds. Fills `next` and the ranges' text. */
+/* processes.c: `wall` of the snapshot in unix seconds. Fills `next`. */
 int processes_write(struct history *history, const struct snapshot *snapshot, double wall);
 void known_processes_fini(struct known_processes *processes);
 int command_row(struct history *history, const char *text, int64_t hour, int64_t *out);

@@ -29,11 +29,20 @@ static int read_counters(struct history *history)
         code = database_number(database, "SELECT max(id) FROM processes", &counters->process);
     if (code == 0)
         code = database_number(database, "SELECT max(id) FROM progress", &counters->progress);
-    int64_t clock = 0;
+    int64_t clock = 0, elapsed = 0;
     if (code == 0)
         code = database_number(
             database, "SELECT coalesce((SELECT clock FROM ticks ORDER BY id DESC LIMIT 1), 0)", &clock);
     counters->clock = (double)clock;
+    if (code == 0)
+        code = database_number(
+            database, "SELECT coalesce((SELECT first_sample FROM ticks ORDER BY id DESC LIMIT 1), 0)",
+            &counters->full_sample);
+    if (code == 0)
+        code = database_number(database,
+                               "SELECT coalesce((SELECT elapsed_ms FROM ticks ORDER BY id DESC LIMIT 1), 0)",
+                               &elapsed);
+    counters->elapsed_ms = (double)elapsed;
     /* They may be alive still, but nobody watched them: what comes has rows of its own. */
     if (code == 0)
         code = database_run(database, "UPDATE processes SET last_seen = coalesce((SELECT timestamp FROM ticks"
@@ -163,28 +172,31 @@ static void gpus_text(struct strbuf *out, const struct snapshot *snapshot)
     snapshot_gpus_json(&json, snapshot);
 }
 
-/* The time this snapshot stands for, by the daemon's own clock, which nobody sets. */
-static int64_t interval_ms(const struct history_counters *counters, const struct snapshot *snapshot)
+/* The time this snapshot stands for, by the daemon's own clock, which nobody sets. Where that is not known it
+ * is a microsecond: too little to count beside others, and enough for a mean of its own. */
+static double interval_ms(const struct history_counters *counters, const struct snapshot *snapshot)
 {
     double passed = snapshot->uptime_seconds - counters->uptime;
 
-    return counters->uptime < 0 || !(passed > 0) || passed > 86400 ? 0 : llround(passed * 1000);
+    return counters->uptime < 0 || !(passed > 0) || passed > 86400 ? 0.001 : round(passed * 1000);
 }
 
 static int tick_write(struct history *history, const struct snapshot *snapshot, double wall)
 {
     struct history_counters *counters = &history->counters;
     const struct columns *columns = &snapshot->columns->machine;
-    int64_t interval = interval_ms(counters, snapshot);
+    double interval = interval_ms(counters, snapshot);
     sqlite3_stmt *add = history_statement(history, SQL_TICK_ADD);
     int place = 0;
 
     gpus_text(&history->text, snapshot);
-    if (history->text.failed || history->ranges.failed)
+    if (history->text.failed)
         return -ENOMEM;
+    counters->elapsed_ms += interval;
     bind_integer(add, ++place, true, ++counters->tick);
     bind_real(add, ++place, true, wall);
-    bind_integer(add, ++place, interval > 0, interval);
+    bind_real(add, ++place, true, interval);
+    bind_real(add, ++place, true, counters->elapsed_ms);
     bind_integer(add, ++place, snapshot->daemon_pid > 0, snapshot->daemon_pid);
     bind_real(add, ++place, true, snapshot->uptime_seconds);
     bind_integer(add, ++place, true, (int64_t)snapshot->process_count);
@@ -194,10 +206,8 @@ static int tick_write(struct history *history, const struct snapshot *snapshot, 
     bind_integer(add, ++place, true, snapshot->running_jobs);
     bind_integer(add, ++place, true, snapshot->active_sheets);
     bind_integer(add, ++place, true, counters->progress);
-    bind_integer(add, ++place, true, history->ids.base);
+    bind_integer(add, ++place, true, counters->full_sample);
     bind_integer(add, ++place, true, counters->sample);
-    (void)sqlite3_bind_text(add, ++place, strbuf_text(&history->ranges), (int)history->ranges.length,
-                            SQLITE_STATIC);
     bind_integer(add, ++place, true, retention_clock(history));
     for (unsigned i = 0; i < columns->count; i++) {
         double number = snapshot->machine.numbers[i];

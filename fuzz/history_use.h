@@ -127,14 +127,15 @@ static inline void use_profile(struct history_reader *reader, const char *name)
 static inline void use_history(struct history_reader *reader)
 {
     struct snapshot_pool *pool = snapshot_pool_new();
+    const struct history_span span = {0, 1e11, HISTORY_LIMIT};
     struct timespec last;
 
     history_limit(reader->database);
     (void)history_read_last_time(reader, 1e10, &last, NULL);
-    (void)history_read_snapshots(reader, all_columns(), 0, HISTORY_LIMIT, pool, use_snapshot, NULL, NULL);
+    (void)history_read_snapshots(reader, all_columns(), &span, pool, use_snapshot, NULL, NULL);
     (void)history_read_events(reader, 0, NULL, HISTORY_LIMIT, use_event, NULL, NULL);
     (void)history_read_events(reader, 0, "night", HISTORY_LIMIT, use_event, NULL, NULL);
-    (void)history_read_process(reader, all_columns(), 4711, 0, 0, HISTORY_LIMIT, use_process, NULL, NULL);
+    (void)history_read_process(reader, all_columns(), 4711, 0, &span, use_process, NULL, NULL);
     (void)history_read_running_jobs(reader, use_job, NULL, NULL);
     use_profile(reader, "night");
     sqlite3_progress_handler(reader->database, 0, NULL, NULL);

@@ -276,12 +276,11 @@ static void key_decimal(struct json *json, const char *key, double value, unsign
         json_key_decimal(json, key, value, digits);
 }
 
-static void process_json(struct json *json, const struct columns *columns,
-                         const struct snapshot_process *process)
+void snapshot_process_members_json(struct json *json, const struct columns *columns,
+                                   const struct snapshot_process *process)
 {
     const char state[2] = {process->state, '\0'};
 
-    json_object_begin(json);
     json_key_integer(json, "pid", process->pid);
     json_key_integer(json, "ppid", process->ppid);
     json_key_string(json, "command", process->command);
@@ -298,7 +297,6 @@ static void process_json(struct json *json, const struct columns *columns,
     }
     if (process->calls)
         calls_json(json, process);
-    json_object_end(json);
 }
 
 static bool is_of(const char *of, const char *job_id)
@@ -312,8 +310,11 @@ static void processes_json(struct json *json, const struct snapshot *snapshot, c
 
     json_key_array(json, "processes");
     for (size_t i = 0; i < snapshot->process_count; i++) {
-        if (is_of(snapshot->processes[i].job_id, job_id))
-            process_json(json, &snapshot->columns->process, &snapshot->processes[i]);
+        if (!is_of(snapshot->processes[i].job_id, job_id))
+            continue;
+        json_object_begin(json);
+        snapshot_process_members_json(json, &snapshot->columns->process, &snapshot->processes[i]);
+        json_object_end(json);
     }
     json_array_end(json);
     json_key_array(json, "zombie_pids");

@@ -141,6 +141,9 @@ void snapshot_gpus_json(struct json *json, const struct snapshot *snapshot);
 void snapshot_json(struct json *json, const struct snapshot *snapshot, const char *job_id);
 /* The members of that object, for one that is open already. */
 void snapshot_members_json(struct json *json, const struct snapshot *snapshot, const char *job_id);
+/* The members of the object of a process there. */
+void snapshot_process_members_json(struct json *json, const struct columns *columns,
+                                   const struct snapshot_process *process);
 /* Its member `job_progress`, an array. */
 void snapshot_progress_json(struct json *json, const struct snapshot *snapshot, const char *job_id);
 

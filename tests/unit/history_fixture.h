@@ -137,7 +137,9 @@ static inline struct kept read_back(double since, size_t limit)
     struct kept kept = {0};
     struct metron_error error = {0};
 
-    if (history_read_snapshots(reader, all_columns(), since, limit, pool, keep, &kept, &error) < 0)
+    struct history_span span = {since, 1e11, limit};
+
+    if (history_read_snapshots(reader, all_columns(), &span, pool, keep, &kept, &error) < 0)
         fail_msg("%s", error.message);
     history_reader_close(reader);
     return kept;

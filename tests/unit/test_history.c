@@ -90,7 +90,7 @@ static void gpus_are_arrays_by_device_and_no_device_is_not_the_same_as_not_looke
         1);
 }
 
-static void newest_snapshots_come_last_and_no_more_than_asked_for(void **state)
+static void snapshots_come_in_order_and_no_more_than_asked_for(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 8; i++)
@@ -98,7 +98,7 @@ static void newest_snapshots_come_last_and_no_more_than_asked_for(void **state)
     struct kept kept = read_back(wall_base + 10, 4);
     assert_int_equal(kept.count, 4);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(kept.snapshots[i]->tick, 5 + i);
+        assert_int_equal(kept.snapshots[i]->tick, 3 + i);
     assert_int_equal(kept.snapshots[0]->processes[1].serial, kept.snapshots[3]->processes[1].serial);
     let_go(&kept);
 }
@@ -314,8 +314,9 @@ static void history_of_a_process_has_every_snapshot_it_was_in(void **state)
     }
     struct history_reader *reader = open_reader();
     struct course course = {0};
-    assert_int_equal(
-        history_read_process(reader, all_columns(), 1002, 0, wall_base + 9, 100, follow, &course, NULL), 0);
+    const struct history_span all = {0, 1e11, 100}, late = {wall_base + 9, 1e11, 100};
+    const struct history_span part = {wall_base + 10, wall_base + 20, 100};
+    assert_int_equal(history_read_process(reader, all_columns(), 1002, 0, &late, follow, &course, NULL), 0);
     assert_int_equal(course.count, 8);
     for (unsigned i = 0; i < 8; i++) {
         assert_true(course.at[i] == (i + 2) * 5);
@@ -323,11 +324,14 @@ static void history_of_a_process_has_every_snapshot_it_was_in(void **state)
     }
     course.count = 0;
     assert_int_equal(
-        history_read_process(reader, all_columns(), 1002, 123456 + 14, 0, 100, follow, &course, NULL), 0);
+        history_read_process(reader, all_columns(), 1002, 123456 + 14, &all, follow, &course, NULL), 0);
     assert_int_equal(course.count, 10);
     course.count = 0;
-    assert_int_equal(history_read_process(reader, all_columns(), 1002, 1, 0, 100, follow, &course, NULL), 0);
+    assert_int_equal(history_read_process(reader, all_columns(), 1002, 1, &all, follow, &course, NULL), 0);
     assert_int_equal(course.count, 0);
+    assert_int_equal(history_read_process(reader, all_columns(), 1002, 0, &part, follow, &course, NULL), 0);
+    assert_int_equal(course.count, 2);
+    assert_true(course.at[0] == 10 && course.at[1] == 15);
     history_reader_close(reader);
 }
 
@@ -347,7 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HISTORY_TEST(snapshot_comes_back_as_it_was),
         HISTORY_TEST(gpus_are_arrays_by_device_and_no_device_is_not_the_same_as_not_looked_at),
-        HISTORY_TEST(newest_snapshots_come_last_and_no_more_than_asked_for),
+        HISTORY_TEST(snapshots_come_in_order_and_no_more_than_asked_for),
         HISTORY_TEST(idle_process_gets_no_second_row),
         HISTORY_TEST(row_holds_until_the_next_one_or_until_its_process_is_gone),
         HISTORY_TEST(all_processes_have_a_row_among_the_last_few),

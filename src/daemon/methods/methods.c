@@ -245,6 +245,8 @@ const struct call_method daemon_methods[] = {
     {.name = "daemon.top", .answer = answer_top},
     {.name = "daemon.top.stream", .answer = answer_top_stream},
     {.name = "daemon.events", .answer = answer_last_events},
+    {.name = "daemon.snapshots", .answer = answer_snapshots},
+    {.name = "process.history", .answer = answer_process_history},
     {.name = "daemon.monitor.stream", .answer = answer_stream},
     {.name = "daemon.config", .answer = answer_config},
     {.name = "daemon.shutdown", .answer = answer_shutdown},

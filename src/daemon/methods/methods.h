@@ -18,6 +18,8 @@ call_answer answer_job_profile, answer_job_report;
 call_answer answer_event_publish;
 /* last_events.c */
 call_answer answer_last_events;
+/* history.c */
+call_answer answer_snapshots, answer_process_history;
 /* trace.c */
 call_answer answer_trace_start, answer_trace_stop;
 

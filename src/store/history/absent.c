@@ -62,6 +62,22 @@ void history_reader_close(struct history_reader *reader)
     (void)reader;
 }
 
+int history_read_snapshots(struct history_reader *reader, const struct snapshot_columns *columns,
+                           const struct history_span *span, struct snapshot_pool *pool,
+                           history_visit_snapshot *visit, void *context, struct metron_error *error)
+{
+    (void)reader, (void)columns, (void)span, (void)pool, (void)visit, (void)context;
+    return absent(error);
+}
+
+int history_read_process(struct history_reader *reader, const struct snapshot_columns *columns, pid_t pid,
+                         uint64_t start_ticks, const struct history_span *span, history_visit_process *visit,
+                         void *context, struct metron_error *error)
+{
+    (void)reader, (void)columns, (void)pid, (void)start_ticks, (void)span, (void)visit, (void)context;
+    return absent(error);
+}
+
 int history_read_events(struct history_reader *reader, double since, const char *job_id, size_t limit,
                         history_visit_event *visit, void *context, struct metron_error *error)
 {

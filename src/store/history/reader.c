@@ -110,6 +110,13 @@ sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *
     return statement;
 }
 
+void reader_bind_span(sqlite3_stmt *statement, const struct history_span *span)
+{
+    bind_real(statement, 1, true, span->since);
+    bind_real(statement, 2, true, span->until);
+    bind_integer(statement, 3, true, span->limit < INT64_MAX ? (int64_t)span->limit : INT64_MAX);
+}
+
 const char *column_copy(sqlite3_stmt *statement, int column, struct arena *arena, int *code)
 {
     const char *text = (const char *)sqlite3_column_text(statement, column);

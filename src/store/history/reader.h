@@ -25,12 +25,18 @@ void history_reader_close(struct history_reader *reader); /* NULL is nothing */
 int history_read_last_time(struct history_reader *reader, double before, struct timespec *out,
                            struct metron_error *error);
 
-/* The last `limit` snapshots since a time, oldest first, with their processes, GPUs and jobs (not their
+/* The first `limit` snapshots of a span of time: since <= t < until. */
+struct history_span {
+    double since, until;
+    size_t limit;
+};
+
+/* The snapshots of a span, oldest first, with their processes, GPUs and jobs (not their
  * events and changed jobs). `tick` is the snapshot's id; a process has the same `serial` in all of them. One
  * that is needed for longer is held with snapshot_hold. */
 typedef int history_visit_snapshot(void *context, struct snapshot *snapshot);
 int history_read_snapshots(struct history_reader *reader, const struct snapshot_columns *columns,
-                           double since, size_t limit, struct snapshot_pool *pool,
+                           const struct history_span *span, struct snapshot_pool *pool,
                            history_visit_snapshot *visit, void *context, struct metron_error *error);
 
 /* An event as the store has it: `json` is the object that the socket gives, whatever kind it is. */
@@ -47,11 +53,11 @@ typedef int history_visit_event(void *context, const struct history_event *event
 int history_read_events(struct history_reader *reader, double since, const char *job_id, size_t limit,
                         history_visit_event *visit, void *context, struct metron_error *error);
 
-/* One process in the last `limit` snapshots since a time, oldest first. `start_ticks` 0: whoever had the pid.
- */
+/* One process in the first `limit` snapshots of a span that it is in, oldest first. `start_ticks` 0: every
+ * process that had the pid. */
 typedef int history_visit_process(void *context, double timestamp, const struct snapshot_process *process);
 int history_read_process(struct history_reader *reader, const struct snapshot_columns *columns, pid_t pid,
-                         uint64_t start_ticks, double since, size_t limit, history_visit_process *visit,
+                         uint64_t start_ticks, const struct history_span *span, history_visit_process *visit,
                          void *context, struct metron_error *error);
 
 /* The jobs that run, as far as the history knows (after a restart: those that ran when the daemon ended),

@@ -43,18 +43,20 @@ int process_read(sqlite3_stmt *row, const struct columns *columns, struct arena 
     return code;
 }
 
+#define SPAN "timestamp >= ?1 AND timestamp < ?2"
+
 int history_read_process(struct history_reader *reader, const struct snapshot_columns *columns, pid_t pid,
-                         uint64_t start_ticks, double since, size_t limit, history_visit_process *visit,
+                         uint64_t start_ticks, const struct history_span *span, history_visit_process *visit,
                          void *context, struct metron_error *error)
 {
     static const char sql[] =
-        "WITH chosen AS MATERIALIZED (SELECT * FROM ticks WHERE timestamp >= ?1 ORDER BY id DESC LIMIT ?2)"
-        " SELECT " PROCESS_COLUMNS
+        "SELECT " PROCESS_COLUMNS
         ", t.timestamp FROM samples AS s CROSS JOIN processes AS p ON p.id = s.process"
-        " CROSS JOIN ticks AS t ON t.id BETWEEN max(s.first_tick, (SELECT min(id) FROM chosen)) AND "
-        "s.last_tick" PROCESS_JOINS
-        " WHERE s.id >= (SELECT min(first_sample) FROM chosen) AND t.timestamp >= ?1 AND s.process IN"
-        " (SELECT id FROM processes WHERE pid = ?3 AND (?4 = 0 OR start_ticks = ?4)) ORDER BY t.id, s.id";
+        " CROSS JOIN ticks AS t ON t.id BETWEEN s.first_tick AND s.last_tick AND " SPAN PROCESS_JOINS
+        " WHERE s.process IN (SELECT id FROM processes WHERE pid = ?4 AND (?5 = 0 OR start_ticks = ?5))"
+        " AND s.id BETWEEN (SELECT min(first_sample) FROM ticks WHERE " SPAN ")"
+        "  AND (SELECT max(last_sample) FROM ticks WHERE " SPAN ")"
+        " ORDER BY t.timestamp, t.id LIMIT ?3";
     struct snapshot_process process = {0};
     double numbers[COLUMNS_MAX];
     struct arena arena = {0};
@@ -64,10 +66,9 @@ int history_read_process(struct history_reader *reader, const struct snapshot_co
     if (code < 0)
         return code;
     sqlite3_stmt *rows = reader_prepare_columns(reader, sql, columns, &code);
-    bind_real(rows, 1, true, since);
-    bind_integer(rows, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
-    bind_integer(rows, 3, true, pid);
-    bind_integer(rows, 4, true, (int64_t)start_ticks);
+    reader_bind_span(rows, span);
+    bind_integer(rows, 4, true, pid);
+    bind_integer(rows, 5, true, (int64_t)start_ticks);
     while (code == 0 && (code = database_step(reader->database, rows)) == 1) {
         double timestamp = sqlite3_column_double(rows, PROCESS_VALUES + (int)columns->process.count);
 

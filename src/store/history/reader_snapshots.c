@@ -244,13 +244,12 @@ static int snapshot_read(struct history_reader *reader, sqlite3_stmt *tick, sqli
 }
 
 int history_read_snapshots(struct history_reader *reader, const struct snapshot_columns *columns,
-                           double since, size_t limit, struct snapshot_pool *pool,
+                           const struct history_span *span, struct snapshot_pool *pool,
                            history_visit_snapshot *visit, void *context, struct metron_error *error)
 {
     static const char tick_sql[] =
         "SELECT " TICK_COLUMNS " FROM ticks AS t LEFT JOIN progress AS g ON g.id = t.progress"
-        " WHERE timestamp >= ?1 AND t.id >= (SELECT min(id) FROM (SELECT id FROM ticks WHERE timestamp >= ?1"
-        " ORDER BY id DESC LIMIT ?2)) ORDER BY t.id";
+        " WHERE timestamp >= ?1 AND timestamp < ?2 ORDER BY timestamp, t.id LIMIT ?3";
     static const char row_sql[] =
         "SELECT " PROCESS_COLUMNS " FROM ticks AS t CROSS JOIN samples AS s ON s.id BETWEEN t.first_sample"
         " AND t.last_sample AND s.last_tick >= t.id CROSS JOIN processes AS p ON p.id = "
@@ -262,8 +261,7 @@ int history_read_snapshots(struct history_reader *reader, const struct snapshot_
         return code;
     sqlite3_stmt *ticks = reader_prepare_columns(reader, tick_sql, columns, &code);
     sqlite3_stmt *rows = reader_prepare_columns(reader, row_sql, columns, &code);
-    bind_real(ticks, 1, true, since);
-    bind_integer(ticks, 2, true, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+    reader_bind_span(ticks, span);
     while (code == 0 && (code = database_step(reader->database, ticks)) == 1) {
         struct snapshot *snapshot = snapshot_new(pool);
 

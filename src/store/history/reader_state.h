@@ -24,6 +24,9 @@ sqlite3_stmt *reader_prepare(struct history_reader *reader, const char *template
 sqlite3_stmt *reader_prepare_columns(struct history_reader *reader, const char *template,
                                      const struct snapshot_columns *columns, int *code);
 
+/* Its three values, as ?1, ?2 and ?3. */
+void reader_bind_span(sqlite3_stmt *statement, const struct history_span *span);
+
 /* Whether a number can be converted: out of the bounds of the type C does not say what becomes of it. */
 bool is_within(double number, double lowest, double bound);
 /* Text of a column, copied; NULL for NULL. Sets *code to -ENOMEM. */

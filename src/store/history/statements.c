@@ -87,10 +87,9 @@ const char *const history_sql[SQL_COUNT] = {
         " (SELECT elapsed_ms - interval_ms FROM ticks WHERE id = max(first_tick, ?1)) AS interval_ms"
         " FROM samples WHERE id BETWEEN (SELECT first_sample FROM ticks WHERE id = ?1)"
         "  AND (SELECT last_sample FROM ticks WHERE id = ?2) AND last_tick >= ?1)"
-        " INSERT INTO means(process{p, $s, $s_max}) SELECT process{p, " MEAN_MAX("$s") "} FROM held"
-                                                                                       " GROUP BY process",
-    /* ?1 the first that may hold, ?2 the last minute, ?3 whether all end or only those that are no longer so
-     */
+        " INSERT INTO means(process{p, $s, $s_max})"
+        " SELECT process{p, " MEAN_MAX("$s") "} FROM held GROUP BY process",
+    /* ?1 the first that may hold, ?2 the last minute, ?3 whether all end, also those that still are so */
     [SQL_MINUTE_SAMPLES_END] =
         "UPDATE minute_samples AS s SET last_minute = ?2 WHERE id >= ?1 AND last_minute = " SCHEMA_HOLDS
         " AND (?3 OR NOT EXISTS (SELECT 1 FROM means AS m WHERE m.process = s.process"

@@ -172,13 +172,17 @@ static void gpus_text(struct strbuf *out, const struct snapshot *snapshot)
     snapshot_gpus_json(&json, snapshot);
 }
 
-/* The time this snapshot stands for, by the daemon's own clock, which nobody sets. Where that is not known it
- * is a microsecond: too little to count beside others, and enough for a mean of its own. */
+/* What a snapshot stands for where that is not known: too little to count beside others, and enough for a
+ * mean of its own. */
+#define UNKNOWN_MS 0.001
+
+/* The time this snapshot stands for, by the daemon's own clock, which nobody sets. */
 static double interval_ms(const struct history_counters *counters, const struct snapshot *snapshot)
 {
     double passed = snapshot->uptime_seconds - counters->uptime;
 
-    return counters->uptime < 0 || !(passed > 0) || passed > 86400 ? 0.001 : round(passed * 1000);
+    return counters->uptime < 0 || !(passed > 0) || passed > 86400 ? UNKNOWN_MS
+                                                                   : fmax(round(passed * 1000), UNKNOWN_MS);
 }
 
 static int tick_write(struct history *history, const struct snapshot *snapshot, double wall)

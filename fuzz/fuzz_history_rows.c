@@ -8,7 +8,7 @@
 #include "store/history/schema.h"
 
 #define TABLE_COUNT       11
-#define TABLE_COLUMNS_MAX 40
+#define TABLE_COLUMNS_MAX 64
 
 static const char *const tables[TABLE_COUNT] = {"commands", "jobs",   "sheets",        "processes",
                                                 "samples",  "calls",  "process_calls", "progress",

@@ -375,15 +375,27 @@ static inline void rpc_on_stop(uv_async_t *async)
 }
 
 static const struct call_method rpc_methods[] = {
-    {.name = "health", .answer = rpc_health},   {.name = "nothing", .answer = rpc_nothing},
-    {.name = "note", .answer = rpc_note},       {.name = "echo", .answer = rpc_echo},
-    {.name = "kinds", .answer = rpc_kinds},     {.name = "job", .answer = rpc_job},
-    {.name = "broken", .answer = rpc_broken},   {.name = "big", .answer = rpc_big},
-    {.name = "busy", .answer = rpc_busy},       {.name = "later", .answer = rpc_later},
-    {.name = "stream", .answer = rpc_stream},   {.name = "latest", .answer = rpc_latest},
-    {.name = "publish", .answer = rpc_publish}, {.name = "peer", .answer = rpc_peer, .while_closing = true},
-    {.name = "counts", .answer = rpc_counts},   {.name = "shutdown", .answer = rpc_shutdown},
-    {.name = "at_once", .answer = rpc_at_once}, {.name = "endless", .answer = rpc_endless},
+    {.name = "health", .answer = rpc_health},
+    {.name = "nothing", .answer = rpc_nothing},
+    {.name = "note", .answer = rpc_note},
+    {.name = "echo", .answer = rpc_echo},
+    {.name = "kinds", .answer = rpc_kinds},
+    {.name = "job", .answer = rpc_job},
+    {.name = "broken", .answer = rpc_broken},
+    {.name = "big", .answer = rpc_big},
+    {.name = "busy", .answer = rpc_busy},
+    {.name = "later", .answer = rpc_later},
+    {.name = "stream", .answer = rpc_stream},
+    {.name = "latest", .answer = rpc_latest},
+    /* As the client calls them. */
+    {.name = "daemon.health", .answer = rpc_health},
+    {.name = "daemon.monitor.stream", .answer = rpc_stream},
+    {.name = "publish", .answer = rpc_publish},
+    {.name = "peer", .answer = rpc_peer, .while_closing = true},
+    {.name = "counts", .answer = rpc_counts},
+    {.name = "shutdown", .answer = rpc_shutdown},
+    {.name = "at_once", .answer = rpc_at_once},
+    {.name = "endless", .answer = rpc_endless},
 };
 
 static inline int rpc_begin(struct rpc_service *service, const char *path, const char *group,

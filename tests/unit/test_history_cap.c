@@ -131,11 +131,11 @@ static void running_jobs_stay_and_that_the_cap_is_exceeded_is_reported_once(void
     assert_int_equal(reports, 1);
     for (unsigned i = 0; i < 300; i++)
         put_job(i, JOB_COMPLETED);
-    put_soon(make(5, 0), 401);
-    while (history_maintain(history, wall_base + 41, 1, NULL) == 1)
+    put_soon(make(5, 0), 1010); /* a minute later, when the upkeep checks the size */
+    while (history_maintain(history, wall_base + 101, 1, NULL) == 1)
         continue;
-    put_soon(make(5, 0), 402);
-    put_soon(make(5, 0), 403);
+    put_soon(make(5, 0), 1011);
+    put_soon(make(5, 0), 1012);
     assert_true(file_bytes() <= CAP);
     assert_int_equal(reports, 0);
 }

@@ -212,7 +212,7 @@ static void notifications_are_waited_for_and_kept(void **state)
 {
     (void)state;
     connect_client(0);
-    assert_int_equal(client_call(client, "stream", "{\"events\":[\"a.*\"]}", &result, &error), 0);
+    assert_int_equal(client_subscribe(client, "{\"events\":[\"a.*\"]}", &error), 0);
     assert_int_equal(client_next_notification(client, 30, &method, &result, &error), 0);
     assert_int_equal(client_call(client, "publish", "{\"event\":\"a.b\",\"count\":3}", &result, &error), 0);
     assert_int_equal(client_call(client, "publish", "{\"event\":\"c\"}", &result, &error), 0);

@@ -46,14 +46,18 @@ struct daemon {
 extern const struct call_method daemon_methods[];
 extern const size_t daemon_method_count;
 
+/* -- publish.c -- */
 /* Something happened to a job: for the subscribers. `data`: an object as JSON, or NULL. Starts and ends of
  * jobs and sheets are also remembered (daemon.events) and stored. */
 void daemon_publish(struct daemon *daemon, const char *event, const char *job_id, bool has_sheet,
                     int64_t sheet_num, const char *data);
+/* Those of processes that were not published yet. */
+void daemon_publish_snapshot_events(struct daemon *daemon, struct snapshot *snapshot);
 /* job.finished, with how it ended. */
 void daemon_publish_finished(struct daemon *daemon, const struct job *job);
 /* Before the end of a job or sheet: its process may have exited a moment ago, which is to be known first. */
 void daemon_await_exit(struct daemon *daemon, const char *job_id, bool has_sheet, int64_t sheet_num);
+/* -- methods/methods.c -- */
 /* rss_mb, cpu_pct, …: what is known of a process, or of the machine if `pid` is 0; the members of an object.
  */
 void daemon_context_json(const struct daemon *daemon, struct json *json, pid_t pid);

@@ -65,7 +65,7 @@ const struct job_usage_column job_usage_columns[USAGE_COUNT] = {
     [USAGE_CPU_THROTTLED_PERIODS] = {"cgroup_cpu_throttled_periods", "cgroup_cpu_throttled_periods",
                                      USAGE_COUNTED, 0},
     [USAGE_CPU_IS_LOW] = {NULL, "cpu_is_low", USAGE_FLAG, USAGE_FROM_ZERO},
-    [USAGE_EXIT_CPU] = {"exit_cpu_seconds", "exit_cpu_seconds", USAGE_SECONDS, USAGE_ADDS_UP},
+    [USAGE_EXIT_CPU] = {"exit_cpu_seconds", "exit_cpu_seconds", USAGE_SECONDS, 0},
     [USAGE_RUSAGE_CPU] = {"rusage_cpu_seconds", "rusage_cpu_seconds", USAGE_SECONDS, USAGE_ADDS_UP},
     [USAGE_SHEETS_CPU] = {"sheets_cpu_seconds", "sheets_cpu_seconds", USAGE_SECONDS, 0},
     [USAGE_RUSAGE_RSS] = {"rusage_max_rss_mb", "rusage_max_rss_bytes", USAGE_MEMORY, 0},

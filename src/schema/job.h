@@ -99,6 +99,12 @@ static inline void usage_set(struct job_usage *usage, enum job_usage_value value
     usage->present |= USAGE_BIT(value);
 }
 
+static inline void usage_forget(struct job_usage *usage, enum job_usage_value value)
+{
+    usage->numbers[value] = 0;
+    usage->present &= ~USAGE_BIT(value);
+}
+
 /* Of a peak the largest stays. */
 static inline void usage_raise(struct job_usage *usage, enum job_usage_value value, double number)
 {

@@ -212,3 +212,37 @@ def test_there_are_never_more_sheets_than_in_all(daemon):
         publish(client, "sheet.started", "more", 2)
         top = daemon.top_when(lambda snapshot: dc.progress_in(snapshot, "more").get("current_sheet") == 2)
         assert dc.progress_in(top, "more")["total_sheets"] == 2
+
+
+# ---- what clients report ----
+
+def end_sheet(client, job, usage):
+    client.call("event.publish", event="sheet.started", job_id=job, sheet_num=1, data={})
+    client.call("event.publish", event="sheet.completed", job_id=job, sheet_num=1, data={"usage": usage})
+
+
+def test_exits_of_one_try_do_not_stand_for_all_tries(either):
+    with either.client() as client:
+        client.call("job.start", job_id="tries")
+        end_sheet(client, "tries", {"exit_cpu_seconds": 3})
+        assert status(either, "tries")["sheets"][0]["usage"]["cpu_source"] == "exit_cpu_seconds"
+        end_sheet(client, "tries", {"rusage_cpu_seconds": 2})
+    usage = status(either, "tries")["sheets"][0]["usage"]
+    assert "exit_cpu_seconds" not in usage
+    assert usage["cpu_seconds"] >= 2 and usage.get("cpu_is_exact") is False
+
+
+def test_sums_of_reports_stay_numbers(either):
+    with either.client() as client:
+        client.call("job.start", job_id="large")
+        for _ in range(3):
+            end_sheet(client, "large", {"read_bytes": 2**53})
+    assert status(either, "large")["sheets"][0]["usage"]["read_bytes"] == 2**53
+
+
+@pytest.mark.parametrize("event", ["job.started", "job.finished"])
+def test_only_the_daemon_says_that_a_job_began_or_ended(either, event):
+    with either.client() as client:
+        client.call("job.start", job_id="mine " + event)
+        with pytest.raises(dc.RpcError, match="published by the daemon itself"):
+            client.call("event.publish", event=event, job_id="mine " + event)

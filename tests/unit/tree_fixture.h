@@ -95,15 +95,23 @@ static inline void say(void)
     (void)atomic_fetch_add(&shared->said, 1); /* only now: whoever counts it may look */
 }
 
-/* Waits until the test lets go for the `step`-th time; a forgotten child ends itself. It checks seldom: the
- * test may be slow, and compares the CPU time of this process with that of its work. */
+/* The longer somebody has waited, the more seldom it checks: the test may be slow, and compares the CPU time
+ * of this process with that of its work. Returns how long it has waited now. */
+static inline int wait_more(int ms, int exit_code)
+{
+    int pause = ms < 200 ? 10 : 50;
+
+    if (ms > PATIENCE_MS)
+        _exit(exit_code);
+    sleep_seconds(pause / 1000.0);
+    return ms + pause;
+}
+
+/* Waits until the test lets go for the `step`-th time; a forgotten child ends itself. */
 static inline void wait_for_go(int step)
 {
-    for (int ms = 0; atomic_load(&shared->go) < step; ms += 10) {
-        if (ms > PATIENCE_MS)
-            _exit(97);
-        sleep_seconds(0.01);
-    }
+    for (int ms = 0; atomic_load(&shared->go) < step;)
+        ms = wait_more(ms, 97);
 }
 
 /* The test has ended, well or not: nobody shall wait for it any more. */
@@ -114,11 +122,8 @@ static inline bool is_over(void)
 
 static inline void wait_for_said(int count)
 {
-    for (int ms = 0; atomic_load(&shared->said) < count; ms += 10) {
-        if (ms > PATIENCE_MS)
-            _exit(96);
-        sleep_seconds(0.01);
-    }
+    for (int ms = 0; atomic_load(&shared->said) < count;)
+        ms = wait_more(ms, 96);
 }
 
 /* ---- in the test ---- */

@@ -294,7 +294,8 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
         part->group = sheet_new_group(jobs, entry, sheet->number);
         if (!part->group)
             return -ENOMEM;
-        part->before = sheet->usage; /* of another try */
+        part->before = sheet->usage;                 /* of another try, */
+        usage_forget(&sheet->usage, USAGE_EXIT_CPU); /* which the exits of this one do not include */
         part->has_gap = sheet->tries > 0 && sheet->usage.numbers[USAGE_SPAWNED_IS_EXACT] == 0;
         jobs->active_sheets++;
     }

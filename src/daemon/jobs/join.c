@@ -75,6 +75,7 @@ static int restore_sheet(struct jobs *jobs, struct entry *entry, const struct jo
     forget_other_boot(jobs, &kept->usage);
     part->before = sheet->usage;
     part->has_gap = part->resumed = true;
+    usage_forget(&kept->usage, USAGE_EXIT_CPU);
     return 0;
 }
 

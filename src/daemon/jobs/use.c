@@ -2,6 +2,7 @@
  * What jobs use: looked at after every pass, and put into the snapshot.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -12,12 +13,18 @@
 /* A job whose numbers alone have changed is told to the store so often. */
 #define TELL_AGAIN_NS (5 * NS_PER_SECOND)
 
+/* What clients report is at most this (job_usage_parse); sums of it have to stay whole numbers as well. */
+static double add_up(double now, double before)
+{
+    return fmin(now + before, 0x1p53);
+}
+
 /* Books begin anew with the daemon, and with each try; what was used before is added. */
 static void add_before(struct job_usage *now, const struct job_usage *before)
 {
     for (unsigned i = 0; i < USAGE_COUNT; i++)
         if (job_usage_columns[i].traits & USAGE_ADDS_UP && (usage_has(before, i) || before->numbers[i] != 0))
-            usage_set(now, i, now->numbers[i] + before->numbers[i]);
+            usage_set(now, i, add_up(now->numbers[i], before->numbers[i]));
     usage_raise(now, USAGE_CPU_IS_LOW, before->numbers[USAGE_CPU_IS_LOW]);
 }
 
@@ -56,11 +63,15 @@ static struct job_usage with_tries(const struct part *part, const struct job_usa
 
     for (unsigned i = 0; i < USAGE_COUNT; i++)
         if (job_usage_columns[i].traits & USAGE_ADDS_UP && usage_has(reported, i) && !part->resumed)
-            sum.numbers[i] += part->before.numbers[i];
+            sum.numbers[i] = add_up(sum.numbers[i], part->before.numbers[i]);
     /* The daemon's own readings of the group go on from one try to the next. */
-    sum.present &= ~USAGE_BIT(USAGE_CGROUP_CPU);
+    usage_forget(&sum, USAGE_CGROUP_CPU);
+    /* Only if it is known of every try. */
     if (part->resumed || !usage_has(&part->before, USAGE_EXIT_CPU))
-        sum.present &= ~USAGE_BIT(USAGE_EXIT_CPU);
+        usage_forget(&sum, USAGE_EXIT_CPU);
+    else if (usage_has(&sum, USAGE_EXIT_CPU))
+        sum.numbers[USAGE_EXIT_CPU] =
+            add_up(sum.numbers[USAGE_EXIT_CPU], part->before.numbers[USAGE_EXIT_CPU]);
     if (part->resumed || part->before.numbers[USAGE_CPU_IS_LOW] != 0)
         usage_set(&sum, USAGE_CPU_IS_LOW, true);
     sum.numbers[USAGE_SPAWNED_IS_EXACT] = 0;
@@ -104,7 +115,7 @@ void part_merge(const struct part *part, struct job_usage *usage, const struct j
         if (usage_has(&sum, i) && job_usage_columns[i].kind != USAGE_FLAG)
             usage_raise(usage, i, sum.numbers[i]);
     if (!covered)
-        usage->present &= ~USAGE_BIT(USAGE_EXIT_CPU);
+        usage_forget(usage, USAGE_EXIT_CPU);
     if (cpu_is_whole)
         usage_set(usage, USAGE_CPU_IS_LOW, false);
     else if (!usage_has(&seen, USAGE_CPU))

@@ -123,6 +123,9 @@ int answer_event_publish(struct call *call, struct json *result)
     int code = take_params(call, &told);
     if (code < 0)
         return code;
+    if (strcmp(told.event, "job.started") == 0 || strcmp(told.event, "job.finished") == 0)
+        return call_fail(call, RPC_INVALID_PARAMS, "call job.start or job.finish",
+                         "'%s' is published by the daemon itself", told.event);
     bool is_sheet = sheet_event_of(told.event, strlen(told.event), &event);
     if (is_sheet) {
         if (!told.has_sheet)

@@ -417,9 +417,10 @@ void connection_close(struct connection *connection)
     struct server *server = connection->server;
 
     connection->doomed = true;
-    connection_end_stream(connection);
+    /* First: the end of its stream must not write an answer while another client's is in the scratch. */
     for (struct call *call = connection->deferred; call; call = call->next)
         call->connection = NULL;
+    connection_end_stream(connection);
     server_queue(server, connection, QUEUE_NONE);
     DL_DELETE(server->connections, connection);
     server->counts.clients--;

@@ -80,7 +80,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             "the numbered step of the job; a command that is started sees it as METRON_SHEET",
             .placeholder = "N", .lowest = 0, .highest = 2147483647, .traits = SETTING_EMPTY_IS_ABSENT),
     SETTING(CONFIG_HASH, "config-hash", TEXT, LABEL, COMMAND_RUN | COMMAND_ATTACH | COMMAND_JOB,
-            "what tells runs of the same configuration from others; job: with start", .placeholder = "H",
+            "identifies runs of the same configuration; job: with start", .placeholder = "H",
             .traits = SETTING_EMPTY_IS_ABSENT),
     SETTING(TOTAL_SHEETS, "total-sheets", INTEGER, LABEL, COMMAND_RUN | COMMAND_JOB,
             "how many sheets the job has in all, for its progress; job: with start", .placeholder = "N",

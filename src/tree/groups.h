@@ -43,9 +43,9 @@ struct group {
     bool is_found;     /* a member was found by its variables or control group: others may have been missed */
     uint64_t told_cpu_ns; /* what ended members had used themselves, as far as the kernel told */
     uint64_t own_cpu_ns;  /* what living ones have used themselves */
-    bool missed;          /* somebody may have ended, and what it had used was not told, */
+    bool missed;          /* a member may have exited without a report of what it had used, */
     bool unread;          /* nor was its clock read after its end */
-    bool measured;        /* what a member had used was read or told since it joined; */
+    bool measured;        /* what a member had used was read or reported since it joined; */
     bool has_io;          /* its I/O too */
     uint64_t events_lost; /* when it was made */
 

@@ -21,7 +21,7 @@ static void add_cpu(struct report_section *section, const struct job_part *part)
         const char *what;
     } methods[] = {
         {USAGE_CGROUP_CPU, "of its control group"},
-        {USAGE_EXIT_CPU, "of all its processes, told by the kernel at their exits"},
+        {USAGE_EXIT_CPU, "of all its processes, as the kernel reported at their exits"},
         {USAGE_CPU, "of all its processes"},
         {USAGE_RUSAGE_CPU, "of the processes that were waited for"},
         {USAGE_SHEETS_CPU, "of all its sheets"},

@@ -126,7 +126,7 @@ static void what_was_used_before_is_not_counted_and_not_inherited(void **state)
     for (int i = 0; i < 3; i++)
         tree_refresh(watch.tree);
     assert_int_equal(tree_living(watch.tree), 1);
-    /* What is inherited is told in ticks of 10 ms, of either sort. */
+    /* What is inherited comes in ticks of 10 ms, of either sort. */
     assert_true(cpu_published() > WORK - 0.04 && cpu_published() < WORK + 0.06);
 }
 

@@ -347,7 +347,7 @@ void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_
     sheet->status = status;
     if (sheet->ended.tv_sec == 0)
         sheet->ended = clock_wall();
-    if (part->group) /* else it was never told to have begun, or has ended already */
+    if (part->group) /* else no start was reported, or it has ended already */
         part_take(jobs, part, &sheet->usage);
     if (reported && reported->present) {
         part_merge(part, &sheet->usage, reported, sheet->tries > 1);
@@ -441,7 +441,7 @@ void entry_finish(struct jobs *jobs, struct entry *entry, enum job_status status
 
     for (size_t i = 0; i < job->sheet_count; i++)
         if (job->sheets[i].status == SHEET_RUNNING || job->sheets[i].status == SHEET_RETRYING)
-            sheet_end(jobs, entry, i, SHEET_LOST, NULL); /* nobody told how it ended */
+            sheet_end(jobs, entry, i, SHEET_LOST, NULL); /* nobody reported how it ended */
     part_take(jobs, &entry->part, &job->usage);
     if (reported && reported->present)
         part_merge(&entry->part, &job->usage, reported, false);

@@ -3,6 +3,8 @@
  * the sum stays.
  */
 
+#include <errno.h>
+
 #include "base/array.h"
 #include "tree/groups.h"
 #include "tree/members.h"
@@ -137,12 +139,10 @@ static void tell_children(struct tree *tree, const struct process *process, cons
         }
 }
 
-void settle_unreaped(struct tree *tree, struct process *process)
+/* `heir` inherits from it; NULL: nobody does. */
+static void settle(struct tree *tree, struct process *process, struct process *heir)
 {
-    if (tree->options.reaps || process->is_settled)
-        return;
     process->is_settled = true;
-    struct process *heir = heir_of(tree, process);
     groups_settle(process, heir);
     /* The command, which we wait for ourselves in a session too, has left us all that was left to it. */
     if (!heir && process->of_command && has_parent(process) && tree->ledger.reaped_count > 0) {
@@ -166,6 +166,31 @@ void settle_unreaped(struct tree *tree, struct process *process)
     ledger_add(&heir->baseline, process->baseline);
     heir->counted = ledger_minus(before, process->baseline);
     tree->ledger.live = ledger_minus(tree->ledger.live, ledger_minus(before, heir->counted));
+}
+
+void settle_unreaped(struct tree *tree, struct process *process)
+{
+    if (!tree->options.reaps && !process->is_settled)
+        settle(tree, process, heir_of(tree, process));
+}
+
+/* The last reading of a process includes the children that it had waited for. The next pass may find all of
+ * them gone: it would settle the parent first and take the children for orphans. */
+void settle_children(struct tree *tree, struct process *heir)
+{
+    const pid_t pid = heir->subject.id;
+    bool inherits = !(heir->stat.ignored_signals & SIGCHLD_BIT);
+
+    if (tree->options.reaps || tree->options.alone || !inherits || !process_is_zombie(heir))
+        return;
+    for (size_t i = 0; heir->has_children && i < tree->count; i++) {
+        struct process *process = tree->members[i];
+        bool is_below = parent_of(process) == pid ||
+                        (process->heir_above == pid && process->heir_above_pass == tree->passes);
+        if (is_below && process->announced_exit && !process->ended && !process->is_settled &&
+            member_read_inherited(tree, process) == -ESRCH && covers(heir, process))
+            settle(tree, process, heir);
+    }
 }
 
 void count_last_use(struct tree *tree, struct process *process, const struct lifecycle_use *use)

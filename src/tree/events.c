@@ -122,8 +122,10 @@ static void on_exec(struct tree *tree, const struct lifecycle_event *event)
  * the kernel does not report what it used, this is the last chance of knowing that. */
 static void read_last(struct tree *tree, struct process *process)
 {
-    if (process->group && !process->was_reaped && member_read(tree, process) == 0)
-        member_count(tree, process);
+    if (!process->group || process->was_reaped || member_read(tree, process) < 0)
+        return;
+    member_count(tree, process);
+    settle_children(tree, process);
 }
 
 /* Of one that was there before we listened it is not known for sure how many threads it has: its own stat

@@ -136,6 +136,8 @@ bool member_is_of_command(const struct tree *tree, const struct process *process
 void member_count(const struct tree *tree, struct process *process);
 /* It is gone: what it had used is its heir's, or stays in the books (ended.c). Once for each. */
 void settle_unreaped(struct tree *tree, struct process *process);
+/* It was read after its exit: those of its children that it had waited for are settled. */
+void settle_children(struct tree *tree, struct process *heir);
 /* The kernel told what it had used itself when it ended: it is counted to the last (ended.c). */
 void count_last_use(struct tree *tree, struct process *process, const struct lifecycle_use *use);
 

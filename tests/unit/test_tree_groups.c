@@ -105,6 +105,83 @@ static void what_was_waited_for_outside_stays_the_groups(void **state)
     assert_int_equal(group->exited, 1);
 }
 
+/* A parent whose child burns a STEP. It waits for the child and exits: no pass sees one without the other. */
+static void body_waits_for_a_child_and_ends(void)
+{
+    if (fork() == 0) {
+        burn_process(STEP);
+        say();
+        wait_for_go(1);
+        _exit(0);
+    }
+    (void)wait(NULL);
+}
+
+/* It has exited, and is not waited for yet. */
+static void await_zombie(pid_t pid)
+{
+    siginfo_t info;
+
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void what_a_parent_had_inherited_when_it_exited_is_counted_once(void **state)
+{
+    watch_machine(state);
+    struct group *group = group_new(watch.tree, "a", NULL);
+    pid_t pid = start(body_waits_for_a_child_and_ends);
+
+    await_said(1);
+    tree_refresh(watch.tree);
+    /* The child has used nothing in the group until now. */
+    assert_int_equal(group_adopt(watch.tree, group, pid, MEMBER_BY_DESCENT), 2);
+    tree_refresh(watch.tree);
+    let_go(1);
+    await_zombie(pid);
+    tree_read_events(watch.tree);
+    wait_for(pid);
+    refresh_until_gone(pid);
+    assert_near(cpu_of(group), 0, look);
+}
+
+static void body_of_three_generations(void)
+{
+    say();
+    wait_for_go(1);
+    if (fork() == 0) {
+        if (fork() == 0) {
+            burn_process(STEP);
+            say();
+            wait_for_go(2);
+            _exit(0);
+        }
+        (void)wait(NULL);
+        _exit(0);
+    }
+    (void)wait(NULL);
+}
+
+static void what_three_generations_leave_at_once_is_counted_once(void **state)
+{
+    watch_machine(state);
+    struct group *group = group_new(watch.tree, "a", NULL);
+    pid_t pid = start(body_of_three_generations);
+
+    await_said(1);
+    assert_non_null(tree_take_in(watch.tree, pid));
+    assert_int_equal(group_adopt(watch.tree, group, pid, MEMBER_BY_DESCENT), 1);
+    let_go(1);
+    await_said(2);
+    tree_refresh(watch.tree);
+    assert_near(cpu_of(group), STEP, look);
+    let_go(2);
+    await_zombie(pid);
+    tree_read_events(watch.tree);
+    wait_for(pid);
+    refresh_until_gone(pid);
+    assert_near(cpu_of(group), STEP, look);
+}
+
 static void what_was_used_before_it_joined_is_not_the_groups(void **state)
 {
     watch_machine(state);
@@ -333,6 +410,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MACHINE_WAYS(a_storm_of_short_children_is_counted_as_the_kernel_counts_it),
         MACHINE_WAYS(what_was_waited_for_outside_stays_the_groups),
+        MACHINE_WAYS(what_a_parent_had_inherited_when_it_exited_is_counted_once),
+        MACHINE_WAYS(what_three_generations_leave_at_once_is_counted_once),
         MACHINE_WAYS(what_was_used_before_it_joined_is_not_the_groups),
         MACHINE_WAYS(a_child_born_before_its_parent_joined_brings_nothing_with_it),
         MACHINE_WAYS(an_inherited_past_is_not_the_groups),

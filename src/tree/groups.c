@@ -148,20 +148,20 @@ static void join(struct tree *tree, struct group *group, struct process *process
     group_release(tree, before);
 }
 
-/* It joins from outside, and those that descend from it come with it. */
-static void note_coming(const struct process *process, struct group *group)
+/* It joins from outside, and those that descend from it come with it. `found`: nobody named it. */
+static void note_coming(const struct process *process, struct group *group, bool found)
 {
-    for (; group && !group_is_within(process->group, group); group = group->above)
+    for (; group && !group_is_within(process->group, group); group = group->above) {
         group->came++;
+        group->is_found = group->is_found || found;
+    }
 }
 
 void group_join(struct tree *tree, struct group *group, struct process *process, enum membership membership)
 {
     bool born_in_it = !process->group && is_born_since(process, group->made_ns);
 
-    note_coming(process, group);
-    for (struct group *joined = group; joined; joined = joined->above)
-        joined->is_found = true;
+    note_coming(process, group, true);
     join(tree, group, process, membership, born_in_it);
 }
 
@@ -187,6 +187,18 @@ static void mark_descendants(struct tree *tree, struct process *root)
     }
 }
 
+/* Read anew: what it has used until this moment is not the group's. False: it has ended. */
+static bool adopt(struct tree *tree, struct group *group, struct process *process, enum membership membership)
+{
+    process->by_tasks = false;
+    if (member_read(tree, process) < 0 || process_is_zombie(process))
+        return false;
+    join(tree, group, process, membership, false);
+    /* Only now: it comes with the process that was named. */
+    member_found(tree, process);
+    return true;
+}
+
 int group_adopt(struct tree *tree, struct group *group, pid_t pid, enum membership membership)
 {
     int joined = 0;
@@ -196,20 +208,13 @@ int group_adopt(struct tree *tree, struct group *group, pid_t pid, enum membersh
     if (!root || root->announced_exit)
         return -ESRCH;
     group->is_announced = true;
-    note_coming(root, group);
+    note_coming(root, group, false);
     mark_descendants(tree, root);
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];
-        bool adopting = process->adopting;
+        if (process->adopting && !process->announced_exit && !group_is_within(process->group, group))
+            joined += adopt(tree, group, process, membership);
         process->adopting = false;
-        if (!adopting || process->announced_exit || group_is_within(process->group, group))
-            continue;
-        /* Read anew: what it has used until this moment is not the group's. */
-        process->by_tasks = false;
-        if (member_read(tree, process) < 0 || process_is_zombie(process))
-            continue;
-        join(tree, group, process, membership, false);
-        joined++;
     }
     return joined;
 }

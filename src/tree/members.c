@@ -545,6 +545,14 @@ static int member_read_files(struct tree *tree, struct process *process)
     return code;
 }
 
+void member_found(struct tree *tree, struct process *process)
+{
+    bool has_sheet = process->group && process->group->has_sheet;
+
+    if (!has_sheet && tree->options.on_found)
+        tree->options.on_found(tree->options.context, process);
+}
+
 int member_read(struct tree *tree, struct process *process)
 {
     const uint64_t image = process->image;
@@ -559,11 +567,10 @@ int member_read(struct tree *tree, struct process *process)
     }
     process->passes++;
     relate(tree, process);
-    if (process->passes == 1)
+    if (process->passes == 1 && !process->adopting)
         group_inherit(tree, process, members_find(tree, process->stat.ppid), false);
-    bool has_sheet = process->group && process->group->has_sheet;
-    if (!has_sheet && tree->options.on_found && (process->passes == 1 || process->image != image))
-        tree->options.on_found(tree->options.context, process);
+    if (!process->adopting && (process->passes == 1 || process->image != image))
+        member_found(tree, process);
     announce_spawn(tree, process, process->stat.ppid, SEEN_SAMPLED, process->subject.born_ns);
     return 0;
 }

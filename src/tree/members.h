@@ -154,6 +154,8 @@ struct process *discover_one(struct tree *tree, pid_t pid);
 /* Reads stat (and clock) of a member and settles its identity. 0; -ESRCH: it has gone; another negative
  * errno: it could not be read this time. */
 int member_read(struct tree *tree, struct process *process);
+/* It may be of a group by what it has inherited: calls on_found, unless it is in a sheet. */
+void member_found(struct tree *tree, struct process *process);
 
 /* Looks at its stat alone: it is a zombie, or gone. */
 bool member_has_ended(struct tree *tree, struct process *process);

@@ -132,7 +132,7 @@ struct process {
     uint64_t group_own_ns;            /* what the groups' own_cpu_ns holds of it, */
     uint64_t group_own_pass;          /* as of this pass */
     const struct group *heir_group;   /* settled: from this one on upwards somebody inherits what it used */
-    bool adopting;                    /* for one walk: it joins, and so do its children */
+    bool adopting;                    /* group_adopt: it joins, and so do its children */
     bool of_command; /* the command or a descendant of it, not just a member of its session */
     bool ended;      /* gone: leaves at the end of the pass */
     bool announced_spawn, announced_exit;

@@ -270,6 +270,80 @@ static void a_member_of_the_job_has_inherited_its_sheet(void **state)
     assert_int_equal(finish(mine), 0);
 }
 
+/* A parent whose child has inherited the variables of the job, as the children of a job's command have. */
+static void body_with_a_child_of_the_job(void)
+{
+    if (fork() == 0)
+        body_with_variables();
+    say();
+    (void)wait(NULL);
+}
+
+/* The same of a grandchild, whose parent has exited. */
+static void body_with_an_orphan_of_the_job(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (fork() == 0)
+            body_with_variables();
+        _exit(0);
+    }
+    (void)wait_checked(pid);
+    say();
+    wait_for_go(2);
+}
+
+/* Starts the body, and the job with it; returns the one with the variables, which nobody has read before. */
+static pid_t start_job_with(void (*body)(void), const char *sheet_variable, pid_t *pid)
+{
+    (void)snprintf(variables[0], sizeof(variables[0]), "METRON_JOB=%s", mine);
+    (void)snprintf(variables[1], sizeof(variables[1]), "%s", sheet_variable);
+    let_go(1);
+    *pid = start(body);
+    await_said(2);
+    pid_t descendant = shared->pids[shared->pids[0] == *pid];
+    for (int ms = 0; !has_variables(descendant) && ms < PATIENCE_MS; ms++)
+        sleep_seconds(0.001);
+    assert_int_equal(start_job(mine, *pid), 0);
+    tick();
+    return descendant;
+}
+
+static void a_descendant_of_the_announced_process_did_not_come_from_elsewhere(void **state)
+{
+    pid_t pid;
+
+    begin_mine(state);
+    pid_t orphan = start_job_with(body_with_an_orphan_of_the_job, "", &pid);
+    const struct group *job = process_of(pid)->group;
+    assert_ptr_equal(process_of(orphan)->group, job);
+    assert_int_equal(process_of(orphan)->membership, MEMBER_BY_DESCENT);
+    assert_int_equal(job->came, 1);
+    assert_false(job->is_found);
+    assert_int_equal(found(mine)->usage.numbers[USAGE_SPAWNED_IS_EXACT], 1);
+    assert_int_equal(finish(mine), 0);
+}
+
+static void a_descendant_of_the_announced_process_has_inherited_its_sheet(void **state)
+{
+    pid_t pid;
+
+    begin_mine(state);
+    pid_t child = start_job_with(body_with_a_child_of_the_job, "METRON_SHEET=2", &pid);
+    const struct group *job = process_of(pid)->group;
+    assert_true(process_of(child)->group->has_sheet);
+    assert_int_equal(process_of(child)->group->sheet_num, 2);
+    assert_ptr_equal(process_of(child)->group->above, job);
+    assert_int_equal(job->came, 1);
+    assert_false(job->is_found);
+    assert_int_equal(found(mine)->usage.numbers[USAGE_SPAWNED_IS_EXACT], is_told(state));
+    assert_int_equal(found(mine)->usage.numbers[USAGE_UNIQUE_PROCESSES], 2);
+    if (is_told(state))
+        assert_int_equal(found(mine)->usage.numbers[USAGE_SPAWNED], 0); /* born before the job */
+    assert_int_equal(finish(mine), 0);
+}
+
 /* The process is found when it is announced, and the sheet whose number it has comes before all others. */
 static void a_sheet_that_begins_meanwhile_is_not_mistaken_for_the_announced_one(void **state)
 {
@@ -451,6 +525,9 @@ int main(void)
         JOB_WAYS(whoever_has_the_variable_is_of_the_job),
         JOB_WAYS(another_users_process_does_not_join_by_the_variable),
         JOB_WAYS(a_member_of_the_job_has_inherited_its_sheet),
+        ONE_JOB(a_descendant_of_the_announced_process_did_not_come_from_elsewhere, by_bpf),
+        ONE_JOB(a_descendant_of_the_announced_process_did_not_come_from_elsewhere, by_connector),
+        JOB_WAYS(a_descendant_of_the_announced_process_has_inherited_its_sheet),
         JOB_WAYS(a_sheet_that_begins_meanwhile_is_not_mistaken_for_the_announced_one),
         JOB_WAYS(whoever_ends_within_the_pass_that_found_it_is_counted),
         JOB_WAYS(a_sheet_that_began_with_its_process_is_announced_later),

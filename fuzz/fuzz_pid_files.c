@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pid_status status;
     struct pid_identity identity;
     struct pid_io io;
-    uint64_t limit;
+    uint64_t limit, signals;
     int visits = 0, count;
 
     if (size == 0)
@@ -34,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 's':
         (void)pid_status_parse(text, size, &status);
         (void)pid_identity_parse(text, size, &identity);
+        (void)pid_pending_parse(text, size, &signals);
         break;
     case 'i':
         (void)pid_io_parse(text, size, &io);

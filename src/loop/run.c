@@ -36,6 +36,10 @@
 /* Who ends a command through metron does not wait longer for a screen that nobody reads. */
 #define DELIVERY_MS 1000
 
+/* What was killed just before the command exited has so long to go, and is checked so often. */
+#define LINGER_NS      (NS_PER_SECOND / 2)
+#define LINGER_STEP_MS 2
+
 /* The target has ended as far as this run is concerned. */
 static bool run_is_over(const struct run *run, bool no_children)
 {
@@ -79,6 +83,29 @@ static void finish_command(struct run *run)
         (void)uv_timer_start(&run->end_timer, on_delivery_time_up, DELIVERY_MS, 0);
 }
 
+static void reap_children(struct run *run);
+
+static void on_linger(uv_timer_t *timer)
+{
+    reap_children(timer->data);
+}
+
+/* Before it is decided who has outlived the command. */
+static bool awaits_exits(struct run *run)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    bool is_first = !run->linger_ns;
+
+    if (!ends_with_command(run))
+        return false;
+    if (is_first)
+        run->linger_ns = now_ns + LINGER_NS;
+    if (now_ns >= run->linger_ns || !tree_awaits_exits(run->tree, is_first))
+        return false;
+    (void)uv_timer_start(&run->end_timer, on_linger, LINGER_STEP_MS, 0);
+    return true;
+}
+
 static void reap_children(struct run *run)
 {
     struct reaped reaped;
@@ -104,7 +131,7 @@ static void reap_children(struct run *run)
         run->root_status = reaped.wait_status;
         run_end_at(run, clock_monotonic_ns());
     }
-    if (run->phase == RUN_RUNNING && run_is_over(run, code == -ECHILD))
+    if (run->phase == RUN_RUNNING && run_is_over(run, code == -ECHILD) && !awaits_exits(run))
         finish_command(run);
 }
 

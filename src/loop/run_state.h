@@ -68,6 +68,8 @@ struct run {
     bool warned_refused; /* somebody's was not, and it was reported */
     unsigned interrupts, kill_rounds;
     uint64_t kill_ns; /* monotonic: SIGTERM has had its time */
+    uint64_t
+        linger_ns; /* monotonic: the command has exited, and nobody's exit is awaited any more; 0: it runs */
 
     struct record record, summary;
     struct run_info info;

@@ -476,7 +476,7 @@ static void member_settle(struct tree *tree, struct process *process)
         orphan_children(tree, process);
 }
 
-static int read_stat(struct tree *tree, struct process *process, struct pid_stat *stat)
+int member_read_stat(struct tree *tree, struct process *process, struct pid_stat *stat)
 {
     char text[PID_STAT_SIZE];
     /* Kept open from the second pass on: most processes are short, and never have one. */
@@ -485,27 +485,25 @@ static int read_stat(struct tree *tree, struct process *process, struct pid_stat
 
     if (length < 0)
         return (int)length;
-    return pid_stat_parse(text, (size_t)length, stat) < 0 ? -EBADMSG : 0;
+    if (pid_stat_parse(text, (size_t)length, stat) < 0)
+        return -EBADMSG;
+    /* A process that only an event has named yet has no start. */
+    return process->start_ticks && stat->start_ticks != process->start_ticks ? -ESRCH : 0;
 }
 
 bool member_has_ended(struct tree *tree, struct process *process)
 {
     struct pid_stat stat;
-    int code = read_stat(tree, process, &stat);
+    int code = member_read_stat(tree, process, &stat);
 
-    if (code < 0)
-        return code == -ESRCH;
-    return stat.start_ticks != process->start_ticks || (stat.state == 'Z' && stat.threads <= 1);
+    return code < 0 ? code == -ESRCH : stat.state == 'Z' && stat.threads <= 1;
 }
 
 int member_read_inherited(struct tree *tree, struct process *process)
 {
     struct pid_stat stat;
-    int code = read_stat(tree, process, &stat);
+    int code = member_read_stat(tree, process, &stat);
 
-    /* A process that only an event has named yet has no start. */
-    if (code == 0 && process->start_ticks && stat.start_ticks != process->start_ticks)
-        code = -ESRCH;
     if (code == 0)
         note_inherited(tree, process, &stat);
     return code;
@@ -517,7 +515,7 @@ static int look_at(struct tree *tree, struct process *process, uint64_t cpu_ns, 
     struct pid_stat stat;
 
     process->fresh = false;
-    int code = read_stat(tree, process, &stat);
+    int code = member_read_stat(tree, process, &stat);
     if (code < 0)
         return code;
     code = member_take(tree, process, &stat, cpu_ns, stamp_ns);

@@ -157,6 +157,9 @@ int member_read(struct tree *tree, struct process *process);
 /* It may be of a group by what it has inherited: calls on_found, unless it is in a sheet. */
 void member_found(struct tree *tree, struct process *process);
 
+/* Its stat as it is now, which is not taken as a reading of the member. 0, or a negative errno; -ESRCH: it is
+ * gone, or another process has its pid. */
+int member_read_stat(struct tree *tree, struct process *process, struct pid_stat *stat);
 /* Looks at its stat alone: it is a zombie, or gone. */
 bool member_has_ended(struct tree *tree, struct process *process);
 /* Reads again how much it has inherited, and nothing else. 0, or a negative errno; -ESRCH: it is gone. */

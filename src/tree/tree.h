@@ -133,8 +133,9 @@ struct process {
     uint64_t group_own_pass;          /* as of this pass */
     const struct group *heir_group;   /* settled: from this one on upwards somebody inherits what it used */
     bool adopting;                    /* group_adopt: it joins, and so do its children */
-    bool of_command; /* the command or a descendant of it, not just a member of its session */
-    bool ended;      /* gone: leaves at the end of the pass */
+    bool not_awaited; /* the command has exited, and nobody waits for this one's exit (tree_awaits_exits) */
+    bool of_command;  /* the command or a descendant of it, not just a member of its session */
+    bool ended;       /* gone: leaves at the end of the pass */
     bool announced_spawn, announced_exit;
     int wait_status;
     bool has_status;
@@ -237,6 +238,10 @@ void tree_refresh(struct tree *tree);
 void tree_before_reap(struct tree *tree, pid_t pid);
 /* We reaped a child. Never call it inside a pass. */
 void tree_reap(struct tree *tree, pid_t pid, int wait_status, const struct rusage *usage);
+/* The command has exited: whether a descendant of it is on its way out, because it was killed or has begun to
+ * exit, or whether its exit is still to be reported. It did not outlive the command. `is_first`: of several
+ * calls. */
+bool tree_awaits_exits(struct tree *tree, bool is_first);
 /* Sends a signal to the command and every living descendant of it; returns how many were reached. Those that
  * may not be signalled have `signal_refused`. */
 unsigned tree_signal(struct tree *tree, int signal);

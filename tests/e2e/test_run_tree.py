@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from support import held
+from support.kernel_events import of_kind
 from support.processes import alive, file_lines, named_descendants, wait_until
 from support.records import leaves, per_pid
 from support.run import Run
@@ -51,6 +52,22 @@ def test_wait_tree_can_be_ended_by_a_signal(run_metron):
     done = run.finish()
     assert not alive(orphan)
     assert done.returncode == 0, "the command itself had already ended well"
+
+
+@pytest.mark.parametrize("events", ["bpf", "connector", "off"])
+def test_children_killed_just_before_the_command_exits_did_not_outlive_it(run_metron, events):
+    """SIGKILL ends a process once it has a CPU to die on, which may be after the command's own exit."""
+    run_metron.need_events(events)
+    run = run_metron(f"--events {events}", [
+        "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & all=\"$all $!\"; done; kill -9 $all; exit 0"])
+    assert run.returncode == 0
+    assert "survivors" not in run.info
+    by_kind = {kind: sorted(event["pid"] for event in of_kind(run.events, kind))
+               for kind in ("spawn", "exit", "kill", "signal")}
+    assert by_kind["exit"] == by_kind["spawn"]
+    assert not by_kind["signal"]
+    if events != "off":  # else the shell may wait for them before metron has seen how they ended
+        assert len(by_kind["exit"]) == 11 and len(by_kind["kill"]) == 10
 
 
 def test_no_survivors_are_named_when_there_are_none(run_metron):

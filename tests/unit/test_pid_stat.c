@@ -37,6 +37,7 @@ static void every_field_is_taken_from_its_place(void **state)
     assert_int_equal(stat.state, 'S');
     assert_int_equal(stat.ppid, 4);
     assert_int_equal(stat.session, 6);
+    assert_int_equal(stat.flags, 9);
     assert_int_equal(stat.minor_faults, 10);
     assert_int_equal(stat.child_minor_faults, 11);
     assert_int_equal(stat.major_faults, 12);

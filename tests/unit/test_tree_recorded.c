@@ -338,10 +338,61 @@ static void sigchld_is_told_from_other_ignored_signals(void **state)
     assert_false(loses_with_ignored(0, method_of(state)));
 }
 
+/* ---- on its way out when the command exits ---- */
+
+static void put_state(char state, unsigned flags, pid_t ppid, unsigned threads, const char *pending)
+{
+    char text[512];
+
+    (void)snprintf(text, sizeof(text),
+                   "4711 (made up) %c %d 1 1 0 -1 %u 0 0 0 0 1 0 0 0 20 0 %u 0 1000 4096 1 0\n", state,
+                   (int)ppid, flags, threads);
+    put_stat(4711, text);
+    (void)snprintf(text, sizeof(text), "Name:\tmade up\nSigPnd:\t%s\nShdPnd:\t0000000000000000\n", pending);
+    put_file(4711, "status", text, strlen(text));
+}
+
+static void one_on_its_way_out_is_awaited(void **state)
+{
+    static const char none[] = "0000000000000000", term[] = "0000000000004000", kill[] = "0000000000004100";
+    static const unsigned exiting = 0x400104, running = 0x400100;
+    const pid_t self = getpid();
+    const struct {
+        char state;
+        unsigned flags, threads;
+        pid_t ppid;
+        const char *pending;
+        bool awaited;
+    } cases[] = {
+        {'S', running, 1, 1, none, false}, {'R', running, 1, 1, kill, true},
+        {'D', exiting, 1, 1, none, true},  {'S', running, 1, 1, term, false},
+        {'Z', exiting, 2, 1, none, false}, {'Z', exiting, 2, 1, kill, true},
+        {'Z', exiting, 1, 1, none, false}, {'Z', exiting, 1, self, none, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        watch_recorded_as(TREE_LISTINGS, true);
+        put_state(cases[i].state, cases[i].flags, cases[i].ppid, cases[i].threads, cases[i].pending);
+        if (tree_awaits_exits(watch.tree, true) != cases[i].awaited)
+            fail_msg("case %zu", i);
+        assert_int_equal(tree_awaits_exits(watch.tree, false), cases[i].awaited);
+        /* One that went on when the command had exited is not awaited, whatever becomes of it. */
+        put_state('R', exiting, 1, 1, kill);
+        assert_int_equal(tree_awaits_exits(watch.tree, false), cases[i].awaited);
+        remove_file(4711, "status");
+        remove_process(4711);
+        assert_false(tree_awaits_exits(watch.tree, false));
+        tree_free(watch.tree);
+        watch.tree = NULL;
+    }
+}
+
 int main(void)
 {
     (void)by_connector;
     const struct CMUnitTest tests[] = {
+        ONE_WAY(one_on_its_way_out_is_awaited, by_listings),
         ONE_WAY(a_process_that_cannot_be_read_costs_its_own_reading_and_nothing_more, by_listings),
         ONE_WAY(another_start_time_is_another_process, by_listings),
         ONE_WAY(children_of_whoever_has_an_ended_members_pid_are_not_ours, by_scan),

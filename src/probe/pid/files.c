@@ -121,6 +121,42 @@ int pid_identity_parse(const char *text, size_t length, struct pid_identity *out
     return 0;
 }
 
+/* The mask of a line "SigPnd:\t0000000000000100" whose key is passed already: 16 digits. */
+static bool line_mask(const char *at, const char *line_end, uint64_t *mask)
+{
+    *mask = 0;
+    at = text_skip_blanks(at, line_end);
+    if (line_end - at != 16)
+        return false;
+    for (; at < line_end; at++) {
+        unsigned digit = *at >= 'a' ? (unsigned)(*at - 'a') + 10 : (unsigned)(*at - '0');
+        if (digit > 15 || (*at < 'a' && digit > 9))
+            return false;
+        *mask = *mask << 4 | digit;
+    }
+    return true;
+}
+
+int pid_pending_parse(const char *text, size_t length, uint64_t *signals)
+{
+    const char *line = text, *end = text + length, *line_end;
+    uint64_t of_thread, of_process;
+    bool has_thread = false;
+
+    if (length < 5 || memcmp(text, "Name:", 5) != 0)
+        return -EBADMSG;
+    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
+        if (LINE_IS(line, line_end, "SigPnd:"))
+            has_thread = line_mask(line + 7, line_end, &of_thread);
+        else if (LINE_IS(line, line_end, "ShdPnd:") && has_thread &&
+                 line_mask(line + 7, line_end, &of_process)) {
+            *signals = of_thread | of_process;
+            return 0;
+        }
+    }
+    return -EBADMSG;
+}
+
 /*
  * /proc/PID/io, do_io_accounting() in fs/proc/base.c:
  *

@@ -25,6 +25,7 @@
 enum {
     FIELD_PPID = 4,
     FIELD_SESSION = 6,
+    FIELD_FLAGS = 9,
     FIELD_MINOR_FAULTS = 10,
     FIELD_CHILD_MINOR_FAULTS,
     FIELD_MAJOR_FAULTS,
@@ -109,6 +110,7 @@ int pid_stat_parse(const char *text, size_t length, struct pid_stat *out)
     out->state = comm_end[2];
     out->ppid = (int32_t)fields[FIELD_PPID];
     out->session = (int32_t)fields[FIELD_SESSION];
+    out->flags = (uint32_t)fields[FIELD_FLAGS];
     out->minor_faults = (uint64_t)fields[FIELD_MINOR_FAULTS];
     out->child_minor_faults = (uint64_t)fields[FIELD_CHILD_MINOR_FAULTS];
     out->major_faults = (uint64_t)fields[FIELD_MAJOR_FAULTS];

@@ -15,6 +15,7 @@ struct pid_stat {
     char state;    /* R S D Z T t X I … */
     int32_t ppid;
     int32_t session;
+    uint32_t flags;                            /* PF_… of the kernel */
     uint64_t minor_faults, child_minor_faults; /* own; of waited-for children */
     uint64_t major_faults, child_major_faults;
     uint64_t user_ticks, system_ticks; /* own, USER_HZ */

@@ -44,7 +44,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
     struct wire_fork *fork;
 
     forker = member_of(parent);
-    if (child->signal == parent->signal) {
+    if (BPF_CORE_READ(child, signal) == BPF_CORE_READ(parent, signal)) {
         if (forker)
             __sync_fetch_and_add(&forker->threads, 1);
         return 0;
@@ -104,30 +104,31 @@ int BPF_PROG(on_exec, struct task_struct *task)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-    struct signal_struct *signal = task->signal;
+    struct signal_struct *signal = BPF_CORE_READ(task, signal);
     struct member *member;
     struct mm_struct *mm;
     __u64 peak = 0;
 
-    if (signal->live.counter != 0)
+    if (BPF_CORE_READ(signal, live.counter) != 0)
         return 0; /* other threads live on */
     member = member_of(task);
     if (!member)
         return 0;
     member->ended_ns = bpf_ktime_get_ns();
     /* Before Linux 6.16 its memory is gone by now. */
-    mm = task->mm;
+    mm = BPF_CORE_READ(task, mm);
     if (mm) {
         __u64 resident = pages_of(mm).resident;
 
-        peak = mm->hiwater_rss;
+        peak = BPF_CORE_READ(mm, hiwater_rss);
         if (resident > peak)
             peak = resident;
     }
     member->peak_bytes = peak * settings.page_size;
     /* As wait4 decides it. */
-    member->wait_status =
-        signal->flags & GROUP_EXIT ? signal->group_exit_code : BPF_CORE_READ(task, group_leader, exit_code);
+    member->wait_status = BPF_CORE_READ(signal, flags) & GROUP_EXIT
+                              ? BPF_CORE_READ(signal, group_exit_code)
+                              : BPF_CORE_READ(task, group_leader, exit_code);
     cost_add(member->ended_ns);
     return 0;
 }
@@ -196,11 +197,12 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *task)
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-    __u64 key = (__u64)task->signal;
+    struct signal_struct *signal = BPF_CORE_READ(task, signal);
+    __u64 key = (__u64)signal;
     struct member *member;
     __u64 bit, *bits;
 
-    if (task->signal->sigcnt.refs.counter > 1)
+    if (BPF_CORE_READ(signal, sigcnt.refs.counter) > 1)
         return 0;
     member = member_of(task);
     if (!member)

@@ -91,6 +91,13 @@ static __always_inline void add_parts_one_by_one(struct pages *pages, const __u6
     }
 }
 
+/* The iterator reads it of every process, the others once in the life of one (member_of). */
+#ifdef CAN_POINT
+#define MM_READ(mm, field) ((mm)->field)
+#else
+#define MM_READ(mm, field) BPF_CORE_READ(mm, field)
+#endif
+
 static __always_inline struct pages pages_of(struct mm_struct *mm)
 {
     struct pages pages = {};
@@ -99,17 +106,17 @@ static __always_inline struct pages pages_of(struct mm_struct *mm)
     if (bpf_core_field_exists(mm->rss_stat[0].count)) {
         __u64 counters[RSS_KINDS];
 
-        pages.resident =
-            mm->rss_stat[RSS_FILE].count + mm->rss_stat[RSS_ANON].count + mm->rss_stat[RSS_SHMEM].count;
-        pages.swapped = mm->rss_stat[RSS_SWAP].count;
-        counters[RSS_FILE] = (__u64)mm->rss_stat[RSS_FILE].counters;
-        counters[RSS_SHMEM] = (__u64)mm->rss_stat[RSS_SHMEM].counters;
+        pages.resident = MM_READ(mm, rss_stat[RSS_FILE].count) + MM_READ(mm, rss_stat[RSS_ANON].count) +
+                         MM_READ(mm, rss_stat[RSS_SHMEM].count);
+        pages.swapped = MM_READ(mm, rss_stat[RSS_SWAP].count);
+        counters[RSS_FILE] = (__u64)MM_READ(mm, rss_stat[RSS_FILE].counters);
+        counters[RSS_SHMEM] = (__u64)MM_READ(mm, rss_stat[RSS_SHMEM].counters);
         if (cpu_offsets_known) {
             if (counters[RSS_SHMEM] == counters[RSS_FILE] + RSS_SHMEM * sizeof(__s32)) {
                 add_parts_side_by_side(&pages, counters[RSS_FILE]);
             } else {
-                counters[RSS_ANON] = (__u64)mm->rss_stat[RSS_ANON].counters;
-                counters[RSS_SWAP] = (__u64)mm->rss_stat[RSS_SWAP].counters;
+                counters[RSS_ANON] = (__u64)MM_READ(mm, rss_stat[RSS_ANON].counters);
+                counters[RSS_SWAP] = (__u64)MM_READ(mm, rss_stat[RSS_SWAP].counters);
                 add_parts_one_by_one(&pages, counters);
             }
         }

@@ -67,13 +67,27 @@ extern struct event_ring events SEC(".maps");
 extern struct wire_control control;
 extern const volatile struct wire_settings settings;
 
-static __always_inline struct member *member_of(struct task_struct *task)
+static __always_inline struct member *member_find(const struct signal_struct *signal, __u32 pid)
 {
-    __u64 key = (__u64)task->signal;
+    __u64 key = (__u64)signal;
     struct member *member = bpf_map_lookup_elem(&members, &key);
 
     /* An entry outlives its process where the kernel did not let us see that it was freed. */
-    return member && member->pid == (__u32)task->tgid ? member : 0;
+    return member && member->pid == pid ? member : 0;
+}
+
+/* A plain load of a pointer costs little when the program runs, but much when it is loaded: the verifier
+ * searches all types of the kernel for what it may point to. So programs that run once in the life of a
+ * process read pointers through a helper (BPF_CORE_READ), and only the hot ones load them. */
+static __always_inline struct member *member_of(struct task_struct *task)
+{
+    return member_find(BPF_CORE_READ(task, signal), task->tgid);
+}
+
+/* The same for programs that run often. */
+static __always_inline struct member *member_of_hot(struct task_struct *task)
+{
+    return member_find(task->signal, task->tgid);
 }
 
 static __always_inline __u64 *member_bit(__u32 pid, __u64 *bit)
@@ -107,14 +121,15 @@ static __always_inline void member_mark(struct member *member, bool marked)
 /* Follows a process from now on. NULL: no room. */
 static __always_inline struct member *member_add(struct task_struct *task, __u32 counts_calls, __u32 seeded)
 {
-    __u64 key = (__u64)task->signal;
+    struct signal_struct *signal = BPF_CORE_READ(task, signal);
+    __u64 key = (__u64)signal;
     struct member member = {
         .id = __sync_fetch_and_add(&control.next_id, 1) + 1,
         .start_ns = BPF_CORE_READ(task, group_leader, start_boottime),
         .born_ns = BPF_CORE_READ(task, group_leader, start_time),
         .pid = task->tgid,
         .counts_calls = counts_calls,
-        .threads = task->signal->nr_threads,
+        .threads = BPF_CORE_READ(signal, nr_threads),
         .seeded = seeded,
     };
 

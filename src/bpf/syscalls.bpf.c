@@ -59,7 +59,7 @@ int BPF_PROG(on_call, struct pt_regs *registers, long number)
         return 0;
     call = bpf_task_storage_get(&running, task, 0, 0);
     if (!call) {
-        struct member *member = member_of(task);
+        struct member *member = member_of_hot(task);
 
         if (!member || (settings.marked_calls && !member->counts_calls))
             return 0;
@@ -96,7 +96,7 @@ int BPF_PROG(on_return, struct pt_regs *registers, long result)
     sum = bpf_map_lookup_elem(&calls, &key);
     if (!sum) {
         const struct wire_call none = {};
-        struct member *member = member_of(task);
+        struct member *member = member_of_hot(task);
 
         if (!member || !member->counts_calls)
             return 0;

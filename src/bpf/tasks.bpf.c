@@ -28,6 +28,7 @@ SEC("iter/task")
 int seed_members(struct bpf_iter__task *context)
 {
     struct task_struct *task = context->task;
+    struct signal_struct *signal;
     struct member *member;
     __u64 *id, wish;
     __u32 pid;
@@ -51,11 +52,12 @@ int seed_members(struct bpf_iter__task *context)
         return 0;
     *id = member->id;
     /* What its ended threads had used. (Not I/O: there it is mixed with that of waited-for children.) */
-    member->cpu_ns = task->signal->sum_sched_runtime;
-    member->minor_faults = task->signal->min_flt;
-    member->major_faults = task->signal->maj_flt;
-    member->voluntary_switches = task->signal->nvcsw;
-    member->involuntary_switches = task->signal->nivcsw;
+    signal = BPF_CORE_READ(task, signal);
+    member->cpu_ns = BPF_CORE_READ(signal, sum_sched_runtime);
+    member->minor_faults = BPF_CORE_READ(signal, min_flt);
+    member->major_faults = BPF_CORE_READ(signal, maj_flt);
+    member->voluntary_switches = BPF_CORE_READ(signal, nvcsw);
+    member->involuntary_switches = BPF_CORE_READ(signal, nivcsw);
     /* A first thread that has left stays among them until all have. */
     if (task->exit_state && (state_of(task) & DEAD))
         __sync_fetch_and_add(&member->threads, -1);

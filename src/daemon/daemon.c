@@ -188,6 +188,7 @@ static void on_tick(void *owner, struct snapshot *snapshot)
 {
     struct daemon *daemon = owner;
 
+    daemon->await_steps = DAEMON_AWAIT_STEPS;
     if (daemon->unsettled)
         jobs_settle_restored(daemon->jobs, daemon->last_heard, tell_lost, daemon);
     daemon->unsettled = false;

@@ -324,6 +324,34 @@ static void a_child_that_nobody_waits_for_is_awaited_at_the_end_of_the_run(void 
     assert_null(who(child)); /* no survivor */
 }
 
+/* Several jobs may end between two ticks of the daemon, which does nothing else while it waits. */
+static void exits_that_are_not_reported_are_awaited_for_so_long_together(void **state)
+{
+    enum { STEPS = 150 };
+    unsigned steps = STEPS;
+
+    watch_begin(state);
+    pid_t children[2] = {start(body_waits), start(body_waits)};
+    await_said(2);
+    tree_refresh(watch.tree);
+    let_go(1);
+    for (int i = 0; i < 2; i++)
+        (void)wait_checked(children[i]);
+    reads_in_vain = 10 * STEPS;
+    for (int i = 0; i < 2; i++)
+        tree_await_exit(watch.tree, children[i], &steps);
+    assert_int_equal(steps, 0);
+    assert_int_equal(reads_in_vain, 10 * STEPS - STEPS - 2);
+    tree_await_exit(watch.tree, children[0], &steps);
+    assert_int_equal(reads_in_vain, 10 * STEPS - STEPS - 3);
+    assert_int_equal(times_told(EVENT_EXIT, children[0]), 0);
+    reads_in_vain = 0;
+    tree_drain(watch.tree);
+    steps = STEPS;
+    tree_await_exit(watch.tree, children[0], &steps);
+    assert_int_equal(steps, STEPS);
+}
+
 static void who_is_never_told_of_is_told_by_us(void **state)
 {
     siginfo_t info;
@@ -427,6 +455,7 @@ int main(void)
         ONE_WAY(who_is_awaited_at_the_end_of_the_run_is_told_then, by_bpf),
         ONE_WAY(a_child_that_nobody_waits_for_is_awaited_at_the_end_of_the_run, by_bpf),
         ONE_WAY(who_is_reaped_before_the_word_on_it_is_told_once_and_whole, by_bpf),
+        ONE_WAY(exits_that_are_not_reported_are_awaited_for_so_long_together, by_bpf),
         ONE_WAY(who_is_never_told_of_is_told_by_us, by_bpf),
         ONE_WAY(a_program_that_no_pass_saw_is_told_with_its_command, by_bpf),
         ONE_WAY(a_pass_leaves_those_who_come_meanwhile_to_the_next, by_bpf),

@@ -354,12 +354,19 @@ static void close_handle(uv_handle_t *handle, void *context)
         uv_close(handle, NULL);
 }
 
+/* All but the program's signals, which do not keep the loop running: without a handler they would kill it. */
+static void close_unless_signal(uv_handle_t *handle, void *context)
+{
+    if (handle->type != UV_SIGNAL)
+        close_handle(handle, context);
+}
+
 static void on_closed(void *context)
 {
     struct daemon *daemon = context;
 
     daemon->server = NULL;
-    uv_walk(&daemon->loop, close_handle, NULL); /* signals of the program, and what else is left */
+    uv_walk(&daemon->loop, close_unless_signal, NULL);
 }
 
 void daemon_stop(struct daemon *daemon, bool graceful)

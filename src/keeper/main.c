@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,20 +154,33 @@ static void on_signal(uv_signal_t *handle, int number)
     daemon_stop(keeper->daemon, true);
 }
 
+static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP};
+#define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
+
 static int listen_to_signals(struct keeper *keeper)
 {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < SIGNALS; i++) {
         uv_signal_t *handle = &keeper->signals[i];
         int code = uv_signal_init(daemon_loop(keeper->daemon), handle);
         handle->data = keeper;
         if (code == 0)
-            code = uv_signal_start(handle, on_signal, numbers[i]);
+            code = uv_signal_start(handle, on_signal, signal_numbers[i]);
         if (code < 0)
             return code;
+        uv_unref((uv_handle_t *)handle); /* the loop ends without them (daemon_stop) */
     }
     return 0;
+}
+
+/* It ends. What is queued is still to be written, and none of them may kill it meanwhile. */
+static void block_signals(void)
+{
+    sigset_t ending;
+
+    (void)sigemptyset(&ending);
+    for (size_t i = 0; i < SIGNALS; i++)
+        (void)sigaddset(&ending, signal_numbers[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &ending, NULL);
 }
 
 static int look_at_machine(struct keeper *keeper, struct metron_error *error)
@@ -276,6 +290,7 @@ int main(int argc, char **argv)
         exit_code = EXIT_TROUBLE;
     }
 out:
+    block_signals();
     left = daemon_free(keeper.daemon);
     availability_fini(&keeper.availability);
     keeper_paths_fini(&keeper.paths);

@@ -69,6 +69,18 @@ def test_it_can_be_shut_down_over_the_socket(either, graceful):
     assert not either.socket.exists()
 
 
+@pytest.mark.parametrize("graceful", [True, False])
+def test_a_signal_does_not_kill_it_while_it_shuts_down(either, graceful):
+    """systemd, or an impatient user: what is queued is still being written, and memory freed."""
+    either.top_when()
+    either.call("daemon.snapshots")  # by a thread that reads the history, and takes no signals either
+    either.call("daemon.shutdown", graceful=graceful)
+    while either.process.poll() is None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            either.process.send_signal(number)
+    assert either.wait() == 0, either.said()
+
+
 @pytest.mark.threads
 def test_everything_told_is_in_the_database_after_an_orderly_end(daemon):
     last = daemon.tops(3)[-1]

@@ -1,6 +1,8 @@
 #include "daemon/methods/later.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "daemon/socket/protocol.h"
@@ -31,6 +33,19 @@ static void on_done(uv_work_t *work, int status)
     free(later);
 }
 
+/* libuv makes its threads with the first work. They inherit the mask of the one that makes them: signals are
+ * the loop's. */
+static int queue(uv_loop_t *loop, uv_work_t *work)
+{
+    sigset_t all, before;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = uv_queue_work(loop, work, on_work, on_done);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
 int answer_later(struct call *call, uv_loop_t *loop, void (*answer)(void *context, struct call *call),
                  void (*release)(void *context), void *context)
 {
@@ -45,7 +60,7 @@ int answer_later(struct call *call, uv_loop_t *loop, void (*answer)(void *contex
         return -ENOMEM;
     }
     later->work.data = later;
-    if (uv_queue_work(loop, &later->work, on_work, on_done) < 0) {
+    if (queue(loop, &later->work) < 0) {
         (void)call_fail(later->call, RPC_INTERNAL_ERROR, "ask again in a moment", "no thread to look with");
         on_done(&later->work, 0);
     }

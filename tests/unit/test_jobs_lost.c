@@ -97,6 +97,44 @@ static void a_sheet_that_lives_keeps_its_job(void **state)
     let_go(1);
 }
 
+/* It was acknowledged, and the daemon was killed before it took a snapshot: how long it ran is not known. */
+static void the_time_without_a_daemon_is_no_part_of_a_lost_job(void **state)
+{
+    begin(state);
+    jobs_note_boot(jobs, "this boot");
+    assert_int_equal(start_job("now", 0), 0);
+    struct job_usage usage = found("now")->usage;
+    assert_true(usage_has(&usage, USAGE_BOOT_AT_START) && usage_has(&usage, USAGE_BOOT));
+    struct job_sheet sheets[] = {
+        {.number = 1,
+         .status = SHEET_RUNNING,
+         .pid = 4000000,
+         .pid_start_ticks = 77,
+         .tries = 1,
+         .usage = usage},
+        {.number = 2,
+         .status = SHEET_RETRYING,
+         .pid = 4000000,
+         .pid_start_ticks = 77,
+         .tries = 1,
+         .usage = usage},
+    };
+    usage_set(&sheets[1].usage, USAGE_WALL, 3);
+    struct job job = job_of("a", 4000000, 77), seen = job_of("seen", 4000000, 77);
+    job.usage = seen.usage = usage;
+    job.sheets = sheets;
+    job.sheet_count = 2;
+    usage_set(&seen.usage, USAGE_WALL, 4);
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    assert_int_equal(jobs_restore(jobs, &seen), 0);
+    first_tick();
+    assert_int_equal(lost_count, 2);
+    assert_false(usage_has(&found("a")->usage, USAGE_WALL));
+    assert_false(usage_has(&found("a")->sheets[0].usage, USAGE_WALL));
+    assert_true(found("a")->sheets[1].usage.numbers[USAGE_WALL] == 3);
+    assert_true(found("seen")->usage.numbers[USAGE_WALL] == 4);
+}
+
 /* Nobody saw who was born while the daemon was away; who goes on is not another one. */
 static void what_was_missed_meanwhile_is_told(void **state)
 {
@@ -361,6 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOB_WAYS(a_job_whose_process_is_gone_is_lost),
         JOB_WAYS(a_sheet_that_lives_keeps_its_job),
+        JOB_WAYS(the_time_without_a_daemon_is_no_part_of_a_lost_job),
         JOB_WAYS(what_was_missed_meanwhile_is_told),
         JOB_WAYS(a_job_without_a_process_stays),
         JOB_WAYS(whoever_announced_a_lost_job_may_tell_how_it_ended),

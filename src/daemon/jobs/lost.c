@@ -45,11 +45,14 @@ static bool is_job_abandoned(const struct jobs *jobs, const struct entry *entry)
     return abandoned;
 }
 
-/* `boot`: when it ended, in seconds since boot; 0: when the daemon before this one took its last reading. */
+/* `boot`: when it ended, in seconds since boot; 0: when the previous daemon took its last reading, if it took
+ * one. Else it is not known how long it ran: the time without a daemon is no part of it. */
 static void end_wall(struct job_usage *usage, const struct job_usage *before, double boot)
 {
     if (boot == 0 && usage_has(before, USAGE_WALL))
         usage_set(usage, USAGE_WALL, before->numbers[USAGE_WALL]);
+    else if (boot == 0)
+        usage_forget(usage, USAGE_WALL);
     else if (boot > 0 && usage_has(usage, USAGE_BOOT_AT_START))
         usage_set(usage, USAGE_WALL, fmax(0, boot - usage->numbers[USAGE_BOOT_AT_START]));
 }
@@ -58,7 +61,9 @@ static void lose_sheet(struct jobs *jobs, struct entry *entry, size_t place, str
                        double boot)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
-    const struct job_usage before = entry->sheets[place].before;
+    const struct part *part = &entry->sheets[place];
+    /* One between two tries has nothing to add to. */
+    const struct job_usage before = part->group ? part->before : sheet->usage;
 
     sheet_end(jobs, entry, place, SHEET_LOST, NULL);
     end_wall(&sheet->usage, &before, boot);

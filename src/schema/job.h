@@ -105,6 +105,19 @@ static inline void usage_forget(struct job_usage *usage, enum job_usage_value va
     usage->present &= ~USAGE_BIT(value);
 }
 
+/* How its command ended: one of the two at most is known. */
+static inline void usage_forget_outcome(struct job_usage *usage)
+{
+    usage_forget(usage, USAGE_EXIT_CODE);
+    usage_forget(usage, USAGE_SIGNAL);
+}
+
+static inline void usage_set_outcome(struct job_usage *usage, enum job_usage_value how, double number)
+{
+    usage_forget_outcome(usage);
+    usage_set(usage, how, number);
+}
+
 /* Of a peak the largest stays. */
 static inline void usage_raise(struct job_usage *usage, enum job_usage_value value, double number)
 {

@@ -304,7 +304,7 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
         sheet->started = clock_wall();
         usage_begin(jobs, &sheet->usage);
     }
-    sheet->usage.present &= ~(USAGE_BIT(USAGE_EXIT_CODE) | USAGE_BIT(USAGE_SIGNAL));
+    usage_forget_outcome(&sheet->usage);
     sheet->status = SHEET_RUNNING;
     sheet->ended = (struct timespec){0};
     /* One that had begun by itself is told of now: it is the same try. */
@@ -480,12 +480,16 @@ int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status,
     return 0;
 }
 
-static void note_outcome(struct job_usage *usage, int wait_status)
+/* What was reported with its end stays. */
+static void note_outcome(struct entry *entry, struct part *part, struct job_usage *usage, int wait_status)
 {
     const bool by_signal = WIFSIGNALED(wait_status);
 
-    usage_set(usage, by_signal ? USAGE_SIGNAL : USAGE_EXIT_CODE,
-              by_signal ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
+    if (!part->group && (usage_has(usage, USAGE_EXIT_CODE) || usage_has(usage, USAGE_SIGNAL)))
+        return;
+    usage_set_outcome(usage, by_signal ? USAGE_SIGNAL : USAGE_EXIT_CODE,
+                      by_signal ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
+    part->changed = entry->part.changed = true;
 }
 
 static bool is_process(const struct process *process, pid_t pid, uint64_t start_ticks)
@@ -502,12 +506,12 @@ void jobs_note_end(struct jobs *jobs, const struct process *process)
     if (!entry || entry->finished)
         return;
     if (is_process(process, entry->job.pid, entry->job.pid_start_ticks))
-        note_outcome(&entry->job.usage, process->wait_status);
+        note_outcome(entry, &entry->part, &entry->job.usage, process->wait_status);
     if (!group->has_sheet || !sheet_is_known(entry, group->sheet_num, &place))
         return;
     const struct job_sheet *sheet = &entry->job.sheets[place];
     if (is_process(process, sheet->pid, sheet->pid_start_ticks))
-        note_outcome(&entry->job.sheets[place].usage, process->wait_status);
+        note_outcome(entry, &entry->sheets[place], &entry->job.sheets[place].usage, process->wait_status);
 }
 
 void jobs_note_boot(struct jobs *jobs, const char *boot_id)

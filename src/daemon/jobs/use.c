@@ -92,20 +92,29 @@ bool part_is_covered(const struct part *part)
 /* How its command ended is what its runner says, whatever was seen. */
 static void take_outcome(struct job_usage *usage, const struct job_usage *reported)
 {
-    const uint32_t outcome = USAGE_BIT(USAGE_EXIT_CODE) | USAGE_BIT(USAGE_SIGNAL);
+    if (usage_has(reported, USAGE_EXIT_CODE) || usage_has(reported, USAGE_SIGNAL))
+        usage_forget_outcome(usage);
+}
 
-    if (!(reported->present & outcome))
-        return;
-    usage->present &= ~outcome;
-    usage->numbers[USAGE_EXIT_CODE] = usage->numbers[USAGE_SIGNAL] = 0;
+/* What is reported after the end comes from a client that may have followed only a part, or another try. It
+ * makes no exact value of a lower bound. */
+static void forget_exactness(struct job_usage *reported)
+{
+    usage_forget(reported, USAGE_CGROUP_CPU);
+    usage_forget(reported, USAGE_EXIT_CPU);
+    usage_forget(reported, USAGE_SPAWNED_IS_EXACT);
+    usage_set(reported, USAGE_CPU_IS_LOW, true);
 }
 
 void part_merge(const struct part *part, struct job_usage *usage, const struct job_usage *reported,
                 bool is_again)
 {
-    const struct job_usage sum = is_again ? with_tries(part, reported) : *reported;
+    struct job_usage sum = is_again ? with_tries(part, reported) : *reported;
     const struct job_usage seen = *usage;
     bool covered = part_is_covered(part);
+
+    if (!part->group)
+        forget_exactness(&sum);
     bool cpu_is_whole = covered && usage_has(&sum, USAGE_CPU) && sum.numbers[USAGE_CPU_IS_LOW] == 0;
     bool counts_are_whole = covered && sum.numbers[USAGE_SPAWNED_IS_EXACT] != 0;
 

@@ -38,7 +38,7 @@ static int take_data(struct call *call, struct publication *out, bool is_sheet)
     if (json_find_number(&out->data, "exit_code", &number) && number >= 0 && number <= 255)
         usage_set(&out->reported, USAGE_EXIT_CODE, floor(number));
     if (json_find_number(&out->data, "signal_num", &number) && number >= 1 && number <= SIGNAL_MAX)
-        usage_set(&out->reported, USAGE_SIGNAL, floor(number));
+        usage_set_outcome(&out->reported, USAGE_SIGNAL, floor(number));
 
     (void)json_find_number(&out->data, "pid", &pid);
     (void)json_find_number(&out->data, "runner", &runner);

@@ -158,8 +158,8 @@ static int take_outcome(struct call *call, struct job_usage *out)
         return call_wrong(call, "signal_num", "the number of a signal");
     if (has_code == PARAM_FOUND)
         usage_set(out, USAGE_EXIT_CODE, (double)exit_code);
-    if (has_signal == PARAM_FOUND)
-        usage_set(out, USAGE_SIGNAL, (double)signal_num);
+    if (has_signal == PARAM_FOUND) /* with an exit code beside it: that was made of the signal */
+        usage_set_outcome(out, USAGE_SIGNAL, (double)signal_num);
     return 0;
 }
 

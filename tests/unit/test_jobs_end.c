@@ -1,0 +1,165 @@
+/* How jobs and sheets ended, and what is reported of them after that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "jobs_fixture.h"
+
+static pid_t start_waiting(void)
+{
+    pid_t pid = start(body_that_waits);
+
+    await_said(1);
+    return pid;
+}
+
+static bool is_low(const struct job_usage *usage)
+{
+    double seconds;
+    bool low = false;
+
+    assert_non_null(job_usage_cpu(usage, &seconds, &low));
+    return low;
+}
+
+static struct job_usage usage_of(double cpu_seconds, bool low)
+{
+    struct job_usage usage = {0};
+
+    usage_set(&usage, USAGE_CPU, cpu_seconds);
+    usage_set(&usage, USAGE_CPU_IS_LOW, low);
+    usage_set(&usage, USAGE_SPAWNED_IS_EXACT, !low);
+    return usage;
+}
+
+static void end_sheet(int64_t number, const struct job_usage *reported)
+{
+    assert_int_equal(
+        jobs_sheet(jobs, "a", number, SHEET_EVENT_COMPLETED, &(struct sheet_start){0}, reported, NULL), 0);
+}
+
+/* The daemon is another one since, and did not see all of it; a client that comes later did not either. */
+static void a_second_end_makes_nothing_exact(void **state)
+{
+    begin(state);
+    const struct job_usage low = usage_of(5, true);
+    struct job_usage whole = usage_of(6, false);
+    usage_set(&whole, USAGE_EXIT_CPU, 6);
+    usage_set(&whole, USAGE_CGROUP_CPU, 6);
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, 0), 0);
+    end_sheet(1, &low);
+    const struct job_usage *usage = &found("a")->sheets[0].usage;
+    assert_true(is_low(usage));
+    end_sheet(1, &whole);
+    assert_true(is_low(usage));
+    assert_true(usage->numbers[USAGE_CPU] == 6); /* nothing that was reported is forgotten */
+    assert_true(usage->numbers[USAGE_SPAWNED_IS_EXACT] == 0);
+}
+
+static void an_exact_end_stays_exact(void **state)
+{
+    begin(state);
+    struct job_usage whole = usage_of(6, false);
+    usage_set(&whole, USAGE_EXIT_CPU, 6);
+    pid_t pid = start_waiting();
+    assert_int_equal(start_job("a", pid), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    end_sheet(1, &whole);
+    end_sheet(1, &whole);
+    const struct job_usage *usage = &found("a")->sheets[0].usage;
+    assert_false(is_low(usage));
+    assert_true(usage->numbers[USAGE_SPAWNED_IS_EXACT] != 0);
+    assert_true(usage->numbers[USAGE_EXIT_CPU] == 6);
+    let_go(1);
+}
+
+static void ignore_lost(void *context, const struct job *job)
+{
+    (void)context;
+    (void)job;
+}
+
+static void the_end_of_a_lost_job_makes_nothing_exact(void **state)
+{
+    begin(state);
+    struct job_usage whole = usage_of(6, false);
+    usage_set(&whole, USAGE_EXIT_CPU, 6);
+    const struct job job = {.id = "a",
+                            .pid = 4000000,
+                            .pid_start_ticks = 77,
+                            .started = {1700000000, 5},
+                            .usage = usage_of(5, true)};
+    assert_int_equal(jobs_restore(jobs, &job), 0);
+    tick();
+    jobs_settle_restored(jobs, (struct timespec){.tv_sec = 1700000100}, ignore_lost, NULL);
+    assert_int_equal(found("a")->status, JOB_LOST);
+    assert_int_equal(jobs_finish(jobs, "a", JOB_COMPLETED, &whole, NULL), 0);
+    assert_int_equal(found("a")->status, JOB_COMPLETED);
+    assert_true(is_low(&found("a")->usage));
+    assert_true(found("a")->usage.numbers[USAGE_SPAWNED_IS_EXACT] == 0);
+}
+
+/* As the tree has it once it has exited. */
+static void note_end(pid_t pid, int wait_status)
+{
+    struct process ended = *process_of(pid);
+
+    ended.has_status = true;
+    ended.wait_status = wait_status;
+    jobs_note_end(jobs, &ended);
+}
+
+static void a_command_ended_in_one_way_and_the_store_hears_of_it(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting();
+    assert_int_equal(start_job("a", pid), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    tick();
+    tick();
+    assert_null(changed("a"));
+    note_end(pid, 3 << 8);
+    tick();
+    assert_non_null(changed("a"));
+    assert_int_equal(changed("a")->sheet_count, 1);
+    assert_true(changed("a")->usage.numbers[USAGE_EXIT_CODE] == 3);
+    note_end(pid, SIGKILL);
+    const struct job_usage *of_job = &found("a")->usage, *of_sheet = &found("a")->sheets[0].usage;
+    assert_false(usage_has(of_job, USAGE_EXIT_CODE) || usage_has(of_sheet, USAGE_EXIT_CODE));
+    assert_true(of_job->numbers[USAGE_SIGNAL] == SIGKILL && of_sheet->numbers[USAGE_SIGNAL] == SIGKILL);
+    let_go(1);
+}
+
+/* The runner's 128+N, and the signal that the kernel reports a moment later. */
+static void how_a_sheet_ended_is_what_its_runner_reported(void **state)
+{
+    begin(state);
+    pid_t pid = start_waiting();
+    struct job_usage reported = {0};
+    usage_set(&reported, USAGE_EXIT_CODE, 137);
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(sheet("a", 1, SHEET_EVENT_STARTED, pid), 0);
+    end_sheet(1, &reported);
+    note_end(pid, SIGKILL);
+    const struct job_usage *usage = &found("a")->sheets[0].usage;
+    assert_true(usage->numbers[USAGE_EXIT_CODE] == 137);
+    assert_false(usage_has(usage, USAGE_SIGNAL));
+    let_go(1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JOB_WAYS(a_second_end_makes_nothing_exact),
+        JOB_WAYS(an_exact_end_stays_exact),
+        JOB_WAYS(the_end_of_a_lost_job_makes_nothing_exact),
+        JOB_WAYS(a_command_ended_in_one_way_and_the_store_hears_of_it),
+        JOB_WAYS(how_a_sheet_ended_is_what_its_runner_reported),
+    };
+
+    return cmocka_run_group_tests(tests, become_reaper, NULL);
+}

@@ -20,7 +20,7 @@ struct commits {
     struct jobs *jobs;
     struct writer *writer;
     struct wake_watch *done;
-    struct snapshot_pool *pool;
+    struct commits_events events;
     bool is_under_way, is_wanted; /* the second: by a caller that does not wait */
     uint64_t begun_ns;            /* the one under way */
     struct answer *waiting;       /* the oldest first */
@@ -48,6 +48,23 @@ static void send_all_answers(struct commits *commits)
         send_answer(commits, commits->waiting, false);
 }
 
+static bool hand_over(struct commits *commits)
+{
+    struct snapshot *snapshot = commits->events.take(commits->events.owner);
+
+    if (!snapshot)
+        return false;
+    if (jobs_copy_changed(commits->jobs, snapshot) == 0 && writer_commit(commits->writer, snapshot)) {
+        jobs_told(commits->jobs);
+        snapshot_release(snapshot);
+        return true;
+    }
+    jobs_tell_again(commits->jobs, snapshot);
+    snapshot->changed_job_count = 0;
+    commits->events.give_back(commits->events.owner, snapshot);
+    return false;
+}
+
 /* Begins the next one, if a caller wants it. */
 static void begin(struct commits *commits)
 {
@@ -55,14 +72,7 @@ static void begin(struct commits *commits)
 
     if (commits->is_under_way || (!commits->waiting && !commits->is_wanted))
         return;
-    struct snapshot *snapshot = snapshot_new(commits->pool);
-    bool taken = snapshot && jobs_copy_changed(commits->jobs, snapshot) == 0 &&
-                 writer_commit(commits->writer, snapshot);
-    if (taken)
-        jobs_told(commits->jobs);
-    else if (snapshot)
-        jobs_tell_again(commits->jobs, snapshot);
-    snapshot_release(snapshot);
+    bool taken = hand_over(commits);
     commits->is_under_way = taken;
     commits->is_wanted = false; /* or the next tick stores it */
     commits->begun_ns = clock_monotonic_ns();
@@ -133,7 +143,8 @@ int commits_await(struct commits *commits, struct call *call)
     return CALL_LATER;
 }
 
-struct commits *commits_new(uv_loop_t *loop, struct jobs *jobs, struct writer *writer)
+struct commits *commits_new(uv_loop_t *loop, struct jobs *jobs, struct writer *writer,
+                            const struct commits_events *events)
 {
     struct commits *commits = calloc(1, sizeof(*commits));
 
@@ -141,12 +152,12 @@ struct commits *commits_new(uv_loop_t *loop, struct jobs *jobs, struct writer *w
         return NULL;
     commits->jobs = jobs;
     commits->writer = writer;
+    commits->events = *events;
     commits->timer.data = commits;
     (void)uv_timer_init(loop, &commits->timer); /* never fails */
-    commits->pool = snapshot_pool_new();
     if (writer)
         commits->done = wake_watch_new(loop, writer_commit_fd(writer), on_done, commits);
-    if (commits->pool && (commits->done || !writer))
+    if (commits->done || !writer)
         return commits;
     commits_free(commits);
     return NULL;
@@ -157,24 +168,14 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-/* An end without a last snapshot: what was acknowledged and is not on its way yet. */
-static void commit_rest(struct commits *commits)
-{
-    struct snapshot *snapshot = commits->writer && commits->pool ? snapshot_new(commits->pool) : NULL;
-
-    if (snapshot && jobs_copy_changed(commits->jobs, snapshot) == 0 && snapshot->changed_job_count > 0)
-        (void)writer_commit(commits->writer, snapshot);
-    snapshot_release(snapshot);
-}
-
 void commits_free(struct commits *commits)
 {
     if (!commits)
         return;
-    commit_rest(commits);
+    if (commits->writer && commits->done) /* an end without a last snapshot: what is not on its way yet */
+        (void)hand_over(commits);
     send_all_answers(commits);
     wake_watch_free(commits->done);
-    snapshot_pool_free(commits->pool);
     if (uv_is_closing((uv_handle_t *)&commits->timer))
         free(commits); /* the daemon has closed its loop */
     else

@@ -45,6 +45,22 @@ static void drop_privilege(void)
     (void)privilege_drop(NULL, NULL);
 }
 
+static struct snapshot *take_events(void *owner)
+{
+    struct daemon *daemon = owner;
+    struct snapshot *pending = watch_pending(daemon->watch);
+
+    if (pending)
+        daemon_publish_snapshot_events(daemon, pending);
+    return watch_take_events(daemon->watch);
+}
+
+static void give_events_back(void *owner, struct snapshot *events)
+{
+    struct daemon *daemon = owner;
+    watch_return_events(daemon->watch, events);
+}
+
 static int open_store(struct daemon *daemon, struct metron_error *error)
 {
     const struct daemon_options *options = &daemon->options;
@@ -78,7 +94,9 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
     int code = count ? writer_new(sinks, count, &writing, &daemon->writer, error) : 0;
     if (code < 0)
         return code;
-    daemon->commits = commits_new(&daemon->loop, daemon->jobs, daemon->history ? daemon->writer : NULL);
+    const struct commits_events events = {take_events, give_events_back, daemon};
+    daemon->commits =
+        commits_new(&daemon->loop, daemon->jobs, daemon->history ? daemon->writer : NULL, &events);
     return daemon->commits ? 0 : error_set(error, -ENOMEM, "no memory for the daemon");
 }
 

@@ -99,7 +99,8 @@ static void record_event(struct daemon *daemon, const struct event *event)
     if (!pending)
         return;
     daemon_publish_snapshot_events(daemon, pending);
-    watch_add_event(daemon->watch, event);
+    if (daemon->history)
+        watch_add_event(daemon->watch, event);
     pending->told_count = pending->event_count;
     remember_event(daemon, event, &text);
     strbuf_fini(&text);

@@ -36,7 +36,7 @@ struct watch {
     struct record record;
     struct snapshot_pool *pool;
     struct snapshot *next; /* the one being filled: events come into it as they are told */
-    size_t carried_bytes;  /* of its events, those that were carried over */
+    size_t unforced_bytes; /* of its events, those that make no snapshot due: carried over, or no process's */
     bool carries;          /* the snapshot of this tick is not stored: its events are to be carried over */
     bool hastened;         /* the next tick is before its time */
     bool stormy;           /* some were, since the last one in time */
@@ -70,7 +70,7 @@ static void on_event(void *owner, const struct event *event)
 
     if (!next || next->event_bytes >= EVENTS_BYTES_MAX || snapshot_add_event(next, event) < 0)
         watch->figures.events_lost++;
-    if (next && next->event_bytes - watch->carried_bytes >= EVENTS_BYTES)
+    if (next && next->event_bytes - watch->unforced_bytes >= EVENTS_BYTES)
         hasten(watch);
 }
 
@@ -92,7 +92,7 @@ static void carry_events(struct watch *watch, const struct snapshot *refused)
             watch->figures.events_dropped++;
     if (next) {
         next->told_count = next->event_count;
-        watch->carried_bytes = next->event_bytes;
+        watch->unforced_bytes = next->event_bytes;
     }
 }
 
@@ -119,7 +119,7 @@ static void on_found(void *owner, struct process *process)
 static void begin_next(struct watch *watch)
 {
     watch->next = snapshot_new(watch->pool);
-    watch->carried_bytes = 0;
+    watch->unforced_bytes = 0;
 }
 
 static double own_cpu_seconds(void)
@@ -216,7 +216,34 @@ struct snapshot *watch_pending(struct watch *watch)
 
 void watch_add_event(struct watch *watch, const struct event *event)
 {
-    on_event(watch, event);
+    struct snapshot *next = watch->next;
+    struct event added = *event;
+
+    if (next && next->event_bytes >= EVENTS_BYTES)
+        added.data = NULL;
+    if (!next || next->event_bytes >= EVENTS_BYTES_MAX || snapshot_add_event(next, &added) < 0)
+        watch->figures.events_lost++;
+    else
+        watch->unforced_bytes += event_bytes(&added);
+}
+
+struct snapshot *watch_take_events(struct watch *watch)
+{
+    struct snapshot *events = watch->next;
+
+    if (!events)
+        return NULL;
+    begin_next(watch);
+    events->wall = clock_wall();
+    events->boot_seconds = clock_boot_seconds();
+    return events;
+}
+
+void watch_return_events(struct watch *watch, struct snapshot *events)
+{
+    snapshot_release(watch->next);
+    watch->next = events;
+    watch->unforced_bytes = events->event_bytes;
 }
 
 void watch_look(struct watch *watch)

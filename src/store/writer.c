@@ -128,9 +128,10 @@ static void count_dropped(struct writer *writer, const struct snapshot *snapshot
 }
 
 /* There is no next one that could have its events. */
-static void give_up(struct writer *writer, const struct snapshot *snapshot)
+static void give_up(struct writer *writer, const struct snapshot *snapshot, bool is_commit)
 {
-    count_dropped(writer, snapshot);
+    if (!is_commit)
+        count_dropped(writer, snapshot);
     ADD(writer->dropped_events, snapshot->event_count);
 }
 
@@ -325,8 +326,8 @@ static void run(void *owner)
                 commit_one(writer, &one);
             else if (in_time)
                 write_one(writer, &one);
-            else if (!one.is_commit)
-                give_up(writer, one.snapshot);
+            else
+                give_up(writer, one.snapshot, one.is_commit);
             snapshot_release(one.snapshot);
             if (one.is_commit)
                 continue; /* upkeep would keep the next answer waiting */
@@ -403,7 +404,7 @@ void writer_submit_last(struct writer *writer, struct snapshot *snapshot)
     if (queue_length(writer) < ring_size(writer))
         queue_put(writer, snapshot, snapshot_bytes(snapshot), false);
     else
-        give_up(writer, snapshot);
+        give_up(writer, snapshot, false);
 }
 
 static uint64_t written_by_all(struct writer *writer)

@@ -7,7 +7,8 @@
  *
  * The thread logs nothing: what befell a sink is asked for from the loop's thread, with writer_next_news.
  *
- * Between two snapshots changed jobs may be committed, where an answer waits until they are on disk.
+ * Between two snapshots changed jobs may be committed with what happened to them, where an answer waits until
+ * they are on disk.
  *
  * writer_submit, writer_submit_last, writer_commit, writer_next_news and writer_stop are for one thread, the
  * one that made the writer.
@@ -39,8 +40,8 @@ struct writer_sink {
     void *context;
     size_t backlog_bytes; /* what it did not take is kept, the newest of it, up to so much, and offered again
                            * before the next snapshot; 0: nothing is */
-    /* Stores the changed jobs of a snapshot that has nothing else: 0, or a negative errno and why. NULL: it
-     * stores no jobs. */
+    /* Stores the changed jobs and the events of a snapshot that has nothing else: 0, or a negative errno and
+     * why. NULL: it stores no jobs. */
     int (*commit)(void *context, const struct snapshot *snapshot, struct metron_error *error);
 };
 
@@ -89,8 +90,9 @@ bool writer_submit(struct writer *writer, struct snapshot *snapshot);
 /* The same of one after which there is none, before writer_stop: it is taken in any case, with the events of
  * those that were not. */
 void writer_submit_last(struct writer *writer, struct snapshot *snapshot);
-/* Has the changed jobs of a snapshot that has nothing else stored, after all that was submitted before. Takes
- * a reference of its own and never blocks. One at a time. False: no sink stores jobs, or the queue is full.
+/* Has the changed jobs and the events of a snapshot that has nothing else stored, after all that was
+ * submitted before. Takes a reference of its own and never blocks. One at a time. False: no sink stores jobs,
+ * or the queue is full.
  */
 bool writer_commit(struct writer *writer, struct snapshot *snapshot);
 /* Poked (base/worker.h) once a commit is through; the writer's. */

@@ -142,3 +142,43 @@ def test_while_the_database_is_locked_the_answer_comes_and_says_that_it_is_not_d
                what="a durable answer")
     kill_daemon(daemon)
     assert stored(daemon)["late"] == ("running", {})
+
+
+# ---- events ----
+
+def events_of(daemon, job):
+    return [(row["event_type"], row["sheet_num"]) for row in daemon.rows(
+        "SELECT event_type, sheet_num FROM process_events WHERE job_id = ? ORDER BY id", job)]
+
+
+def test_what_happened_to_an_acknowledged_job_survives_with_it(daemon):
+    with daemon.client() as client:
+        client.call("job.start", job_id="events")
+        dc.publish(client, "sheet.started", "events", 1)
+        dc.publish(client, "sheet.completed", "events", 1)
+        assert "durable" not in client.call("job.finish", job_id="events", outcome="completed")
+    kill_daemon(daemon)
+    expected = [("job.started", None), ("sheet.started", 1), ("sheet.completed", 1), ("job.finished", None)]
+    assert events_of(daemon, "events") == expected
+    daemon.start()
+    assert [event["event_type"] for event in daemon.call("daemon.events", job_id="events")["events"]] == [
+        name for name, _ in expected]
+    assert daemon.stop() == 0
+    assert events_of(daemon, "events") == expected, "each of them once"
+
+
+def test_events_of_jobs_fill_the_history_with_no_snapshots(daemon):
+    """A client may publish as much and as often as it likes."""
+    count, padding = 3000, "x" * 4000
+    ticks = daemon.call("daemon.status")["ticks"]
+    with daemon.client() as client:
+        client.call("job.start", job_id="flood")
+        for _ in range(count // 20):
+            client.call_many("event.publish", [
+                {"event": "sheet.retrying", "job_id": "flood", "sheet_num": 1, "wait": False,
+                 "data": {"pad": padding}} for _ in range(20)])
+        dc.publish(client, "sheet.failed", "flood", 1)
+    status = daemon.call("daemon.status")
+    assert status["ticks"] == ticks and status["events_lost"] == 0
+    assert events_of(daemon, "flood") == [("job.started", None), *[("sheet.retrying", 1)] * count, ("sheet.failed", 1)]
+    assert daemon.stop() == 0

@@ -48,8 +48,8 @@ const char *history_set_aside(const struct history *history);
  * removed or is damaged (then it is set aside), the snapshot is the first one of a new file: 1, and `error`
  * has why. Also 1, once, with -EFBIG in `error`: running jobs alone need more than the cap. */
 int history_write(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
-/* Writes the changed jobs of a snapshot, and nothing else of it, in one transaction: between two snapshots.
- * On failure nothing of it is written. */
+/* Writes the changed jobs and the events of a snapshot, and nothing else of it, in one transaction: between
+ * two snapshots. On failure nothing of it is written. */
 int history_write_jobs(struct history *history, const struct snapshot *snapshot, struct metron_error *error);
 
 /* Makes the means and maxima of the minutes that have ended, and forgets what is older than it may be, in

@@ -309,9 +309,13 @@ static int write_jobs_once(struct history *history, const struct snapshot *snaps
     int code = history_begin(history);
 
     if (code == 0)
+        code = retention_clock_advance(history, snapshot->boot_seconds);
+    if (code == 0)
         code = jobs_write(history, snapshot);
     if (code == 0)
         code = jobs_write_hotspots(history, snapshot);
+    if (code == 0)
+        code = events_write(history, snapshot, (int64_t)(clock_timespec_seconds(snapshot->wall) / 3600));
     return code < 0 ? code : history_commit(history);
 }
 

@@ -310,6 +310,8 @@ static int open_watch(struct daemon *daemon, struct metron_error *error)
     daemon->jobs = jobs_new(watch_tree(daemon->watch));
     if (daemon->jobs && options->context->facts->boot_id[0])
         jobs_note_boot(daemon->jobs, options->context->facts->boot_id);
+    if (daemon->jobs && !options->all_users)
+        jobs_note_one_user(daemon->jobs);
     daemon->pss = daemon->jobs ? jobs_pss_new(&daemon->loop, daemon->jobs) : NULL;
     daemon->bus = bus_new();
     if (daemon->jobs && options->count_calls)

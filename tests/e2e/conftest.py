@@ -3,7 +3,9 @@
 import copy
 import os
 import pathlib
+import shutil
 import signal
+import subprocess
 import tempfile
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from support import daemon_client as dc
 from support import nvml, processes
 from support.daemon_client import Daemon
+from support.processes import end_leftovers
 from support.users import ANOTHER_USER
 
 
@@ -142,3 +145,22 @@ def jobs_daemon(shared, run_metron):
 def either_jobs(shared, either_runner):
     yield (made := shared.get(either_runner, watch="jobs"))
     shared.tidy(made)
+
+
+# ---- other users ----
+
+@pytest.fixture
+def asroot(run_as_user):
+    """A setuid program that becomes root, as sudo does. No one but the user of this test may start it."""
+    if os.getuid() != 0:
+        pytest.skip("only root can make a program setuid root")
+    with tempfile.TemporaryDirectory(prefix="metron-setuid-") as folder:
+        os.chown(folder, 0, ANOTHER_USER)
+        os.chmod(folder, 0o750)
+        path = shutil.copy(run_as_user.workload("asroot"), folder)
+        os.chmod(path, 0o4755)
+        if subprocess.run([*run_as_user.wrapper, path], stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False).returncode != 4:
+            pytest.skip("setuid programs are not honoured here (nosuid, no_new_privs)")
+        yield path
+        end_leftovers()

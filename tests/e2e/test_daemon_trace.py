@@ -191,17 +191,6 @@ def test_another_users_process_is_not_for_an_ordinary_user(start_user_daemon):
     assert tracer_of(os.getpid()) == 0
 
 
-def connect_as(path, uid, gid):
-    """A connection of another user's; the kernel notes who connects."""
-    os.setegid(gid)
-    os.seteuid(uid)
-    try:
-        return Client(path)
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-
-
 def test_the_sockets_group_may_not_trace(start_user_daemon):
     dc.need_another_user()
     group = next(entry for entry in grp.getgrall() if entry.gr_gid != 0)
@@ -211,7 +200,7 @@ def test_the_sockets_group_may_not_trace(start_user_daemon):
     for folder in daemon.folder, daemon.folder.parent:
         folder.chmod(0o711)
     shell = Shell(daemon.runner)
-    with connect_as(daemon.socket, STRANGER, group.gr_gid) as client:
+    with Client(daemon.socket, uid=STRANGER, gid=group.gr_gid) as client:
         assert client.call("daemon.health")
         expect_error(client, NOT_PERMITTED, "trace.start", pid=shell.pid)
         expect_error(client, NOT_PERMITTED, "trace.stop", pid=shell.pid)

@@ -2,10 +2,8 @@
 
 import fcntl
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import termios
 import time
 
@@ -13,8 +11,7 @@ import pytest
 
 from support import records
 from support.kernel_values import cpu_seconds
-from support.processes import alive, end_leftovers, file_lines, named_descendants, send_signal, state, wait_until
-from support.users import ANOTHER_USER
+from support.processes import alive, file_lines, named_descendants, send_signal, state, wait_until
 
 
 def start_noting(runner, args, *options, seconds="30", code=None, **how):
@@ -129,23 +126,6 @@ def test_stubborn_command_is_killed_in_the_end(run_metron):
 
 
 # ---- a command that may not be signalled ----
-
-@pytest.fixture
-def asroot(run_as_user):
-    """A setuid program that becomes root, as sudo does. No one but the user of this test may start it."""
-    if os.getuid() != 0:
-        pytest.skip("only root can make a program setuid root")
-    with tempfile.TemporaryDirectory(prefix="metron-setuid-") as folder:
-        os.chown(folder, 0, ANOTHER_USER)
-        os.chmod(folder, 0o750)
-        path = shutil.copy(run_as_user.workload("asroot"), folder)
-        os.chmod(path, 0o4755)
-        if subprocess.run([*run_as_user.wrapper, path], stdin=subprocess.DEVNULL, capture_output=True,
-                          check=False).returncode != 4:
-            pytest.skip("setuid programs are not honoured here (nosuid, no_new_privs)")
-        yield path
-        end_leftovers()
-
 
 @pytest.fixture
 def open_pipe():

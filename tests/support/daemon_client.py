@@ -39,12 +39,12 @@ class RpcError(Exception):
 
 
 @contextlib.contextmanager
-def acting_as(uid):
-    """With another effective user (root only); None changes nothing. The kernel notes who connects."""
+def acting_as(uid, gid=None):
+    """With another effective user (root only) and group; None changes nothing. The kernel notes who connects."""
     if uid is None or uid == os.geteuid():
         yield
         return
-    os.setegid(uid)
+    os.setegid(uid if gid is None else gid)
     os.seteuid(uid)
     try:
         yield
@@ -56,13 +56,13 @@ def acting_as(uid):
 class Client:
     """One connection: call() for an answer, send() and receive() for what is no ordinary request."""
 
-    def __init__(self, path, uid=None, timeout=60.0, receive_buffer=None):
+    def __init__(self, path, uid=None, gid=None, timeout=60.0, receive_buffer=None):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(timeout)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         try:
-            with acting_as(uid):
+            with acting_as(uid, gid):
                 self.socket.connect(str(path))
         except OSError:
             self.socket.close()

@@ -430,6 +430,26 @@ static void whoever_is_moved_into_a_jobs_group_is_the_jobs(void **state)
     let_go(1);
 }
 
+/* Who began the job could name a group that others are in as well. */
+static void another_users_process_does_not_join_by_the_group(void **state)
+{
+    make_leaf(state);
+    pid_t first = start_waiting(1), second = start_waiting(2);
+    const struct job_start of_another = {
+        .job_id = "a", .pid = first, .own_cgroup = true, .owner = getuid() + 1};
+    move_in(first);
+    move_in(second);
+    assert_int_equal(jobs_start(jobs, &of_another, &why), 0);
+    assert_int_equal(found("a")->own_cgroup, OWN_CGROUP_HELD);
+    look_around();
+    assert_ptr_equal(jobs_of_process(jobs, first), found("a"));
+    assert_null(jobs_of_process(jobs, second));
+    jobs_note_one_user(jobs);
+    look_around();
+    assert_ptr_equal(jobs_of_process(jobs, second), found("a"));
+    let_go(1);
+}
+
 static void a_sheets_group_takes_from_the_job_alone(void **state)
 {
     make_leaf(state);
@@ -542,6 +562,7 @@ int main(void)
         RECORDED(half_a_number_and_other_namespaces_are_passed_over),
         RECORDED(a_long_list_is_read_whole),
         LEAF_WAYS(whoever_is_moved_into_a_jobs_group_is_the_jobs),
+        LEAF_WAYS(another_users_process_does_not_join_by_the_group),
         LEAF_WAYS(a_sheets_group_takes_from_the_job_alone),
         LEAF_WAYS(this_process_group_is_nobodys_own),
         LEAF_WAYS(a_group_is_found_again_after_a_restart),

@@ -305,25 +305,30 @@ enum own_cgroup part_do_without_cgroup(struct jobs *jobs, struct part *part, str
 /* ---- who is in it ---- */
 
 struct joining {
-    struct tree *tree;
+    struct jobs *jobs;
     struct group *group;
+    uid_t owner;
 };
 
-/* One that no job has; or that is the job's, and now known to be of this sheet. */
+/* One that no job has; or that is the job's, and now known to be of this sheet. The group may hold processes
+ * of other users: who began the job named a process in it, and need not be the one who made it. Root may. */
 static void join_member(void *context, pid_t pid)
 {
     const struct joining *joining = context;
-    struct process *process = tree_find(joining->tree, pid);
+    struct process *process = tree_find(joining->jobs->tree, pid);
 
     if (!process || process->ended || process->passes == 0 || process->group == joining->group)
         return;
-    if (!process->group || group_is_within(joining->group, process->group))
-        group_join(joining->tree, joining->group, process, MEMBER_BY_CGROUP);
+    bool may = process->group ? group_is_within(joining->group, process->group)
+                              : joining->owner == 0 || jobs_may_join(joining->jobs, process, joining->owner);
+    if (may)
+        group_join(joining->jobs->tree, joining->group, process, MEMBER_BY_CGROUP);
 }
 
 static void look_into(struct jobs *jobs, const struct job_cgroup *cgroup)
 {
-    struct joining joining = {jobs->tree, cgroup->group};
+    const struct entry *entry = entry_find(jobs, cgroup->group->job_id);
+    struct joining joining = {jobs, cgroup->group, entry ? entry->job.owner : 0};
 
     (void)cgroup_members_read(&cgroup->members, &jobs->scratch, join_member, &joining);
 }

@@ -63,6 +63,7 @@ struct jobs {
     struct entry *by_id;
     uint64_t finished;
     unsigned running, remembered, active_sheets;
+    bool of_one_user;       /* jobs_note_one_user */
     bool has_found;         /* sheets that are to begin (struct found_sheet) */
     size_t sheet_count;     /* of all of them */
     uint64_t finished_told; /* of those that are finished, the last one that a snapshot has */
@@ -104,6 +105,8 @@ void entry_forget_members(struct entry *entry);
 int entry_restore_members(struct entry *entry, const struct job *job);
 /* After a pass, of a job from before a restart: adds what its members used meanwhile. */
 void entry_resume(struct jobs *jobs, struct entry *entry);
+/* Whether a process that nobody announced may join a job of this user. */
+bool jobs_may_join(struct jobs *jobs, const struct process *process, uid_t owner);
 /* Those that inherited a job's name and ran before it was announced. */
 void jobs_claim_all(struct jobs *jobs);
 /* Outside a pass: the sheets begin whose first processes jobs_claim found. */

@@ -514,6 +514,11 @@ void jobs_note_end(struct jobs *jobs, const struct process *process)
         note_outcome(entry, &entry->sheets[place], &entry->job.sheets[place].usage, process->wait_status);
 }
 
+void jobs_note_one_user(struct jobs *jobs)
+{
+    jobs->of_one_user = true;
+}
+
 void jobs_note_boot(struct jobs *jobs, const char *boot_id)
 {
     uint64_t hash = 1469598103934665603ULL;

@@ -28,6 +28,9 @@ void jobs_free(struct jobs *jobs);
 /* Which boot of the machine this is: how long a job from another one has run is not known. */
 void jobs_note_boot(struct jobs *jobs, const char *boot_id);
 
+/* All processes that are watched are of one user, and may join any job. */
+void jobs_note_one_user(struct jobs *jobs);
+
 struct job_start {
     const char *job_id;
     const char *workspace, *config_hash; /* NULL: not told */
@@ -36,7 +39,7 @@ struct job_start {
     pid_t pid;       /* this process and all its descendants are the job's; 0: none is told */
     pid_t runner;    /* this one will report the end; no member; 0: none is known */
     bool own_cgroup; /* and so is all of the control group that it is in */
-    uid_t owner;     /* whose it is: only this user's processes join it by a variable */
+    uid_t owner;     /* who began it: only this user's processes join it by a variable or a control group */
 };
 
 /* The same of a sheet. */
@@ -48,6 +51,10 @@ struct sheet_start {
 enum sheet_event { SHEET_EVENT_STARTED, SHEET_EVENT_COMPLETED, SHEET_EVENT_FAILED, SHEET_EVENT_RETRYING };
 /* "sheet.started", …; false: it is none of them. */
 bool sheet_event_of(const char *name, size_t length, enum sheet_event *out);
+
+/* Whether a user may have a process in a job: it, or a process that it descends from, is that user's. True
+ * also if there is no such process. */
+bool jobs_may_announce(struct jobs *jobs, pid_t pid, uid_t uid);
 
 /* -EEXIST: a job of this name runs; -EINVAL: no name for a job, or no count of sheets; -ENOSPC: too many;
  * -ESRCH: there is no such process, or it is not watched. A group that is not the job's alone is no error:

@@ -10,7 +10,8 @@
 #include "probe/pid/environ.h"
 #include "probe/pid/files.h"
 
-#define STATUS_SIZE 2048 /* its first lines are enough */
+#define STATUS_SIZE   2048 /* its first lines are enough */
+#define ANCESTORS_MAX 1024 /* more of them are not asked for */
 
 bool jobs_take_in(struct jobs *jobs, struct group *group, pid_t pid, uint64_t *start_ticks)
 {
@@ -202,7 +203,6 @@ void jobs_begin_found(struct jobs *jobs)
     }
 }
 
-/* Anybody can inherit, or make up, the name of a job: a user's processes join that user's jobs alone. */
 static bool is_of(struct jobs *jobs, const struct process *process, uid_t owner)
 {
     struct pid_reader *reader = tree_reader(jobs->tree);
@@ -214,6 +214,25 @@ static bool is_of(struct jobs *jobs, const struct process *process, uid_t owner)
     ssize_t length = pid_dir_read(&dir, reader, PID_FILE_STATUS, false, text, sizeof(text));
     pid_dir_close(&dir, reader);
     return length >= 0 && pid_identity_parse(text, (size_t)length, &identity) == 0 && identity.uid == owner;
+}
+
+/* Anybody can inherit, or make up, the name of a job: a user's processes join that user's jobs alone. */
+bool jobs_may_join(struct jobs *jobs, const struct process *process, uid_t owner)
+{
+    return jobs->of_one_user || is_of(jobs, process, owner);
+}
+
+/* One that began as the user's may be another user's by now (sudo). */
+bool jobs_may_announce(struct jobs *jobs, pid_t pid, uid_t uid)
+{
+    const struct process *process = tree_take_in(jobs->tree, pid);
+    bool may = !process;
+
+    for (unsigned i = 0; process && !may && i < ANCESTORS_MAX; i++) {
+        may = is_of(jobs, process, uid);
+        process = process->stat.ppid > 0 ? tree_take_in(jobs->tree, process->stat.ppid) : NULL;
+    }
+    return may;
 }
 
 void jobs_claim(struct jobs *jobs, struct process *process)
@@ -237,7 +256,7 @@ void jobs_claim(struct jobs *jobs, struct process *process)
         return;
     struct group *group = entry->part.group;
     /* A member of the job may still have inherited a sheet of it. */
-    if (process->group ? process->group != group : !is_of(jobs, process, entry->job.owner))
+    if (process->group ? process->group != group : !jobs_may_join(jobs, process, entry->job.owner))
         return;
     int64_t number;
     if (sheet && read_number(sheet, &number))

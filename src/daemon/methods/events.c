@@ -127,9 +127,14 @@ int answer_event_publish(struct call *call, struct json *result)
         return call_fail(call, RPC_INVALID_PARAMS, "call job.start or job.finish",
                          "'%s' is published by the daemon itself", told.event);
     bool is_sheet = sheet_event_of(told.event, strlen(told.event), &event);
+    if (is_sheet && !told.has_sheet)
+        return call_wrong(call, "sheet_num", "a whole number");
+    code = call_check_owner(call, told.job_id);
+    if (code == 0 && is_sheet)
+        code = call_check_process(call, told.start.pid);
+    if (code < 0)
+        return code;
     if (is_sheet) {
-        if (!told.has_sheet)
-            return call_wrong(call, "sheet_num", "a whole number");
         if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
             daemon_await_exit(daemon, told.job_id, true, told.sheet_num);
         counting_settle(daemon->counting);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "daemon/daemon_state.h"
@@ -18,6 +19,34 @@ int call_no_such_job(struct call *call, const char *job_id)
 {
     return call_fail(call, RPC_NO_SUCH_JOB, "'metron job list' shows the jobs", "there is no job '%s'",
                      job_id);
+}
+
+/* Everything is root's and the daemon's own user's. */
+static bool may_all(uid_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
+int call_check_owner(struct call *call, const char *job_id)
+{
+    const struct job *job = jobs_find(daemon_of(call)->jobs, job_id);
+    const uid_t uid = call_peer(call).uid;
+
+    if (!job || job->owner == uid || may_all(uid))
+        return 0;
+    return call_fail(call, RPC_NOT_PERMITTED, "choose another name, or ask that user",
+                     "job '%s' belongs to user %u, and you are user %u", job_id, (unsigned)job->owner,
+                     (unsigned)uid);
+}
+
+int call_check_process(struct call *call, pid_t pid)
+{
+    const uid_t uid = call_peer(call).uid;
+
+    if (pid == 0 || may_all(uid) || jobs_may_announce(daemon_of(call)->jobs, pid, uid))
+        return 0;
+    return call_fail(call, RPC_NOT_PERMITTED, "announce a process of your own, or none",
+                     "process %d is another user's", (int)pid);
 }
 
 static int refuse_no_job(struct call *call, const char *job_id, bool has_ended, const char *message)
@@ -120,8 +149,12 @@ int answer_job_start(struct call *call, struct json *result)
         return call_wrong(call, "runner", "the number of a process");
     if (call_boolean(call, "own_cgroup", &start.own_cgroup) == PARAM_WRONG)
         return call_wrong(call, "own_cgroup", "true or false");
-    /* Of a user's daemon it is that user's, whoever announces it. */
-    start.owner = daemon->options.all_users ? call_peer(call).uid : getuid();
+    start.owner = call_peer(call).uid;
+    int code = call_check_owner(call, start.job_id);
+    if (code == 0)
+        code = call_check_process(call, start.pid);
+    if (code < 0)
+        return code;
     counting_settle(daemon->counting);
     if (jobs_start(daemon->jobs, &start, &error) < 0)
         return call_refuse_job(call, start.job_id, &error);
@@ -176,7 +209,9 @@ int answer_job_finish(struct call *call, struct json *result)
     if (call_text(call, "outcome", &outcome) != PARAM_FOUND ||
         job_status_of_outcome(outcome, strlen(outcome), &status) < 0)
         return call_wrong(call, "outcome", "one of completed, failed, cancelled");
-    int code = take_outcome(call, &reported);
+    int code = call_check_owner(call, job_id);
+    if (code == 0)
+        code = take_outcome(call, &reported);
     if (code < 0)
         return code;
     daemon_await_exit(daemon, job_id, false, 0);

@@ -25,9 +25,13 @@ call_answer answer_trace_start, answer_trace_stop;
 
 /* Refuses: there is no such job. */
 int call_no_such_job(struct call *call, const char *job_id);
-/* Refuses for the reason that jobs.h gave, with what to do about it. */
+/* 0, or refuses: the job is another user's. */
+int call_check_owner(struct call *call, const char *job_id);
+/* 0, or refuses: the process (0: none) is another user's. */
+int call_check_process(struct call *call, pid_t pid);
 /* What a client reports that a job or sheet has used; refuses what cannot be. */
 int call_take_usage(struct call *call, const struct json_text *usage, struct job_usage *out);
+/* Refuses for the reason that jobs.h gave, with what to do about it. */
 int call_refuse_job(struct call *call, const char *job_id, const struct metron_error *error);
 
 #endif

@@ -240,3 +240,72 @@ def test_a_run_without_a_leaf_is_a_job_all_the_same(run_metron, daemon):
     job = daemon.call("job.status", job_id=JOB)
     assert "own_cgroup" not in job
     assert job["usage"]["cpu_source"] == "proc_cpu_seconds" and "cgroup_cpu_seconds" not in job["usage"]
+
+
+# ---- runs within runs ----
+
+def sheet_events(daemon):
+    return [event["event_type"] for event in daemon.call("daemon.events", job_id=JOB, limit=1000)["events"]
+            if event["event_type"].startswith("sheet.")]
+
+
+def inner(runner, daemon, command):
+    return f"{runner.binary} run -q --socket {daemon.socket} --fail-time 0 -p inner_ -- {command}"
+
+
+def test_a_run_within_a_sheet_neither_begins_nor_ends_it(run_metron, daemon):
+    started = start_waiting(run_metron, daemon, f"--job {JOB} --sheet 1", inner(run_metron, daemon, "sh -c 'exit 3'"))
+    [sheet] = daemon.call("job.status", job_id=JOB)["sheets"]
+    assert (sheet["status"], sheet["tries"], sheet["runner"]) == ("running", 1, started.pid)
+    assert sheet_events(daemon) == ["sheet.started"]
+    run = started.finish(data=b"\n")
+    assert run.returncode == 0 and run.stderr == b"", "what is as it should be needs no words"
+    job = daemon.call("job.status", job_id=JOB)
+    assert [(each["status"], each["exit_code"]) for each in (job, *job["sheets"])] == [("completed", 0)] * 2
+    assert sheet_events(daemon) == ["sheet.started", "sheet.completed"]
+
+
+def test_nor_does_it_where_the_daemon_answers_late(run_metron, daemon):
+    within = inner(run_metron, daemon, "sh -c 'touch begun; while ! test -e over; do sleep 0.02; done'")
+    started = run_metron.start(f"-q --socket {daemon.socket} --job {JOB} --sheet 1",
+                               ["sh", "-c", f"read line; {within}; read line"], stdin=subprocess.PIPE)
+    wait_until(lambda: known(daemon), what="the job in the daemon")
+    send_signal(daemon.pid, signal.SIGSTOP)
+    try:
+        started.process.stdin.write(b"\n")
+        started.process.stdin.flush()
+        wait_until((started.cwd / "begun").exists, what="the command of the inner one")
+        time.sleep(0.6)  # no answer within 0.2 s, and nothing shows that metron waits no longer
+    finally:
+        send_signal(daemon.pid, signal.SIGCONT)
+    (started.cwd / "over").touch()
+    wait_until((started.cwd / "inner_info.json").exists, what="its record")
+    wait_until(lambda: b'"exited"' in (started.cwd / "inner_info.json").read_bytes(), what="its end")
+    daemon.tops(2)
+    [sheet] = daemon.call("job.status", job_id=JOB)["sheets"]
+    assert (sheet["status"], sheet["tries"]) == ("running", 1)
+    started.finish(data=b"\n")
+    assert sheet_events(daemon) == ["sheet.started", "sheet.completed"]
+
+
+def test_a_later_run_of_the_same_sheet_is_another_try(run_metron, daemon):
+    """Of a shell that has the names in its environment; it may be a part of the job itself."""
+    daemon.call("job.start", job_id=JOB)
+    script = f"{inner(run_metron, daemon, 'false')}; {run_metron.binary} run -q -p second_ -- true"
+    done = subprocess.run(["sh", "-c", script], cwd=run_metron.cwd, stdin=subprocess.DEVNULL, check=False,
+                          env=run_metron.environment({"METRON_JOB": JOB, "METRON_SHEET": "1",
+                                                      "METRON_SOCKET": str(daemon.socket)}))
+    assert done.returncode == 0
+    [sheet] = daemon.call("job.status", job_id=JOB)["sheets"]
+    assert (sheet["status"], sheet["tries"]) == ("completed", 2)
+    assert sheet_events(daemon) == ["sheet.started", "sheet.failed", "sheet.started", "sheet.completed"]
+
+
+def test_a_sheet_within_a_sheet_is_told_if_it_is_asked_for_by_name(run_metron, daemon):
+    started = start_waiting(run_metron, daemon, f"--job {JOB} --sheet 1",
+                            "; ".join(f"{run_metron.binary} job --socket {daemon.socket} exec {JOB} {number} -- true"
+                                      for number in (1, 2)))
+    run = started.finish(data=b"\n")
+    assert f"runs within sheet 1 of job '{JOB}'".encode() in run.stderr and run.returncode == 0
+    assert sheet_events(daemon) == ["sheet.started"] * 2 + ["sheet.completed"] * 2
+    assert [sheet["sheet_num"] for sheet in daemon.call("job.status", job_id=JOB)["sheets"]] == [1, 2]

@@ -151,6 +151,31 @@ static void how_a_sheet_ended_is_what_its_runner_reported(void **state)
     let_go(1);
 }
 
+static int by_runner(enum sheet_event event, pid_t runner)
+{
+    return jobs_sheet(jobs, "a", 1, event, &(struct sheet_start){.runner = runner}, NULL, NULL);
+}
+
+static void who_descends_from_the_runner_of_a_sheet_does_not_change_it(void **state)
+{
+    begin(state);
+    pid_t within = start_waiting();
+    assert_int_equal(start_job("a", 0), 0);
+    assert_int_equal(by_runner(SHEET_EVENT_STARTED, getpid()), 0);
+    assert_int_equal(by_runner(SHEET_EVENT_STARTED, within), -EPERM);
+    assert_int_equal(by_runner(SHEET_EVENT_RETRYING, within), -EPERM);
+    assert_int_equal(by_runner(SHEET_EVENT_FAILED, within), -EPERM);
+    const struct job_sheet *it = &found("a")->sheets[0];
+    assert_int_equal(it->status, SHEET_RUNNING);
+    assert_int_equal(it->runner, getpid());
+    assert_int_equal(it->tries, 1);
+    assert_int_equal(by_runner(SHEET_EVENT_COMPLETED, getpid()), 0);
+    assert_int_equal(by_runner(SHEET_EVENT_STARTED, within), 0);
+    assert_int_equal(it->tries, 2);
+    assert_int_equal(by_runner(SHEET_EVENT_COMPLETED, getpid()), 0); /* the other way round it may */
+    let_go(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +184,7 @@ int main(void)
         JOB_WAYS(the_end_of_a_lost_job_makes_nothing_exact),
         JOB_WAYS(a_command_ended_in_one_way_and_the_store_hears_of_it),
         JOB_WAYS(how_a_sheet_ended_is_what_its_runner_reported),
+        JOB_WAYS(who_descends_from_the_runner_of_a_sheet_does_not_change_it),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

@@ -105,6 +105,8 @@ void entry_forget_members(struct entry *entry);
 int entry_restore_members(struct entry *entry, const struct job *job);
 /* After a pass, of a job from before a restart: adds what its members used meanwhile. */
 void entry_resume(struct jobs *jobs, struct entry *entry);
+/* Whether the process is a child of the ancestor, or a child's child, and so on. */
+bool jobs_descends(struct jobs *jobs, pid_t pid, pid_t ancestor, uint64_t start_ticks);
 /* Whether a process that nobody announced may join a job of this user. */
 bool jobs_may_join(struct jobs *jobs, const struct process *process, uid_t owner);
 /* Those that inherited a job's name and ran before it was announced. */

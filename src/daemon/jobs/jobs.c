@@ -401,6 +401,18 @@ static void resume_now(struct jobs *jobs, struct entry *entry)
     entry_resume(jobs, entry);
 }
 
+/* A run inside a sheet inherits its number, and is a part of what the sheet's runner runs. */
+static bool is_nested(struct jobs *jobs, const struct entry *entry, int64_t number, pid_t runner)
+{
+    size_t place;
+
+    if (!runner || !sheet_is_known(entry, number, &place) || !entry->sheets[place].group)
+        return false;
+    const struct job_sheet *sheet = &entry->job.sheets[place];
+    return sheet->runner && sheet->runner != runner &&
+           jobs_descends(jobs, runner, sheet->runner, sheet->runner_start_ticks);
+}
+
 int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event,
                const struct sheet_start *start, const struct job_usage *reported, struct metron_error *error)
 {
@@ -409,6 +421,10 @@ int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sh
 
     if (!entry)
         return -ENOENT;
+    if (is_nested(jobs, entry, sheet_num, start->runner))
+        return error_set(error, -EPERM,
+                         "process %d runs within sheet %lld of job '%s', and does not change it",
+                         (int)start->runner, (long long)sheet_num, job_id);
     jobs_begin_found(jobs);
     resume_now(jobs, entry);
     if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)

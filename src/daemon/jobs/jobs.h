@@ -60,9 +60,9 @@ bool jobs_may_announce(struct jobs *jobs, pid_t pid, uid_t uid);
  * -ESRCH: there is no such process, or it is not watched. A group that is not the job's alone is no error:
  * the job's own_cgroup tells. */
 int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error);
-/* -ENOENT: no such job runs. A pid that has exited since is no error, but nobody is in the sheet then. A
- * runner that is not watched is not known. `reported`: what the client says it used, and how its command
- * ended; NULL: nothing. */
+/* -ENOENT: no such job runs. -EPERM: `start->runner` descends from the runner of this sheet, which runs. A
+ * pid that has exited since is no error, but nobody is in the sheet then. A runner that is not watched is not
+ * known. `reported`: what the client says it used, and how its command ended; NULL: nothing. */
 int jobs_sheet(struct jobs *jobs, const char *job_id, int64_t sheet_num, enum sheet_event event,
                const struct sheet_start *start, const struct job_usage *reported, struct metron_error *error);
 int jobs_finish(struct jobs *jobs, const char *job_id, enum job_status status,

@@ -222,6 +222,11 @@ bool jobs_may_join(struct jobs *jobs, const struct process *process, uid_t owner
     return jobs->of_one_user || is_of(jobs, process, owner);
 }
 
+static const struct process *parent_of(struct jobs *jobs, const struct process *process)
+{
+    return process->stat.ppid > 0 ? tree_take_in(jobs->tree, process->stat.ppid) : NULL;
+}
+
 /* One that began as the user's may be another user's by now (sudo). */
 bool jobs_may_announce(struct jobs *jobs, pid_t pid, uid_t uid)
 {
@@ -230,9 +235,21 @@ bool jobs_may_announce(struct jobs *jobs, pid_t pid, uid_t uid)
 
     for (unsigned i = 0; process && !may && i < ANCESTORS_MAX; i++) {
         may = is_of(jobs, process, uid);
-        process = process->stat.ppid > 0 ? tree_take_in(jobs->tree, process->stat.ppid) : NULL;
+        process = parent_of(jobs, process);
     }
     return may;
+}
+
+bool jobs_descends(struct jobs *jobs, pid_t pid, pid_t ancestor, uint64_t start_ticks)
+{
+    const struct process *process = tree_take_in(jobs->tree, pid);
+    bool descends = false;
+
+    for (unsigned i = 0; process && !descends && i < ANCESTORS_MAX; i++) {
+        process = parent_of(jobs, process);
+        descends = process && process->subject.id == ancestor && process->start_ticks == start_ticks;
+    }
+    return descends;
 }
 
 void jobs_claim(struct jobs *jobs, struct process *process)

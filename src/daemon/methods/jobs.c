@@ -70,6 +70,10 @@ int call_refuse_job(struct call *call, const char *job_id, const struct metron_e
     switch (error->code) {
     case -ENOENT:
         return refuse_no_job(call, job_id, job != NULL, error->message);
+    case -EPERM:
+        code = RPC_NOT_PERMITTED;
+        advice = "give it a sheet of its own";
+        break;
     case -EEXIST:
         advice = "'metron job finish' ends it";
         break;

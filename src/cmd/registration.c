@@ -134,7 +134,9 @@ static void key_end(struct json *json, const struct registration *registration)
         json_key_integer(json, "signal_num", info->outcome.signal);
     else
         json_key_integer(json, "exit_code", info->outcome.exit_code);
-    if (!info->summary)
+    /* The summary of a session has what others in it used. */
+    bool is_session = settings_choice(registration->settings, SETTING_MODE) == CHOICE_MODE_CURRENT_SESSION;
+    if (!info->summary || is_session)
         return;
     fill_usage(&usage, info, registration->own_cgroup);
     json_key(json, "usage");

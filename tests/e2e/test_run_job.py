@@ -1,5 +1,6 @@
 """metron run --job: the daemon is told of the run, where there is one."""
 
+import json
 import os
 import signal
 import subprocess
@@ -309,3 +310,21 @@ def test_a_sheet_within_a_sheet_is_told_if_it_is_asked_for_by_name(run_metron, d
     assert f"runs within sheet 1 of job '{JOB}'".encode() in run.stderr and run.returncode == 0
     assert sheet_events(daemon) == ["sheet.started"] * 2 + ["sheet.completed"] * 2
     assert [sheet["sheet_num"] for sheet in daemon.call("job.status", job_id=JOB)["sheets"]] == [1, 2]
+
+
+# ---- a session ----
+
+def test_of_a_session_only_the_command_is_the_jobs(run_metron, daemon):
+    """The run measures the whole session; the job is what the command has started."""
+    others = 5
+    command = f"{run_metron.binary} run -q --socket {daemon.socket} --mode current-session --job {JOB} -p session_ " \
+              f"--fail-time 0 -- sh -c '{run_metron.workload('burn')} 0.2; exit 3'"
+    script = "sleep 600 & " * others + f"{run_metron.workload('burn')} 600 & {command}; code=$?; kill $(jobs -p); exit $code"
+    done = subprocess.run(["setsid", "-w", "sh", "-c", script], cwd=run_metron.cwd, stdin=subprocess.DEVNULL, check=False,
+                          env=run_metron.environment())
+    assert done.returncode == 3
+    job = daemon.call("job.status", job_id=JOB)
+    assert (job["status"], job["exit_code"]) == ("failed", 3)
+    assert job["usage"].get("peak_processes", 1) <= 2 and job["usage"]["unique_processes"] <= 2, job
+    summary = json.loads((run_metron.cwd / "session_info.json").read_bytes())["execution_summary"]
+    assert summary["proc_peak_processes"] > others, "the run did measure the session"

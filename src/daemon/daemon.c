@@ -51,7 +51,7 @@ static struct snapshot *take_events(void *owner)
     struct snapshot *pending = watch_pending(daemon->watch);
 
     if (pending)
-        daemon_publish_snapshot_events(daemon, pending);
+        daemon_publish_snapshot_events(daemon, pending, false);
     return watch_take_events(daemon->watch);
 }
 
@@ -220,7 +220,7 @@ static void on_tick(void *owner, struct snapshot *snapshot)
         leave_out_processes(snapshot);
     tell_news(daemon); /* may restore jobs, which brings events */
     keep_socket(daemon);
-    daemon_publish_snapshot_events(daemon, snapshot);
+    daemon_publish_snapshot_events(daemon, snapshot, true);
     snapshot_release(daemon->latest);
     daemon->latest = snapshot_hold(snapshot);
     bus_publish_latest(daemon->bus, "monitor.snapshot", write_snapshot, daemon);

@@ -55,8 +55,9 @@ extern const size_t daemon_method_count;
  * jobs and sheets are also remembered (daemon.events) and stored. */
 void daemon_publish(struct daemon *daemon, const char *event, const char *job_id, bool has_sheet,
                     int64_t sheet_num, const char *data);
-/* Those of processes that were not published yet. */
-void daemon_publish_snapshot_events(struct daemon *daemon, struct snapshot *snapshot);
+/* Those of processes that were not published yet. `is_tick`: all of them; else without those of processes
+ * that no pass has read, which are behind told_count then. */
+void daemon_publish_snapshot_events(struct daemon *daemon, struct snapshot *snapshot, bool is_tick);
 /* job.finished, with how it ended. */
 void daemon_publish_finished(struct daemon *daemon, const struct job *job);
 /* Before the end of a job or sheet: its process may have exited a moment ago, which is to be known first. All

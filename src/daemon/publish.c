@@ -1,13 +1,16 @@
 /*
  * Events: those of processes, as a snapshot has them, and what happens to jobs and sheets. All of them go to
  * the subscribers of the bus and to the last ones that daemon.events answers with; the snapshot takes them to
- * the store.
+ * the store, or a commit does before it (daemon/commits.h).
  *
  * What happens to a job is published at once. The events of processes that came before it are published
- * first, so that the exit of a job's process precedes the end of the job.
+ * first, so that the exit of a job's process precedes the end of the job; but those of processes that may yet
+ * be found to be a job's wait for the next pass.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "daemon/daemon_state.h"
 #include "tree/groups.h"
@@ -49,15 +52,48 @@ static void publish_event(struct daemon *daemon, const struct event *event)
 }
 
 /* Those of no job are watched, since they may become a job's, and not shown. Of those that have been
- * published they are left out already. */
-static void leave_out_events(struct snapshot *snapshot)
+ * published they are left out already. Returns where those before `end` end then. */
+static size_t leave_out_events(struct snapshot *snapshot, size_t end)
 {
-    size_t kept = snapshot->told_count;
+    struct event *events = snapshot->events;
+    size_t kept = snapshot->told_count, behind = snapshot->event_count - end;
 
+    for (size_t i = kept; i < end; i++)
+        if (events[i].job_id)
+            events[kept++] = events[i];
+    if (behind > 0)
+        (void)memmove(&events[kept], &events[end], behind * sizeof(*events));
+    snapshot->event_count = kept + behind;
+    return kept;
+}
+
+/* Whether the event is of a process that no pass has read yet: it may be a job's by its variable, which the
+ * kernel sets up only at the end of exec. */
+static bool is_undecided(const struct daemon *daemon, const struct event *event)
+{
+    const struct process *process = event->job_id ? NULL : tree_find(watch_tree(daemon->watch), event->pid);
+
+    return process && process->passes == 0 && !process->group && !process->announced_exit &&
+           event->start_time && strcmp(event->start_time, process->start_time) == 0;
+}
+
+/* Moves those events behind all others, and returns where they begin. */
+static size_t put_off_undecided(const struct daemon *daemon, struct snapshot *snapshot)
+{
+    struct event *events = snapshot->events, *put_off = NULL;
+    size_t kept = snapshot->told_count, count = 0, capacity = 0;
+
+    if (jobs_running(daemon->jobs) == 0)
+        return snapshot->event_count;
     for (size_t i = kept; i < snapshot->event_count; i++)
-        if (snapshot->events[i].job_id)
-            snapshot->events[kept++] = snapshot->events[i];
-    snapshot->event_count = kept;
+        if (is_undecided(daemon, &events[i]) && ARRAY_RESERVE(put_off, capacity, count + 1) == 0)
+            put_off[count++] = events[i];
+        else
+            events[kept++] = events[i];
+    if (count > 0)
+        (void)memcpy(&events[kept], put_off, count * sizeof(*events));
+    free(put_off);
+    return kept;
 }
 
 /* One that was born in a job and found to be its only later: the event of its birth named none yet. */
@@ -77,17 +113,18 @@ static void label_events(struct daemon *daemon, struct snapshot *snapshot)
 }
 
 /* In a storm only those that will be remembered are worth a text, unless somebody listens. */
-void daemon_publish_snapshot_events(struct daemon *daemon, struct snapshot *snapshot)
+void daemon_publish_snapshot_events(struct daemon *daemon, struct snapshot *snapshot, bool is_tick)
 {
     label_events(daemon, snapshot);
+    size_t end = is_tick ? snapshot->event_count : put_off_undecided(daemon, snapshot);
     if (daemon->options.jobs_only)
-        leave_out_events(snapshot);
+        end = leave_out_events(snapshot, end);
     size_t first = snapshot->told_count;
-    if (snapshot->event_count - first > RECENT_EVENTS_MAX && bus_subscriber_count(daemon->bus) == 0)
-        first = snapshot->event_count - RECENT_EVENTS_MAX;
-    for (size_t i = first; i < snapshot->event_count; i++)
+    if (end - first > RECENT_EVENTS_MAX && bus_subscriber_count(daemon->bus) == 0)
+        first = end - RECENT_EVENTS_MAX;
+    for (size_t i = first; i < end; i++)
         publish_event(daemon, &snapshot->events[i]);
-    snapshot->told_count = snapshot->event_count;
+    snapshot->told_count = end;
 }
 
 /* Behind all that happened to processes before. */
@@ -98,10 +135,9 @@ static void record_event(struct daemon *daemon, const struct event *event)
 
     if (!pending)
         return;
-    daemon_publish_snapshot_events(daemon, pending);
+    daemon_publish_snapshot_events(daemon, pending, false);
     if (daemon->history)
         watch_add_event(daemon->watch, event);
-    pending->told_count = pending->event_count;
     remember_event(daemon, event, &text);
     strbuf_fini(&text);
 }

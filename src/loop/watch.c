@@ -214,6 +214,18 @@ struct snapshot *watch_pending(struct watch *watch)
     return watch->next;
 }
 
+/* The last event: behind those that were published, before those that are not yet. */
+static void put_before_untold(struct watch *watch, struct snapshot *next)
+{
+    struct event *events = next->events;
+    const size_t last = next->event_count - 1, place = next->told_count++;
+    const struct event added = events[last];
+
+    (void)memmove(&events[place + 1], &events[place], (last - place) * sizeof(*events));
+    events[place] = added;
+    watch->unforced_bytes += event_bytes(&added);
+}
+
 void watch_add_event(struct watch *watch, const struct event *event)
 {
     struct snapshot *next = watch->next;
@@ -224,7 +236,7 @@ void watch_add_event(struct watch *watch, const struct event *event)
     if (!next || next->event_bytes >= EVENTS_BYTES_MAX || snapshot_add_event(next, &added) < 0)
         watch->figures.events_lost++;
     else
-        watch->unforced_bytes += event_bytes(&added);
+        put_before_untold(watch, next);
 }
 
 struct snapshot *watch_take_events(struct watch *watch)
@@ -234,6 +246,9 @@ struct snapshot *watch_take_events(struct watch *watch)
     if (!events)
         return NULL;
     begin_next(watch);
+    for (size_t i = events->told_count; i < events->event_count; i++)
+        on_event(watch, &events->events[i]);
+    events->event_count = events->told_count;
     events->wall = clock_wall();
     events->boot_seconds = clock_boot_seconds();
     return events;
@@ -241,9 +256,13 @@ struct snapshot *watch_take_events(struct watch *watch)
 
 void watch_return_events(struct watch *watch, struct snapshot *events)
 {
-    snapshot_release(watch->next);
+    struct snapshot *untold = watch->next;
+
     watch->next = events;
     watch->unforced_bytes = events->event_bytes;
+    for (size_t i = 0; untold && i < untold->event_count; i++)
+        on_event(watch, &untold->events[i]);
+    snapshot_release(untold);
 }
 
 void watch_look(struct watch *watch)

@@ -63,11 +63,12 @@ void watch_carry_events(struct watch *watch);
  * come, of which only the events are there. Those before its told_count have been published; who publishes
  * more of them sets it. NULL: out of memory. Not inside a pass. */
 struct snapshot *watch_pending(struct watch *watch);
-/* Something else that happened, behind all of that. Unlike what happens to processes it never makes a
- * snapshot due before its time. Its `data` is left out where a MiB of events waits already. */
+/* Something else that happened, behind all that was published, and published now. Unlike what happens to
+ * processes it never makes a snapshot due before its time. Its `data` is left out where a MiB of events waits
+ * already. */
 void watch_add_event(struct watch *watch, const struct event *event);
-/* All that has happened until now, as a snapshot that has nothing else: the caller's, and the next snapshot
- * has only what happens from now on. NULL: out of memory. Not inside a tick. */
+/* All that was published, as a snapshot that has nothing else: the caller's. The next snapshot has only the
+ * rest, and what happens from now on. NULL: out of memory. Not inside a tick. */
 struct snapshot *watch_take_events(struct watch *watch);
 /* At once: they could not be stored. Takes the reference. */
 void watch_return_events(struct watch *watch, struct snapshot *events);

@@ -11,9 +11,6 @@ from support.processes import wait_until
 
 pytestmark = pytest.mark.threads
 
-# No tick comes between an answer and the kill.
-SELDOM = 3600
-
 
 def kill_daemon(daemon):
     daemon.process.kill()
@@ -30,12 +27,7 @@ def stored(daemon):
 
 @pytest.fixture
 def daemon(start_either):
-    """One that takes no snapshot while a test lasts: its first is due after the interval."""
-    made = start_either()
-    assert made.stop() == 0
-    made.launch(interval=SELDOM, watch="jobs")
-    wait_until(lambda: dc.answers(made), what="an answer")
-    return made
+    return dc.without_snapshots(start_either)
 
 
 def test_an_acknowledged_job_survives_kill_9(daemon):
@@ -167,8 +159,11 @@ def test_what_happened_to_an_acknowledged_job_survives_with_it(daemon):
     assert events_of(daemon, "events") == expected, "each of them once"
 
 
-def test_events_of_jobs_fill_the_history_with_no_snapshots(daemon):
-    """A client may publish as much and as often as it likes."""
+def test_events_of_jobs_fill_the_history_with_no_snapshots(start_user_daemon):
+    """A client may publish as much and as often as it likes. What happens to processes does make snapshots due: of this
+    user there are none."""
+    dc.need_another_user()
+    daemon = dc.without_snapshots(start_user_daemon)
     count, padding = 3000, "x" * 4000
     ticks = daemon.call("daemon.status")["ticks"]
     with daemon.client() as client:

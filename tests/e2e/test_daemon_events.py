@@ -247,3 +247,27 @@ def test_the_program_that_loads_kernel_events_leaves_no_zombie(run_metron, daemo
         return [pid for pid, name in named_descendants(daemon.pid).items() if name == "metron-bpf"]
 
     wait_until(lambda: not loader(), what="the loader to be reaped")
+
+
+def test_a_birth_has_its_job_though_the_next_snapshot_is_far_off(start_daemon):
+    """An event of a job comes between the birth and the pass that finds whose the process is by its variable."""
+    daemon = dc.without_snapshots(start_daemon)
+    name = f"early-{os.getpid()}"
+    with daemon.client() as client:
+        wait_until(lambda: "processes_seen_by" in (status := client.call("daemon.status"))
+                   and (status["processes_seen_by"] == "bpf" or "why_no_kernel_events" in status), what="kernel events")
+        if client.call("daemon.status")["processes_seen_by"] not in ("bpf", "connector"):
+            pytest.skip("the kernel's events cannot be had here")
+        client.call("job.start", job_id=name)
+        child = subprocess.Popen(["sleep", "600"], env={**os.environ, "METRON_JOB": name, "METRON_SHEET": "2"})
+        for _ in range(3):
+            publish(client, "sheet.retrying", name, 1)
+        client.call("job.finish", job_id=name, outcome="completed")  # with a pass, in place of a snapshot's
+        names = ["job.started", *["sheet.retrying"] * 3, "spawn", "job.finished"]
+        events = [event for event in client.call("daemon.events", limit=200)["events"] if event.get("job_id") == name]
+        assert [event["event_type"] for event in events] == names
+        assert (events[-2]["pid"], events[-2]["sheet_num"]) == (child.pid, 2)
+    child.kill()
+    child.wait()
+    stored = daemon.rows("SELECT event_type FROM process_events WHERE job_id = ? ORDER BY id", name)
+    assert [row["event_type"] for row in stored] == names, "in this order"

@@ -269,7 +269,7 @@ def test_a_run_within_a_sheet_neither_begins_nor_ends_it(run_metron, daemon):
 def test_nor_does_it_where_the_daemon_answers_late(run_metron, daemon):
     within = inner(run_metron, daemon, "sh -c 'touch begun; while ! test -e over; do sleep 0.02; done'")
     started = run_metron.start(f"-q --socket {daemon.socket} --job {JOB} --sheet 1",
-                               ["sh", "-c", f"read line; {within}; read line"], stdin=subprocess.PIPE)
+                               ["sh", "-c", f"read line; {within}; touch ended; read line"], stdin=subprocess.PIPE)
     wait_until(lambda: known(daemon), what="the job in the daemon")
     send_signal(daemon.pid, signal.SIGSTOP)
     try:
@@ -280,9 +280,7 @@ def test_nor_does_it_where_the_daemon_answers_late(run_metron, daemon):
     finally:
         send_signal(daemon.pid, signal.SIGCONT)
     (started.cwd / "over").touch()
-    wait_until((started.cwd / "inner_info.json").exists, what="its record")
-    wait_until(lambda: b'"exited"' in (started.cwd / "inner_info.json").read_bytes(), what="its end")
-    daemon.tops(2)
+    wait_until((started.cwd / "ended").exists, what="the end of the inner one")
     [sheet] = daemon.call("job.status", job_id=JOB)["sheets"]
     assert (sheet["status"], sheet["tries"]) == ("running", 1)
     started.finish(data=b"\n")

@@ -399,6 +399,17 @@ def answers(daemon):
 
 # ---- what many tests begin with, and look for ----
 
+def without_snapshots(start):
+    """A daemon that takes no snapshot while a test lasts: its first is due after the interval. Only those of jobs are
+    watched."""
+    made = start()
+    assert made.stop() == 0
+    made.launch(interval=3600, watch="jobs")
+    wait_until(lambda: answers(made), what="an answer")
+    return made
+
+
+
 def job_shell(daemon, job_id, env=None, **params):
     """A shell that is the root of a new job: what it starts belongs to the job."""
     shell = Shell(daemon.runner, env)

@@ -140,9 +140,21 @@ static bool read_number(const char *text, int64_t *out)
     return errno == 0 && end != text && !*end;
 }
 
+/* A sheet that nobody announced begins with its first process, though that is found later. */
+static struct group *begin_with(struct group *sheet, const struct group *job, const struct process *process)
+{
+    const uint64_t born_ns =
+        process->subject.born_ns > job->made_ns ? process->subject.born_ns : job->made_ns;
+
+    if (born_ns < sheet->made_ns)
+        sheet->made_ns = born_ns;
+    return sheet;
+}
+
 /* Where a process belongs that inherited the number of a sheet. A sheet that nobody announced begins with it;
  * one that has ended stays so. */
-static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t number)
+static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t number,
+                                 const struct process *process)
 {
     size_t place;
     struct found_sheet *found = entry->found;
@@ -157,7 +169,7 @@ static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t
     while (found && found->number != number)
         found = found->next;
     if (found)
-        return found->group;
+        return begin_with(found->group, entry->part.group, process);
     found = malloc(sizeof(*found));
     struct group *group = found ? group_new_sheet(jobs->tree, entry->part.group, number) : NULL;
     if (!group) {
@@ -167,7 +179,7 @@ static struct group *sheet_group(struct jobs *jobs, struct entry *entry, int64_t
     *found = (struct found_sheet){.number = number, .group = group, .next = entry->found};
     entry->found = found;
     jobs->has_found = true;
-    return group;
+    return begin_with(group, entry->part.group, process);
 }
 
 struct group *sheet_new_group(struct jobs *jobs, struct entry *entry, int64_t number)
@@ -277,7 +289,7 @@ void jobs_claim(struct jobs *jobs, struct process *process)
         return;
     int64_t number;
     if (sheet && read_number(sheet, &number))
-        group = sheet_group(jobs, entry, number);
+        group = sheet_group(jobs, entry, number, process);
     if (group != process->group)
         group_join(jobs->tree, group, process, MEMBER_BY_VARIABLE);
 }

@@ -110,6 +110,24 @@ static void a_job_that_is_written_again_keeps_its_row(void **state)
     assert_int_equal(ask("SELECT count(*) FROM ticks"), 0);
 }
 
+static void what_happened_to_a_job_is_written_with_it(void **state)
+{
+    (void)state;
+    struct job job = {.id = "night", .started = {1763190000, 1}};
+    const struct event event = {
+        .type = EVENT_OF_JOB, .name = "job.started", .job_id = "night", .wall = {1763190000, 1}};
+    struct snapshot *snapshot = make(0, 0);
+
+    snapshot->changed_jobs = &job;
+    snapshot->changed_job_count = 1;
+    assert_int_equal(snapshot_add_event(snapshot, &event), 0);
+    assert_int_equal(history_write_jobs(history, snapshot, NULL), 0);
+    snapshot_release(snapshot);
+    assert_int_equal(
+        ask("SELECT count(*) FROM process_events WHERE job_id = 'night' AND event_type = 'job.started'"), 1);
+    assert_int_equal(ask("SELECT count(*) FROM ticks"), 0);
+}
+
 /* How the first one ended was never stored. */
 static void of_one_name_only_the_last_one_runs_on(void **state)
 {
@@ -327,6 +345,7 @@ int main(void)
         HISTORY_TEST(running_jobs_come_back_whole_after_a_restart),
         HISTORY_TEST(two_of_one_name_keep_their_calls_apart),
         HISTORY_TEST(a_job_that_is_written_again_keeps_its_row),
+        HISTORY_TEST(what_happened_to_a_job_is_written_with_it),
         HISTORY_TEST(the_members_and_the_runner_of_a_job_are_kept),
         HISTORY_TEST(members_are_written_when_they_change_and_go_with_the_job),
         HISTORY_TEST(of_one_name_only_the_last_one_runs_on),

@@ -438,13 +438,19 @@ static void another_users_process_does_not_join_by_the_group(void **state)
     const struct job_start of_another = {
         .job_id = "a", .pid = first, .own_cgroup = true, .owner = getuid() + 1};
     move_in(first);
-    move_in(second);
     assert_int_equal(jobs_start(jobs, &of_another, &why), 0);
     assert_int_equal(found("a")->own_cgroup, OWN_CGROUP_HELD);
+    move_in(second);
     look_around();
     assert_ptr_equal(jobs_of_process(jobs, first), found("a"));
     assert_null(jobs_of_process(jobs, second));
+    assert_int_equal(finish("a"), 0);
+    assert_int_equal(jobs_start(jobs, &of_another, &why), 0);
+    assert_int_equal(found("a")->own_cgroup, OWN_CGROUP_REFUSED); /* what it counts is not the job's alone */
+    assert_int_equal(finish("a"), 0);
     jobs_note_one_user(jobs);
+    assert_int_equal(jobs_start(jobs, &of_another, &why), 0);
+    assert_int_equal(found("a")->own_cgroup, OWN_CGROUP_HELD);
     look_around();
     assert_ptr_equal(jobs_of_process(jobs, second), found("a"));
     let_go(1);

@@ -227,7 +227,47 @@ static const struct job_cgroup *find_other(const struct jobs *jobs, const struct
     return NULL;
 }
 
-static struct job_cgroup *open_checked(const struct jobs *jobs, const struct part *part, pid_t pid,
+/* Whether a process that nobody announced may join by the group. Who began the job named a process in it, and
+ * need not be the one who made the group: it may hold processes of other users. Root's jobs take all of them.
+ */
+static bool may_join(struct jobs *jobs, const struct process *process, uid_t owner)
+{
+    return owner == 0 || jobs_may_join(jobs, process, owner);
+}
+
+static uid_t owner_of(const struct jobs *jobs, const struct group *group)
+{
+    const struct entry *entry = entry_find(jobs, group->job_id);
+
+    return entry ? entry->job.owner : 0;
+}
+
+struct foreign {
+    struct jobs *jobs;
+    const struct group *group;
+    uid_t owner;
+    bool is_found;
+};
+
+static void find_foreign(void *context, pid_t pid)
+{
+    struct foreign *foreign = context;
+    const struct process *process = foreign->is_found ? NULL : tree_find(foreign->jobs->tree, pid);
+
+    if (process && !process->ended && !group_is_within(process->group, foreign->group))
+        foreign->is_found = !may_join(foreign->jobs, process, foreign->owner);
+}
+
+/* Then what it counts is not the job's alone. */
+static bool has_foreign(struct jobs *jobs, const struct job_cgroup *cgroup, const struct group *group)
+{
+    struct foreign foreign = {jobs, group, owner_of(jobs, group), false};
+
+    (void)cgroup_members_read(&cgroup->members, &jobs->scratch, find_foreign, &foreign);
+    return foreign.is_found;
+}
+
+static struct job_cgroup *open_checked(struct jobs *jobs, const struct part *part, pid_t pid,
                                        struct metron_error *error)
 {
     if (jobs->cgroup_count >= GROUPS_MAX) {
@@ -235,10 +275,15 @@ static struct job_cgroup *open_checked(const struct jobs *jobs, const struct par
         return NULL;
     }
     struct job_cgroup *cgroup = job_cgroup_open("/proc", "", pid, error);
-    const struct job_cgroup *other = cgroup ? find_other(jobs, cgroup, part->group) : NULL;
-    if (!other)
+    if (!cgroup)
+        return NULL;
+    const struct job_cgroup *other = find_other(jobs, cgroup, part->group);
+    if (!other && !has_foreign(jobs, cgroup, part->group))
         return cgroup;
-    (void)error_set(error, -EBUSY, "the group belongs to job '%s'", other->group->job_id);
+    if (other)
+        (void)error_set(error, -EBUSY, "the group belongs to job '%s'", other->group->job_id);
+    else
+        (void)error_set(error, -EBUSY, "processes of other users are in it");
     job_cgroup_close(cgroup);
     return NULL;
 }
@@ -310,8 +355,7 @@ struct joining {
     uid_t owner;
 };
 
-/* One that no job has; or that is the job's, and now known to be of this sheet. The group may hold processes
- * of other users: who began the job named a process in it, and need not be the one who made it. Root may. */
+/* One that no job has; or that is the job's, and now known to be of this sheet. */
 static void join_member(void *context, pid_t pid)
 {
     const struct joining *joining = context;
@@ -320,15 +364,14 @@ static void join_member(void *context, pid_t pid)
     if (!process || process->ended || process->passes == 0 || process->group == joining->group)
         return;
     bool may = process->group ? group_is_within(joining->group, process->group)
-                              : joining->owner == 0 || jobs_may_join(joining->jobs, process, joining->owner);
+                              : may_join(joining->jobs, process, joining->owner);
     if (may)
         group_join(joining->jobs->tree, joining->group, process, MEMBER_BY_CGROUP);
 }
 
 static void look_into(struct jobs *jobs, const struct job_cgroup *cgroup)
 {
-    const struct entry *entry = entry_find(jobs, cgroup->group->job_id);
-    struct joining joining = {jobs, cgroup->group, entry ? entry->job.owner : 0};
+    struct joining joining = {jobs, cgroup->group, owner_of(jobs, cgroup->group)};
 
     (void)cgroup_members_read(&cgroup->members, &jobs->scratch, join_member, &joining);
 }

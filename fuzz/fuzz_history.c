@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     history_limit(database);
     /* As the daemon does when it starts; the seeds are of an older version sooner or later. */
     if (schema_check(database, "monitor.db", SCHEMA_VERSION, NULL) == 0)
-        (void)schema_migrate(database, "monitor.db", schema_steps, SCHEMA_VERSION, all_columns(), NULL);
+        (void)schema_migrate(database, "monitor.db", schema_steps, SCHEMA_VERSION, all_columns(), NULL, NULL);
     int code = reader_over(database, "monitor.db", &reader, &error);
     check((code == 0) == (reader != NULL) && (code == 0) == (error.message[0] == '\0'));
     if (reader)

@@ -48,7 +48,8 @@ static void make_history(void)
 
     check(sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ==
           SQLITE_OK);
-    check(schema_migrate(database, "monitor.db", schema_steps, SCHEMA_VERSION, all_columns(), NULL) == 0);
+    check(schema_migrate(database, "monitor.db", schema_steps, SCHEMA_VERSION, all_columns(), NULL, NULL) ==
+          0);
     check(reader_over(database, "monitor.db", &reader, NULL) == 0);
     for (int i = 0; i < TABLE_COUNT; i++)
         inserts[i] = prepare_insert(tables[i]);

@@ -454,16 +454,20 @@ def test_a_process_sample_takes_less_than_sixty_bytes(tmp_path, record_property)
     assert each <= 60
 
 
+OLDER_HISTORY = pathlib.Path(__file__).parents[1] / "fixtures" / "history-5.sql"
 VIEWS = ("snapshots", "process_metrics", "snapshots_1m", "process_metrics_1m")
 
 
 def test_a_history_of_the_version_before_is_read_and_written_on(tmp_path):
-    """Its views had their columns written out; each row says what it said."""
+    """Its views had their columns written out; each row says what it said. Views that a user added go on working."""
     path = tmp_path / "monitor.db"
     older = sqlite3.connect(path)
-    older.executescript((pathlib.Path(__file__).parents[1] / "fixtures" / "history-5.sql").read_text(encoding="utf-8"))
+    older.executescript(OLDER_HISTORY.read_text(encoding="utf-8"))
+    older.execute("CREATE VIEW mine AS SELECT m.id, m.pid, s.load_avg_1 FROM process_metrics AS m"
+                  " JOIN snapshots AS s ON s.id = m.snapshot_id")
+    older.execute("CREATE VIEW of_ranges AS SELECT ranges FROM ticks")
     older.row_factory = sqlite3.Row
-    before = {view: [dict(row) for row in older.execute(f"SELECT * FROM {view}")] for view in VIEWS}
+    before = {view: [dict(row) for row in older.execute(f"SELECT * FROM {view}")] for view in (*VIEWS, "mine")}
     assert all(before.values())
     older.close()
     _, errors = write(path, processes=3, ticks=5, interval=20, start=1700000400, maintain=1)
@@ -474,6 +478,20 @@ def test_a_history_of_the_version_before_is_read_and_written_on(tmp_path):
         assert len(now) > len(rows)
         for row in rows:
             assert row.items() <= now[row["id"]].items()
+    with pytest.raises(sqlite3.OperationalError, match="no such column: ranges"):
+        connection.execute("SELECT * FROM of_ranges")
+
+
+def test_a_history_of_a_newer_version_is_left_alone(tmp_path):
+    path = tmp_path / "monitor.db"
+    write(path, processes=3, ticks=3)
+    newer = sqlite3.connect(path)
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    before = path.read_bytes()
+    _, (error,) = write(path, status=1, processes=3, ticks=3)
+    assert "newer metron" in error and "version 99" in error and "choose another path" in error
+    assert path.read_bytes() == before and os.listdir(tmp_path) == [path.name]
 
 
 def test_a_history_lacks_no_column_that_is_added_later(tmp_path):

@@ -28,7 +28,8 @@ static int setup(void **state)
     pool = snapshot_pool_new();
     seen = (struct strbuf)STRBUF_INIT;
     assert_int_equal(sqlite3_open(":memory:", &database), SQLITE_OK);
-    assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, all_columns(), NULL), 0);
+    assert_int_equal(schema_migrate(database, "x", schema_steps, SCHEMA_VERSION, all_columns(), NULL, NULL),
+                     0);
     return reader_over(database, "x", &reader, NULL);
 }
 

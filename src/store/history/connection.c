@@ -212,7 +212,7 @@ static int open_once(struct history *history, struct metron_error *error)
         code = error_set(error, -EBADMSG, "history '%s': the file is damaged", history->path);
     if (code == 0)
         code = schema_migrate(history->database, history->path, schema_steps, SCHEMA_VERSION,
-                              history->options.columns, error);
+                              history->options.columns, &history->options.upgrade, error);
     /* Not before: bringing up a large file sorts all of it, which has no room in memory. */
     if (code == 0 && database_run(history->database, "PRAGMA temp_store = MEMORY") < 0)
         code = database_failed(history->database, history->path, "cannot be opened", 0, error);

@@ -37,6 +37,8 @@ static int last_errno(sqlite3 *database)
     case SQLITE_READONLY:
     case SQLITE_PERM:
         return -EACCES;
+    case SQLITE_INTERRUPT:
+        return -ECANCELED;
     case SQLITE_CANTOPEN: {
         int cause = sqlite3_system_errno(database);
         return cause == ENOSPC ? -ENOSPC : cause == ENOENT ? -ENOENT : -EACCES;
@@ -60,6 +62,8 @@ static const char *way_out(int code)
     case -EACCES:
     case -ENOENT:
         return "choose another path, or see who owns the folder";
+    case -ECANCELED:
+        return "the file is as it was, and the next start tries again";
     default:
         return "see whether the disk is sound";
     }

@@ -99,6 +99,7 @@ int history_open(const struct history_options *options, struct history **out, st
         history_close(history);
         return code;
     }
+    history->options.upgrade = (struct history_upgrade){0};
     history->remark = (struct metron_error){0}; /* the caller asks for it */
     *out = history;
     return is_full ? 1 : 0;

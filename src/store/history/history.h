@@ -12,10 +12,19 @@
 #ifndef METRON_STORE_HISTORY_HISTORY_H
 #define METRON_STORE_HISTORY_HISTORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "schema/snapshot.h"
+
+/* Watches how a file of an older version is brought up to this one, which may take minutes: called at the
+ * start and then several times a second, in the thread that opens the file, with the part that is done, 0
+ * to 1. True stops it. */
+struct history_upgrade {
+    bool (*watch)(void *context, double done); /* may be NULL */
+    void *context;
+};
 
 /* 0: the default of each number. */
 struct history_options {
@@ -29,6 +38,7 @@ struct history_options {
                                * program reads in one long transaction. Running jobs and the newest job stay:
                                * where they need more, the file is larger by as much. 0: none */
     unsigned busy_timeout_ms; /* how long another program's lock is waited for; 2000 */
+    struct history_upgrade upgrade; /* for history_open alone */
 };
 
 struct history;
@@ -36,6 +46,7 @@ struct history;
 /* Opens the file, makes it (0600, its folders 0700) or brings it up to this version. A file that is no
  * database or is damaged is set aside by renaming it, with what belongs to it, and a new one is begun. 1: the
  * disk is full, as `error` says; it will be opened by the first write that finds space.
+ * -ECANCELED: options->upgrade stopped it, and the file is as it was;
  * -EBUSY: another daemon has it, or another program has locked it; -ENOTSUP: a newer metron wrote it;
  * -EINVAL: another program's database, or no plain file; -ELOOP: a symbolic link; -EPERM: the file, or one of
  * SQLite's beside it, is another user's. */

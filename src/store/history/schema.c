@@ -47,9 +47,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/history/sql.h"
+
+/* Of SQLite's machine, between two calls of history_upgrade: some milliseconds. */
+#define PROGRESS_INSTRUCTIONS 100000
 
 #define TABLES                                                                                               \
     "CREATE TABLE commands(id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, used INTEGER NOT NULL,"            \
@@ -190,42 +194,27 @@ static const struct {
     "ALTER TABLE events ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;"                                        \
     "ALTER TABLE jobs ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;"
 
-/* Before, a tick had its samples as ranges of ids. A sample was written with its first tick, and held until
- * the process had another one or was last seen. 0: it ended before the oldest there is. */
-#define HELD_FROM(samples, ticks)                                                                            \
-    "(SELECT s.id AS id, s.process AS process, t.id AS first FROM (SELECT id, last_sample AS last,"          \
-    " lag(last_sample, 1, 0) OVER (ORDER BY id) AS before FROM " ticks ") AS t CROSS JOIN " samples          \
-    " AS s ON s.id BETWEEN t.before + 1 AND t.last)"
-#define HELD_UNTIL(samples, ticks, column, last_seen)                                                        \
-    "ALTER TABLE " samples " ADD COLUMN first_" column " INTEGER NOT NULL DEFAULT 0;"                        \
-    "ALTER TABLE " samples " ADD COLUMN last_" column " INTEGER NOT NULL DEFAULT 0;"                         \
-    "UPDATE " samples " SET (first_" column ", last_" column ") = (held.first, held.last) FROM"              \
-    " (SELECT h.id AS id, h.first AS first, coalesce(lead(h.first) OVER (PARTITION BY h.process ORDER BY"    \
-    "   h.id) - 1, CASE WHEN p.last_seen IS NULL THEN " SCHEMA_HOLDS " ELSE coalesce(" last_seen ", 0) END)" \
-    "   AS last FROM " HELD_FROM(samples, ticks) " AS h LEFT JOIN processes AS p ON p.id = h.process) AS"    \
-                                                 " held WHERE held.id = " samples ".id;"                     \
-                                                 "ALTER TABLE " ticks " DROP COLUMN ranges;"
+/* Before, a tick had its samples as ranges of ids. `fill` finds out what a sample holds for. */
 #define HELD_SAMPLES                                                                                         \
-    "DROP VIEW IF EXISTS snapshots; DROP VIEW IF EXISTS process_metrics;"                                    \
-    "DROP VIEW IF EXISTS snapshots_1m; DROP VIEW IF EXISTS process_metrics_1m;" HELD_UNTIL(                  \
-        "samples", "ticks", "tick", "(SELECT max(t.id) FROM ticks AS t WHERE t.timestamp = p.last_seen)")    \
-        HELD_UNTIL("minute_samples", "minutes", "minute",                                                    \
-                   "(SELECT max(m.id) FROM minutes AS m WHERE m.minute <= CAST(p.last_seen / 60 AS "         \
-                   "INTEGER))") "ALTER TABLE ticks ADD COLUMN elapsed_ms REAL NOT NULL DEFAULT 0;"           \
-                                "UPDATE ticks SET interval_ms = 0.001 WHERE NOT coalesce(interval_ms, 0) > " \
-                                "0;"                                                                         \
-                                "UPDATE ticks SET elapsed_ms = e.sum FROM (SELECT id, sum(interval_ms) "     \
-                                "OVER (ORDER BY id) AS sum"                                                  \
-                                " FROM ticks) AS e WHERE e.id = ticks.id;"
+    "ALTER TABLE samples ADD COLUMN first_tick INTEGER NOT NULL DEFAULT 0;"                                  \
+    "ALTER TABLE samples ADD COLUMN last_tick INTEGER NOT NULL DEFAULT 0;"                                   \
+    "ALTER TABLE minute_samples ADD COLUMN first_minute INTEGER NOT NULL DEFAULT 0;"                         \
+    "ALTER TABLE minute_samples ADD COLUMN last_minute INTEGER NOT NULL DEFAULT 0;"                          \
+    "ALTER TABLE ticks DROP COLUMN ranges;"                                                                  \
+    "ALTER TABLE minutes DROP COLUMN ranges;"                                                                \
+    "ALTER TABLE ticks ADD COLUMN elapsed_ms REAL NOT NULL DEFAULT 0;"                                       \
+    "UPDATE ticks SET interval_ms = 0.001 WHERE NOT coalesce(interval_ms, 0) > 0;"                           \
+    "UPDATE ticks SET elapsed_ms = e.sum FROM (SELECT id, sum(interval_ms) OVER (ORDER BY id) AS sum"        \
+    " FROM ticks) AS e WHERE e.id = ticks.id;"
 
-const char *const schema_steps[SCHEMA_VERSION] = {
-    TABLES MINUTE_TABLES EVENT_VIEW,
-    WHOLE_JOBS,
-    OWNED_JOBS,
-    KNOWN_MEMBERS,
-    RETENTION_CLOCK,
-    "", /* from here on writers name the columns that they fill: another metron may add some */
-    HELD_SAMPLES,
+const struct schema_step schema_steps[SCHEMA_VERSION] = {
+    {TABLES MINUTE_TABLES EVENT_VIEW, NULL},
+    {WHOLE_JOBS, NULL},
+    {OWNED_JOBS, NULL},
+    {KNOWN_MEMBERS, NULL},
+    {RETENTION_CLOCK, NULL},
+    {"", NULL}, /* from here on writers name the columns that they fill: another metron may add some */
+    {HELD_SAMPLES, schema_fill_held_samples},
 };
 
 static int add_column(sqlite3 *database, const char *table, const char *name, const char *suffix,
@@ -297,14 +286,17 @@ int schema_check(sqlite3 *database, const char *path, int newest, struct metron_
     return 0;
 }
 
-static int run_step(sqlite3 *database, const char *step, int version, const struct snapshot_columns *columns)
+static int run_step(sqlite3 *database, const struct schema_step *step, int version,
+                    const struct snapshot_columns *columns, double *done)
 {
     char mark[96];
     struct strbuf sql = STRBUF_INIT;
 
-    sql_expand(&sql, step, columns);
+    sql_expand(&sql, step->sql, columns);
     int code = sql.failed ? -ENOMEM : database_run(database, strbuf_text(&sql));
     strbuf_fini(&sql);
+    if (code == 0 && step->fill)
+        code = step->fill(database, done);
     (void)snprintf(mark, sizeof(mark), "PRAGMA user_version = %d; PRAGMA application_id = %d", version,
                    SCHEMA_APPLICATION);
     return code < 0 ? code : database_run(database, mark);
@@ -383,25 +375,95 @@ static int make_views(sqlite3 *database, const struct snapshot_columns *columns)
     return code;
 }
 
-int schema_migrate(sqlite3 *database, const char *path, const char *const *steps, int newest,
-                   const struct snapshot_columns *columns, struct metron_error *error)
+/* SQLite alters no table while a view or trigger does not work, and those of others may read our views, which
+ * are away for a while. So all of them are, and what is not there again in the end is made again. */
+static const char take_down[] =
+    "CREATE TEMP TABLE taken_down AS SELECT type, name, sql FROM main.sqlite_master"
+    " WHERE type IN ('view', 'trigger')";
+static const char take_down_sql[] =
+    "SELECT group_concat('DROP ' || type || ' IF EXISTS \"' || replace(name, '\"', '\"\"') || '\"', ';')"
+    " FROM temp.taken_down";
+static const char put_back_sql[] =
+    "SELECT group_concat(sql, char(10) || ';') FROM (SELECT sql FROM temp.taken_down WHERE name NOT IN"
+    " (SELECT name FROM main.sqlite_master) ORDER BY type DESC)"; /* a trigger may be of a view */
+
+/* Runs the statements that a query gives. */
+static int run_answer(sqlite3 *database, const char *query)
+{
+    sqlite3_stmt *compiled = NULL;
+    int code = database_prepare(database, query, &compiled);
+
+    if (code == 0)
+        code = database_step(database, compiled);
+    const char *answer = code == 1 ? (const char *)sqlite3_column_text(compiled, 0) : NULL;
+    char *sql = answer ? strdup(answer) : NULL;
+    bool failed = answer && !sql;
+    (void)sqlite3_finalize(compiled);
+    code = failed ? -ENOMEM : sql ? database_run(database, sql) : code < 0 ? code : 0;
+    free(sql);
+    return code;
+}
+
+struct upgrade {
+    const struct history_upgrade *watch;
+    double done;
+};
+
+static int on_progress(void *context)
+{
+    const struct upgrade *upgrade = context;
+
+    return upgrade->watch->watch(upgrade->watch->context, upgrade->done);
+}
+
+static int run_steps(sqlite3 *database, const struct schema_step *steps, int64_t version, int newest,
+                     const struct snapshot_columns *columns, const struct history_upgrade *watch)
+{
+    struct upgrade upgrade = {.watch = watch};
+    int code = version < 0 ? -EINVAL : 0;
+
+    if (watch && watch->watch) {
+        if (on_progress(&upgrade))
+            return -ECANCELED;
+        sqlite3_progress_handler(database, PROGRESS_INSTRUCTIONS, on_progress, &upgrade);
+    }
+    for (; version < newest && code == 0; version++)
+        code = run_step(database, &steps[version], (int)version + 1, columns, &upgrade.done);
+    sqlite3_progress_handler(database, 0, NULL, NULL);
+    return code;
+}
+
+int schema_migrate(sqlite3 *database, const char *path, const struct schema_step *steps, int newest,
+                   const struct snapshot_columns *columns, const struct history_upgrade *watch,
+                   struct metron_error *error)
 {
     int64_t version = 0;
+    int code = database_run(database, "BEGIN IMMEDIATE");
 
-    /* Looked at once more inside: another program may have been faster. */
-    if (database_run(database, "BEGIN IMMEDIATE") < 0 ||
-        database_number(database, "PRAGMA user_version", &version) < 0)
-        goto failed;
-    for (; version < newest; version++)
-        if (version < 0 || run_step(database, steps[version], (int)version + 1, columns) < 0)
-            goto failed;
-    if (columns && (add_columns(database, columns) < 0 || make_views(database, columns) < 0))
-        goto failed;
-    if (database_run(database, "COMMIT") == 0)
-        return 0;
-failed:;
-    int code = database_failed(database, path, "cannot be brought up to this version", 0, error);
-
-    (void)database_run(database, "ROLLBACK");
+    /* Read inside the transaction: another program may have been faster. */
+    if (code == 0)
+        code = database_number(database, "PRAGMA user_version", &version);
+    bool is_older = version > 0 && version < newest;
+    if (code == 0 && is_older)
+        code = database_run(database, take_down);
+    if (code == 0 && is_older)
+        code = run_answer(database, take_down_sql);
+    if (code == 0)
+        code = run_steps(database, steps, version, newest, columns, is_older ? watch : NULL);
+    if (code == 0 && columns)
+        code = add_columns(database, columns);
+    if (code == 0 && columns)
+        code = make_views(database, columns);
+    if (code == 0 && is_older)
+        code = run_answer(database, put_back_sql);
+    if (code == 0 && is_older)
+        code = database_run(database, "DROP TABLE temp.taken_down");
+    if (code == 0)
+        code = database_run(database, "COMMIT");
+    if (code < 0) {
+        (void)database_failed(database, path, "cannot be brought up to this version", code, error);
+        if (!sqlite3_get_autocommit(database))
+            (void)database_run(database, "ROLLBACK");
+    }
     return code;
 }

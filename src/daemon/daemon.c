@@ -73,7 +73,8 @@ static int open_store(struct daemon *daemon, struct metron_error *error)
                                                 .full_hours = options->full_hours,
                                                 .minute_days = options->minute_days,
                                                 .event_days = options->event_days,
-                                                .size_cap_bytes = options->database_cap_bytes};
+                                                .size_cap_bytes = options->database_cap_bytes,
+                                                .upgrade = options->upgrade};
         int code = history_open(&history, &daemon->history, error);
         if (code < 0)
             return code;

@@ -18,6 +18,7 @@
 #include "collect/collector.h"
 #include "loop/kernel_events.h"
 #include "schema/registry.h"
+#include "store/history/history.h"
 
 struct secrets;
 
@@ -37,6 +38,7 @@ struct daemon_options {
     uint64_t log_limit_bytes;
     double full_hours, minute_days, event_days;
     uint64_t database_cap_bytes;
+    struct history_upgrade upgrade; /* daemon_open gives -ECANCELED if it stopped that of an older history */
     const char *version;
     struct kernel_events *events; /* borrowed, as is the rest */
     const struct collect_context *context;

@@ -6,6 +6,8 @@
  *
  * With `enabled = no` it ends at once, and on SIGHUP if that has become so: exit code 0, nothing is wrong.
  * SIGTERM and SIGINT end it: what is queued is written, clients get their last answers, the exit code is 0.
+ * Until the daemon is open they are blocked. Bringing an older history up to this version may take minutes:
+ * it asks now and then whether one of them is pending, and stops.
  *
  * METRON_TEST_INTERVAL, in seconds, takes the place of `interval` and may be as short as a millisecond: for
  * tests of endurance, which need many ticks in little time. METRON_TEST_LOST_AFTER, in seconds, takes the
@@ -20,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cmd/availability.h"
@@ -34,8 +37,9 @@
 #include "probe/gpu/readings.h"
 #include "settings/settings_json.h"
 
-#define LOST_AFTER_SECONDS 60
-#define LARGE_BYTES        (128 * 1024) /* given back to the kernel as soon as it is free */
+#define LOST_AFTER_SECONDS  60
+#define UPGRADE_LOG_SECONDS 5
+#define LARGE_BYTES         (128 * 1024) /* given back to the kernel as soon as it is free */
 
 struct keeper {
     int argc;
@@ -47,7 +51,10 @@ struct keeper {
     struct keeper_paths paths;
     char socket[SOCKET_PATH_SIZE];
     struct daemon *daemon;
-    bool opened;           /* the daemon: before that, a signal waits in the loop */
+    bool opened; /* the daemon: before that, a signal waits */
+    struct {
+        uint64_t begun_ns, notified_ns, logged_ns;
+    } upgrade;             /* of an older history */
     struct detach *detach; /* who started us waits to be told; NULL: nobody */
     uv_signal_t signals[3];
 };
@@ -157,6 +164,48 @@ static void on_signal(uv_signal_t *handle, int number)
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
+static void block_signals(int how)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < SIGNALS; i++)
+        (void)sigaddset(&set, signal_numbers[i]);
+    (void)pthread_sigmask(how, &set, NULL);
+}
+
+static bool is_to_end(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
+/* Asked while an older history is brought up to this version. A short one is not worth a message. */
+static bool watch_upgrade(void *context, double done)
+{
+    struct keeper *keeper = context;
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (keeper->upgrade.begun_ns == 0)
+        keeper->upgrade.begun_ns = keeper->upgrade.logged_ns = now_ns;
+    if (now_ns - keeper->upgrade.notified_ns >= NS_PER_SECOND) {
+        keeper->upgrade.notified_ns = now_ns;
+        notify_upgrading(done);
+    }
+    if (now_ns - keeper->upgrade.logged_ns >= UPGRADE_LOG_SECONDS * NS_PER_SECOND && done > 0) {
+        double passed = (double)(now_ns - keeper->upgrade.begun_ns) / (double)NS_PER_SECOND;
+
+        keeper->upgrade.logged_ns = now_ns;
+        log_info(
+            "history '%s' is being brought up to this version: %.0f %% done after %.0f s, about %.0f s to "
+            "go; the daemon is ready after that",
+            keeper->paths.database, done * 100, passed, passed / done - passed);
+    }
+    return is_to_end();
+}
+
 static int listen_to_signals(struct keeper *keeper)
 {
     for (size_t i = 0; i < SIGNALS; i++) {
@@ -170,17 +219,6 @@ static int listen_to_signals(struct keeper *keeper)
         uv_unref((uv_handle_t *)handle); /* the loop ends without them (daemon_stop) */
     }
     return 0;
-}
-
-/* It ends. What is queued is still to be written, and none of them may kill it meanwhile. */
-static void block_signals(void)
-{
-    sigset_t ending;
-
-    (void)sigemptyset(&ending);
-    for (size_t i = 0; i < SIGNALS; i++)
-        (void)sigaddset(&ending, signal_numbers[i]);
-    (void)pthread_sigmask(SIG_BLOCK, &ending, NULL);
 }
 
 static int look_at_machine(struct keeper *keeper, struct metron_error *error)
@@ -232,6 +270,7 @@ static int new_daemon(struct keeper *keeper, struct metron_error *error)
         .context = &keeper->availability.context,
         .registry = &keeper->availability.registry,
         .columns = &keeper->columns,
+        .upgrade = {watch_upgrade, keeper},
         .config_json = write_config,
         .config_context = keeper,
     };
@@ -254,11 +293,14 @@ static int keep(struct keeper *keeper, struct metron_error *error)
     /* First the handlers: who can connect may send a signal. */
     if (code == 0 && (code = listen_to_signals(keeper)) < 0)
         (void)error_set(error, code, "cannot take signals: %s", uv_strerror(code));
-    if (code == 0)
-        code = daemon_open(keeper->daemon, error);
     if (code < 0)
         return code;
-    keeper->opened = true;
+    block_signals(SIG_BLOCK);
+    code = daemon_open(keeper->daemon, error);
+    keeper->opened = code == 0;
+    block_signals(SIG_UNBLOCK);
+    if (code < 0)
+        return code;
     log_info("listening on %s", keeper->socket);
     notify_ready();
     detach_tell(keeper->detach, 0, NULL);
@@ -284,13 +326,19 @@ int main(int argc, char **argv)
         goto out;
     if (settings_flag(&keeper.settings, SETTING_DETACH) && !detach(&keeper.detach, &exit_code))
         goto out; /* the one that was started: the daemon has told how it went */
-    if (keep(&keeper, &error) < 0) {
+    int code = keep(&keeper, &error);
+    if (code == -ECANCELED) { /* by a signal, as was asked of it */
+        log_info("daemon: %s", error.message);
+        notify_stopping();
+        detach_tell(keeper.detach, EXIT_TROUBLE, error.message);
+    } else if (code < 0) {
         log_error("daemon: %s", error.message);
         detach_tell(keeper.detach, EXIT_TROUBLE, error.message);
         exit_code = EXIT_TROUBLE;
     }
 out:
-    block_signals();
+    /* What is queued is still to be written, and none of them may kill it meanwhile. */
+    block_signals(SIG_BLOCK);
     left = daemon_free(keeper.daemon);
     availability_fini(&keeper.availability);
     keeper_paths_fini(&keeper.paths);

@@ -5,6 +5,7 @@
 #include "keeper/notify.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,6 +34,16 @@ static void notify(const char *state)
 void notify_ready(void)
 {
     notify("READY=1\nSTATUS=watching");
+}
+
+void notify_upgrading(double done)
+{
+    char state[128];
+
+    (void)snprintf(state, sizeof(state),
+                   "EXTEND_TIMEOUT_USEC=120000000\nSTATUS=bringing the history up to this version: %.0f %%",
+                   done * 100);
+    notify(state);
 }
 
 void notify_stopping(void)

@@ -4,6 +4,8 @@
 
 void notify_ready(void);
 void notify_stopping(void);
+/* It is not ready yet, needs two more minutes at most until the next call, and has done this part, 0 to 1. */
+void notify_upgrading(double done);
 /* It ends without having begun, and nothing is wrong. */
 void notify_turned_off(void);
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 
@@ -24,6 +25,16 @@ def library():
         pathlib.Path(folder).chmod(0o755)
         nvml.build(folder)
         yield folder
+
+
+@pytest.fixture
+def notified(run_metron):
+    """What systemd would be told."""
+    path = run_metron.cwd / "notify.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(path))
+        listener.settimeout(10)
+        yield path, listener
 
 
 def starter(runner, uid):

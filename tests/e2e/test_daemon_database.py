@@ -1,8 +1,12 @@
 """The daemon's database as another program reads it, held against what the socket told."""
 
+import contextlib
 import json
 import os
 import pathlib
+import signal
+import socket
+import sqlite3
 import subprocess
 
 import pytest
@@ -10,8 +14,12 @@ import pytest
 from support import daemon_client as dc
 from support.daemon_client import job_shell, of_pid, publish, start_child, types_of
 from support.processes import wait_until
+from support.run import takes
 
 pytestmark = pytest.mark.threads
+own_daemon = dc.own_daemon
+
+OLDER_HISTORY = pathlib.Path(__file__).parents[1] / "fixtures" / "history-5.sql"
 
 
 def test_every_named_column_can_be_selected_while_the_daemon_writes(either):
@@ -132,6 +140,39 @@ def test_a_reader_that_holds_a_transaction_does_not_stop_the_daemon(daemon):
         last = daemon.tops(4)[-1]
         daemon.wait_for_stored(last["timestamp"])
         assert database.execute("SELECT count(*) FROM snapshots").fetchone()[0] == count, "its own view stands"
+
+
+def test_sigterm_ends_the_upgrade_of_an_older_history(own_daemon, notified):
+    """The daemon is held at its first notification, since nobody reads those before: only then is it sent SIGTERM."""
+    path, listener = notified
+    with contextlib.closing(sqlite3.connect(own_daemon.database)) as older:
+        older.executescript(OLDER_HISTORY.read_text(encoding="utf-8"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other, pytest.raises(BlockingIOError):
+        while True:
+            other.sendto(b"", socket.MSG_DONTWAIT, str(path))
+    own_daemon.launch(env={"NOTIFY_SOCKET": str(path)})
+    wait_until(lambda: takes(own_daemon.pid, signal.SIGTERM), what="the upgrade")
+    own_daemon.process.send_signal(signal.SIGTERM)
+    while not (notification := listener.recv(4096)):
+        pass
+    assert b"EXTEND_TIMEOUT_USEC=" in notification
+    assert own_daemon.wait() == 0 and "the next start tries again" in own_daemon.said()
+    assert b"READY" not in listener.recv(4096)
+    with contextlib.closing(sqlite3.connect(own_daemon.database)) as older:
+        assert older.execute("PRAGMA user_version").fetchone()[0] == 5
+    own_daemon.start()
+    assert own_daemon.rows("PRAGMA user_version")[0]["user_version"] > 5
+    assert own_daemon.stop() == 0
+
+
+def test_the_daemon_refuses_a_history_of_a_newer_version(own_daemon):
+    with contextlib.closing(sqlite3.connect(own_daemon.database)) as newer:
+        newer.executescript(OLDER_HISTORY.read_text(encoding="utf-8") + "PRAGMA user_version = 99;")
+    before = own_daemon.database.read_bytes()
+    own_daemon.launch()
+    assert own_daemon.wait() == 1
+    assert "was written by a newer metron" in own_daemon.said() and "choose another path" in own_daemon.said()
+    assert own_daemon.database.read_bytes() == before
 
 
 @pytest.mark.once

@@ -1,9 +1,6 @@
 """`enabled = no`: there is to be no daemon, and that is no failure."""
 
 import signal
-import socket
-
-import pytest
 
 from support import daemon_client as dc
 from support.processes import wait_until
@@ -14,16 +11,6 @@ def write_settings(runner, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def notified(run_metron):
-    """What systemd would be told."""
-    path = run_metron.cwd / "notify.sock"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(str(path))
-        listener.settimeout(10)
-        yield path, listener
 
 
 def test_a_daemon_that_is_turned_off_says_by_what_and_has_not_failed(run_metron, notified):

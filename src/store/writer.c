@@ -47,6 +47,7 @@ struct sink_state {
     unsigned well;                 /* writes in a row that succeeded since the last failure */
     bool lost_jobs;                /* changed jobs were lost, and the loop does not know yet */
     uint64_t lost;                 /* snapshots since it began to fail, those in the backlog not among them */
+    uint64_t dropped_before;       /* writer.dropped when the write began that failed first */
     uint64_t failed_ns, mended_ns; /* when it began to fail, and the first success after the last failure */
     bool has_remark;               /* to be reported */
     unsigned upkeep_failed;        /* so many times in a row; of the writer's thread alone */
@@ -99,7 +100,8 @@ static void note_success(struct sink_state *state, uint64_t now_ns)
         state->ailing = false;
 }
 
-static void note_failure(struct sink_state *state, uint64_t now_ns, const struct metron_error *error)
+static void note_failure(struct sink_state *state, uint64_t now_ns, uint64_t dropped_before,
+                         const struct metron_error *error)
 {
     state->figures.failures++;
     if (!state->figures.failing)
@@ -109,6 +111,7 @@ static void note_failure(struct sink_state *state, uint64_t now_ns, const struct
     state->well = 0;
     if (!state->ailing && !state->told && !state->untold) {
         state->lost = 0;
+        state->dropped_before = dropped_before;
         state->failed_ns = now_ns;
     }
     state->ailing = true;
@@ -181,6 +184,8 @@ static int try_write(struct writer *writer, size_t index, const struct queued *o
     const struct writer_sink *sink = &writer->sinks[index];
     struct sink_state *state = &writer->states[index];
     struct metron_error error = {0};
+    uint64_t dropped =
+        LOAD(writer->dropped); /* one that waits for a lock until it fails may fill the queue */
     int code = (one->is_commit ? sink->commit : sink->write)(sink->context, one->snapshot, &error);
     uint64_t now_ns = clock_monotonic_ns();
 
@@ -188,7 +193,7 @@ static int try_write(struct writer *writer, size_t index, const struct queued *o
         error_set(&error, code, "%s: %s", sink->name, strerror(-code));
     pthread_mutex_lock(&writer->lock);
     if (code < 0)
-        note_failure(state, now_ns, &error);
+        note_failure(state, now_ns, dropped, &error);
     else if (!one->is_commit) /* only snapshots are counted */
         note_success(state, now_ns);
     if (code > 0)
@@ -445,7 +450,7 @@ bool writer_sink_figures(struct writer *writer, size_t index, struct writer_sink
     return true;
 }
 
-static bool news_of(struct sink_state *state, struct writer_news *out)
+static bool news_of(struct sink_state *state, uint64_t dropped, struct writer_news *out)
 {
     *out = (struct writer_news){.sink = state->figures.name, .error = state->figures.last};
     if (state->has_remark) {
@@ -463,7 +468,7 @@ static bool news_of(struct sink_state *state, struct writer_news *out)
         return false;
     state->told = false;
     out->recovered = true;
-    out->lost = state->lost;
+    out->lost = state->lost + dropped - state->dropped_before;
     out->lost_jobs = state->lost_jobs;
     state->lost_jobs = false;
     out->failed_seconds = (double)(state->mended_ns - state->failed_ns) / (double)NS_PER_SECOND;
@@ -476,7 +481,7 @@ bool writer_next_news(struct writer *writer, struct writer_news *out)
 
     pthread_mutex_lock(&writer->lock);
     for (size_t i = 0; i < writer->sink_count && !found; i++)
-        found = news_of(&writer->states[i], out);
+        found = news_of(&writer->states[i], LOAD(writer->dropped), out);
     pthread_mutex_unlock(&writer->lock);
     return found;
 }

@@ -73,7 +73,7 @@ struct writer_news {
     const char *sink;
     bool recovered, remark;
     double failed_seconds;     /* recovered: for how long it had failed */
-    uint64_t lost;             /* recovered: snapshots that it missed, */
+    uint64_t lost;             /* recovered: snapshots that it missed, also because the queue was full, */
     bool lost_jobs;            /* and that it missed changed jobs, with them or in a commit */
     struct metron_error error; /* why; recovered: why it last failed; remark: what it is */
 };

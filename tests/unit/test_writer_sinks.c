@@ -43,6 +43,44 @@ static void of_too_much_of_it_the_oldest_is_lost_and_counted(void **state)
     assert_string_equal(all_news(), "history failed: the disk of 6 is full; history recovered, 6 lost; ");
 }
 
+/* A locked file: the sink waits for it before it fails, and has room for all that it did not take. */
+static void what_a_full_queue_dropped_meanwhile_is_missing_in_it(void **state)
+{
+    (void)state;
+
+    backlog_bytes = 1 << 20;
+    start((struct writer_options){.queue_count = 4});
+    submit_and_wait(1);
+    SET(one->blocked, true);
+    assert_true(submit(1));
+    for (int i = 0; i < 60000 && figures().queue_length > 0; i++)
+        (void)usleep(1000);
+    for (int i = 0; i < 4; i++)
+        assert_true(submit(1));
+    for (int i = 0; i < 3; i++)
+        assert_false(submit(1));
+    SET(one->fails_with, -ENOSPC);
+    SET(one->blocked, false);
+    await_offered(6);
+    SET(one->fails_with, 0);
+    for (uint64_t count = 7; count <= 9; count++) {
+        assert_true(submit(1));
+        await_offered(count);
+    }
+    assert_int_equal(GET(one->got), 9);
+    assert_string_equal(all_news(), "history failed: the disk of 2 is full; history recovered, 3 lost; ");
+    /* They are no part of the next failure. */
+    SET(one->fails_with, -ENOSPC);
+    assert_true(submit(1));
+    await_offered(10);
+    SET(one->fails_with, 0);
+    for (uint64_t count = 11; count <= 13; count++) {
+        assert_true(submit(1));
+        await_offered(count);
+    }
+    assert_non_null(strstr(all_news(), "history recovered, 0 lost; "));
+}
+
 static void what_is_left_of_it_at_the_end_is_counted(void **state)
 {
     (void)state;
@@ -199,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_a_sink_did_not_take_is_offered_again),
         TEST(of_too_much_of_it_the_oldest_is_lost_and_counted),
+        TEST(what_a_full_queue_dropped_meanwhile_is_missing_in_it),
         TEST(what_is_left_of_it_at_the_end_is_counted),
         TEST(what_a_sink_has_to_tell_is_told_once),
         TEST(upkeep_that_keeps_failing_is_told_once),

@@ -461,7 +461,10 @@ int schema_migrate(sqlite3 *database, const char *path, const struct schema_step
     if (code == 0)
         code = database_run(database, "COMMIT");
     if (code < 0) {
-        (void)database_failed(database, path, "cannot be brought up to this version", code, error);
+        (void)database_failed(database, path,
+                              code == -ECANCELED ? "it was not brought up to this version"
+                                                 : "cannot be brought up to this version",
+                              code, error);
         if (!sqlite3_get_autocommit(database))
             (void)database_run(database, "ROLLBACK");
     }

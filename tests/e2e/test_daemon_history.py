@@ -1,8 +1,11 @@
 """The history on the socket: snapshots of a span of time, and one process along them."""
 
+import subprocess
+
 import pytest
 
 from support import daemon_client as dc
+from support.built import unit_program
 from support.daemon_client import expect_error, job_shell
 
 pytestmark = pytest.mark.threads
@@ -42,6 +45,19 @@ def test_snapshots_of_a_job_have_its_processes_alone(either):
     either.wait_for_stored(told["timestamp"])
     (found,) = either.call("daemon.snapshots", since=told["timestamp"], limit=1, job_id="spanned")["snapshots"]
     assert found["processes"] and {one["job_id"] for one in found["processes"]} == {"spanned"}
+
+
+def test_a_page_ends_after_so_many_rows_were_read(start_daemon):
+    """Snapshots of a job that has no processes make a small answer, however many others they had."""
+    subprocess.run([unit_program("history_writer"), "processes=2000", "ticks=150", "busy=0", "waking=0",
+                    start_daemon.runner.cwd / "monitor.db"], check=True, stdout=subprocess.DEVNULL, timeout=600)
+    daemon = start_daemon(watch="jobs")
+    with daemon.client() as client:
+        found, counts = pages(client, "daemon.snapshots", "snapshots", since=1700000000, until=1700001000, limit=10000,
+                              job_id="nobody")
+        assert len(found) == 150 and len({snapshot["timestamp"] for snapshot in found}) == 150
+        assert not any(snapshot["processes"] for snapshot in found)
+        assert counts == [50, 50, 50]
 
 
 def test_a_process_is_in_each_snapshot_of_its_life(either):

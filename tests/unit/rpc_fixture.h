@@ -174,7 +174,8 @@ static inline void rpc_do_work(uv_work_t *request)
 
     (void)call_integer(work->call, "ms", &ms);
     (void)usleep((useconds_t)ms * 1000);
-    while (call_text(work->call, "until", &until) == PARAM_FOUND && access(until, F_OK) != 0)
+    while (call_text(work->call, "until", &until) == PARAM_FOUND && access(until, F_OK) != 0 &&
+           !call_is_abandoned(work->call))
         (void)usleep(1000);
     if (call_text(work->call, "text", &text) == PARAM_FOUND)
         json_string(call_result(work->call), text);

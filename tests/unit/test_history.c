@@ -334,6 +334,28 @@ static void history_of_a_process_has_every_snapshot_it_was_in(void **state)
     history_reader_close(reader);
 }
 
+static int stop_third(void *context)
+{
+    return ++*(int *)context >= 3;
+}
+
+static void reading_ends_when_it_is_cancelled(void **state)
+{
+    (void)state;
+    const struct history_span all = {0, 1e11, 100};
+    struct kept kept = {0};
+    int asked = 0;
+
+    put(make(4000, 0));
+    struct history_reader *reader = open_reader();
+    history_reader_watch(reader, stop_third, &asked);
+    assert_int_equal(history_read_snapshots(reader, all_columns(), &all, pool, keep, &kept, NULL),
+                     -ECANCELED);
+    assert_int_equal(asked, 3);
+    assert_int_equal(kept.count, 0);
+    history_reader_close(reader);
+}
+
 static void history_that_is_not_there_is_an_error(void **state)
 {
     (void)state;
@@ -361,6 +383,7 @@ int main(void)
         HISTORY_TEST(text_that_is_no_utf8_is_stored_as_text),
         HISTORY_TEST(events_come_back_as_the_socket_has_them),
         HISTORY_TEST(history_of_a_process_has_every_snapshot_it_was_in),
+        HISTORY_TEST(reading_ends_when_it_is_cancelled),
         HISTORY_TEST(history_that_is_not_there_is_an_error),
     };
 

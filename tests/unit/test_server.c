@@ -206,6 +206,20 @@ static void a_late_answer_can_be_waited_for(void **state)
     assert_string_equal(error.message, "the daemon refused: the work came to nothing; send a text");
 }
 
+/* Its thread ends though nobody calls release(). */
+static void work_for_a_client_that_has_gone_is_abandoned(void **state)
+{
+    (void)state;
+    connect_client(50);
+    assert_int_equal(client_call(client, "later", held("\"text\":\"late\","), &result, &error), -ETIMEDOUT);
+    client_free(client);
+    client = NULL;
+    while (__atomic_load_n(&service.resumed, __ATOMIC_ACQUIRE) == 0)
+        (void)usleep(1000);
+    connect_client(60000);
+    assert_int_equal(client_call(client, "health", NULL, &result, &error), 0);
+}
+
 /* -- Streams -- */
 
 static void notifications_are_waited_for_and_kept(void **state)
@@ -510,6 +524,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refusal_is_one_clear_line, setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_answer_is_read_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(deferred_answers_come_from_worker_threads, setup, teardown),
+        cmocka_unit_test_setup_teardown(work_for_a_client_that_has_gone_is_abandoned, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_answer_is_not_taken_for_the_next, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_answer_can_be_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(notifications_are_waited_for_and_kept, setup, teardown),

@@ -1,12 +1,9 @@
 /*
  * daemon.snapshots and process.history: what the history has of a span of time, by the wall clock and oldest
- * first. An answer holds as many snapshots as were asked for, or what comes to 4 MiB; where there are more,
- * `next_since` is what to ask with for those that follow. The history is asked in a thread of its own.
+ * first. An answer holds as many snapshots as were asked for, or what comes to 4 MiB, or what takes reading
+ * ROWS_MAX rows: those of a job may have few of them. Where there are more, `next_since` is what to ask with
+ * for those that follow.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "daemon/daemon_state.h"
 #include "daemon/methods/later.h"
@@ -18,100 +15,85 @@
 #define LIMIT_DEFAULT   60
 #define LIMIT_MAX       10000
 #define PAGE_BYTES      ((size_t)4 << 20)
+#define ROWS_MAX        100000 /* of processes: about a second's work on a slow machine */
 
-struct question {
-    const char *database; /* the daemon's */
+struct page {
+    struct question question;
     const struct snapshot_columns *columns;
     struct history_span span; /* its limit is one more than may be answered */
-    char *job_id;             /* owned; NULL: all */
     pid_t pid;                /* 0: snapshots, not a process */
     uint64_t start_ticks;
     /* While it is answered: */
     struct json *json;
-    size_t count;
+    size_t count, rows;
     size_t begin; /* bytes of the answer before the page */
     double next_since;
 };
 
-/* Whether the page is full. What does not fit begins the next one. */
-static bool is_full(struct question *question, double timestamp)
+/* Whether the page is full before this item, which took reading so many rows. What does not fit begins the
+ * next one. */
+static bool is_full(struct page *page, double timestamp, size_t rows)
 {
-    bool full = question->count + 1 >= question->span.limit ||
-                (question->count > 0 && question->json->out->length - question->begin >= PAGE_BYTES);
+    bool is_enough = page->rows >= ROWS_MAX || page->json->out->length - page->begin >= PAGE_BYTES;
+    bool full = page->count + 1 >= page->span.limit || (page->count > 0 && is_enough);
 
     if (full)
-        question->next_since = timestamp;
+        page->next_since = timestamp;
     else
-        question->count++;
+        page->count++;
+    page->rows += rows;
     return full;
 }
 
 static int add_snapshot(void *context, struct snapshot *snapshot)
 {
-    struct question *question = context;
+    struct page *page = context;
 
-    if (is_full(question, clock_timespec_seconds(snapshot->wall)))
+    if (is_full(page, clock_timespec_seconds(snapshot->wall), snapshot->process_count))
         return 1;
-    snapshot_json(question->json, snapshot, question->job_id);
+    snapshot_json(page->json, snapshot, page->question.job_id);
     return 0;
 }
 
 static int add_process(void *context, double timestamp, const struct snapshot_process *process)
 {
-    struct question *question = context;
+    struct page *page = context;
 
-    if (is_full(question, timestamp))
+    if (is_full(page, timestamp, 1))
         return 1;
-    json_object_begin(question->json);
-    json_key_decimal(question->json, "timestamp", timestamp, 6);
-    snapshot_process_members_json(question->json, &question->columns->process, process);
-    json_object_end(question->json);
+    json_object_begin(page->json);
+    json_key_decimal(page->json, "timestamp", timestamp, 6);
+    snapshot_process_members_json(page->json, &page->columns->process, process);
+    json_object_end(page->json);
     return 0;
 }
 
-static int read_page(struct question *question, struct history_reader *reader, struct metron_error *error)
+static int read_items(struct page *page, struct history_reader *reader, struct metron_error *error)
 {
-    if (question->pid)
-        return history_read_process(reader, question->columns, question->pid, question->start_ticks,
-                                    &question->span, add_process, question, error);
+    if (page->pid)
+        return history_read_process(reader, page->columns, page->pid, page->start_ticks, &page->span,
+                                    add_process, page, error);
     struct snapshot_pool *pool = snapshot_pool_new();
     if (!pool)
         return error_set(error, -ENOMEM, "no memory for snapshots");
-    int code = history_read_snapshots(reader, question->columns, &question->span, pool, add_snapshot,
-                                      question, error);
+    int code = history_read_snapshots(reader, page->columns, &page->span, pool, add_snapshot, page, error);
     snapshot_pool_free(pool);
     return code;
 }
 
-/* In a thread of its own. */
-static void answer_page(void *context, struct call *call)
+static int read_page(struct question *question, struct history_reader *reader, struct json *json,
+                     struct metron_error *error)
 {
-    struct question *question = context;
-    struct json *json = question->json = call_result(call);
-    struct history_reader *reader = NULL;
-    struct metron_error error = {0};
-    int code = history_reader_open(question->database, &reader, &error);
+    struct page *page = (struct page *)question;
 
-    json_object_begin(json);
-    json_key_array(json, question->pid ? "samples" : "snapshots");
-    question->begin = json->out->length;
-    if (code == 0)
-        code = read_page(question, reader, &error);
+    page->json = json;
+    json_key_array(json, page->pid ? "samples" : "snapshots");
+    page->begin = json->out->length;
+    int code = read_items(page, reader, error);
     json_array_end(json);
-    if (question->next_since > 0)
-        json_key_decimal(json, "next_since", question->next_since, 6);
-    json_object_end(json);
-    history_reader_close(reader);
-    if (code < 0)
-        (void)call_fail(call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
-}
-
-static void release(void *context)
-{
-    struct question *question = context;
-
-    free(question->job_id);
-    free(question);
+    if (page->next_since > 0)
+        json_key_decimal(json, "next_since", page->next_since, 6);
+    return code;
 }
 
 static int read_span(struct call *call, struct history_span *out)
@@ -134,27 +116,14 @@ static int read_span(struct call *call, struct history_span *out)
 
 static int ask_history(struct call *call, const char *job_id, pid_t pid, uint64_t start_ticks)
 {
-    struct daemon *daemon = call_context(call);
-    struct question asked = {.database = daemon->options.database,
-                             .columns = daemon->options.columns,
-                             .pid = pid,
-                             .start_ticks = start_ticks};
-    int code = read_span(call, &asked.span);
+    const struct daemon *daemon = call_context(call);
+    struct page page = {.question = {.read = read_page},
+                        .columns = daemon->options.columns,
+                        .pid = pid,
+                        .start_ticks = start_ticks};
+    int code = read_span(call, &page.span);
 
-    if (code < 0)
-        return code;
-    if (!asked.database)
-        return call_fail(call, RPC_INTERNAL_ERROR, "start it with --database PATH",
-                         "this daemon keeps no history");
-    struct question *question = malloc(sizeof(*question));
-    if (!question)
-        return -ENOMEM;
-    *question = asked;
-    if (job_id && !(question->job_id = strdup(job_id))) {
-        release(question);
-        return -ENOMEM;
-    }
-    return answer_later(call, &daemon->loop, answer_page, release, question);
+    return code < 0 ? code : answer_from_history(call, &page.question, sizeof(page), job_id);
 }
 
 int answer_snapshots(struct call *call, struct json *result)

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "daemon/daemon_state.h"
 #include "daemon/socket/protocol.h"
 
 struct later {
@@ -15,12 +17,13 @@ struct later {
     void *context;
 };
 
-/* In a thread of its own. */
+/* In a thread of its own. It may have been in the queue for long. */
 static void on_work(uv_work_t *work)
 {
     struct later *later = work->data;
 
-    later->answer(later->context, later->call);
+    if (!call_is_abandoned(later->call))
+        later->answer(later->context, later->call);
 }
 
 static void on_done(uv_work_t *work, int status)
@@ -65,4 +68,66 @@ int answer_later(struct call *call, uv_loop_t *loop, void (*answer)(void *contex
         on_done(&later->work, 0);
     }
     return CALL_LATER;
+}
+
+/* ---- the history ---- */
+
+static int is_abandoned(void *context)
+{
+    return call_is_abandoned(context);
+}
+
+int open_history_for(struct call *call, const char *database, struct history_reader **out,
+                     struct metron_error *error)
+{
+    int code = history_reader_open(database, out, error);
+
+    if (code == 0)
+        history_reader_watch(*out, is_abandoned, call);
+    return code;
+}
+
+static void read_history(void *context, struct call *call)
+{
+    struct question *question = context;
+    struct json *json = call_result(call);
+    struct history_reader *reader = NULL;
+    struct metron_error error = {0};
+    int code = open_history_for(call, question->database, &reader, &error);
+
+    json_object_begin(json);
+    if (code == 0)
+        code = question->read(question, reader, json, &error);
+    json_object_end(json);
+    history_reader_close(reader);
+    if (code < 0)
+        (void)call_fail(call, RPC_INTERNAL_ERROR, "see the daemon's messages", "%s", error.message);
+}
+
+static void release(void *context)
+{
+    struct question *question = context;
+
+    free(question->job_id);
+    free(question);
+}
+
+int answer_from_history(struct call *call, const struct question *question, size_t size, const char *job_id)
+{
+    struct daemon *daemon = call_context(call);
+
+    if (!daemon->options.database)
+        return call_fail(call, RPC_INTERNAL_ERROR, "start it with --database PATH",
+                         "this daemon keeps no history");
+    struct question *asked = malloc(size);
+    if (!asked)
+        return -ENOMEM;
+    (void)memcpy(asked, question, size);
+    asked->database = daemon->options.database;
+    asked->job_id = job_id ? strdup(job_id) : NULL;
+    if (job_id && !asked->job_id) {
+        release(asked);
+        return -ENOMEM;
+    }
+    return answer_later(call, &daemon->loop, read_history, release, asked);
 }

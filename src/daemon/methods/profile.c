@@ -17,7 +17,7 @@
 /* Of so many events of a job it is known what happened. */
 #define EVENTS_MAX 100000
 
-struct question {
+struct profile_question {
     const char *database; /* the daemon's */
     char *job_id;         /* owned */
     bool as_text;
@@ -70,7 +70,7 @@ static bool is_same_run(const struct job *a, const struct job *b)
     return a->started.tv_sec == b->started.tv_sec && a->started.tv_nsec == b->started.tv_nsec;
 }
 
-static void write_answer(const struct question *question, struct json *json, const struct job *job,
+static void write_answer(const struct profile_question *question, struct json *json, const struct job *job,
                          const struct history_profile *stored, const struct job_happenings *happenings)
 {
     /* What is known of the job is newer than what is stored. */
@@ -101,7 +101,7 @@ static void write_answer(const struct question *question, struct json *json, con
 /* In a thread of its own. */
 static void look_up(void *context, struct call *call)
 {
-    struct question *question = context;
+    struct profile_question *question = context;
     struct history_profile stored = {0};
     struct job_happenings happenings = {0};
     struct history_reader *reader = NULL;
@@ -109,7 +109,7 @@ static void look_up(void *context, struct call *call)
     int code = -ENOENT;
 
     if (question->database)
-        code = history_reader_open(question->database, &reader, &error);
+        code = open_history_for(call, question->database, &reader, &error);
     if (code == 0)
         code = history_read_profile(reader, question->job_id, &question->arena, &stored, &error);
     const struct job *job = question->known ? question->known : code == 0 ? &stored.job : NULL;
@@ -129,7 +129,7 @@ static void look_up(void *context, struct call *call)
 
 static void release(void *context)
 {
-    struct question *question = context;
+    struct profile_question *question = context;
 
     arena_fini(&question->arena);
     free(question->job_id);
@@ -137,7 +137,7 @@ static void release(void *context)
 }
 
 /* As it is now: it may change while the thread looks. */
-static int copy_known(struct question *question, const struct job *job)
+static int copy_known(struct profile_question *question, const struct job *job)
 {
     struct job *copy = arena_alloc(&question->arena, sizeof(*copy));
     struct job_sheet *sheets = arena_alloc(&question->arena, (job->sheet_count + 1) * sizeof(*sheets));
@@ -168,7 +168,7 @@ static int begin_profile(struct call *call, bool as_text)
     if (call_text(call, "job_id", &job_id) != PARAM_FOUND)
         return call_wrong(call, "job_id", "the name of a job");
     const struct job *job = jobs_find(daemon->jobs, job_id);
-    struct question *question = calloc(1, sizeof(*question));
+    struct profile_question *question = calloc(1, sizeof(*question));
     if (!question)
         return -ENOMEM;
     question->database = daemon->options.database;

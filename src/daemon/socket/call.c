@@ -212,6 +212,11 @@ struct json *call_result(struct call *call)
     return &call->json;
 }
 
+bool call_is_abandoned(const struct call *call)
+{
+    return __atomic_load_n(&call->is_abandoned, __ATOMIC_ACQUIRE);
+}
+
 void call_end(struct call *call)
 {
     struct connection *connection = call->connection;

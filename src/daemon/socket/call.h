@@ -26,10 +26,10 @@
  *     uv_queue_work(…);
  *     return CALL_LATER;
  *
- * The worker may read params of `later`, write to call_result(later), and call call_fail on it; nothing else.
- * Back in the loop's thread, call_resume(later) sends the answer and frees it. That is owed in every case, be
- * it that the client has gone or the server was closed meanwhile. It may be done at any time, also inside a
- * method, the very one that deferred the call.
+ * The worker may read params of `later`, write to call_result(later), and call call_fail and
+ * call_is_abandoned on it; nothing else. Back in the loop's thread, call_resume(later) sends the answer and
+ * frees it. That is owed in every case, be it that the client has gone or the server was closed meanwhile. It
+ * may be done at any time, also inside a method, the very one that deferred the call.
  */
 #ifndef METRON_DAEMON_SOCKET_CALL_H
 #define METRON_DAEMON_SOCKET_CALL_H
@@ -99,6 +99,8 @@ int call_wrong(struct call *call, const char *name, const char *expected);
  * deferred already. */
 struct call *call_defer(struct call *call);
 struct json *call_result(struct call *call); /* where a deferred call's answer is written */
+/* From any thread, of a deferred call: the client or the server has gone, and nobody reads the answer. */
+bool call_is_abandoned(const struct call *call);
 void call_resume(struct call *call);
 
 /* -- Streams -- */

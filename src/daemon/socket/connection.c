@@ -418,8 +418,10 @@ void connection_close(struct connection *connection)
 
     connection->doomed = true;
     /* First: the end of its stream must not write an answer while another client's is in the scratch. */
-    for (struct call *call = connection->deferred; call; call = call->next)
+    for (struct call *call = connection->deferred; call; call = call->next) {
         call->connection = NULL;
+        __atomic_store_n(&call->is_abandoned, true, __ATOMIC_RELEASE);
+    }
     connection_end_stream(connection);
     server_queue(server, connection, QUEUE_NONE);
     DL_DELETE(server->connections, connection);

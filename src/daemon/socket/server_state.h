@@ -48,8 +48,9 @@ struct call {
     int fail_code;           /* 0: none */
     char fail_message[256], fail_hint[256];
     /* Deferred only: */
-    bool deferred; /* said of the call on the stack, once it has a copy */
-    char *copy;    /* id and params */
+    bool deferred;     /* said of the call on the stack, once it has a copy */
+    bool is_abandoned; /* atomic */
+    char *copy;        /* id and params */
     struct strbuf own_result;
     struct arena own_arena;
     struct call *prev, *next; /* of the same connection */

@@ -62,6 +62,13 @@ void history_reader_close(struct history_reader *reader)
     (void)reader;
 }
 
+void history_reader_watch(struct history_reader *reader, int (*is_to_stop)(void *context), void *context)
+{
+    (void)reader;
+    (void)is_to_stop;
+    (void)context;
+}
+
 int history_read_snapshots(struct history_reader *reader, const struct snapshot_columns *columns,
                            const struct history_span *span, struct snapshot_pool *pool,
                            history_visit_snapshot *visit, void *context, struct metron_error *error)

@@ -10,8 +10,9 @@
 #include "store/history/schema.h"
 #include "store/history/sql.h"
 
-#define BUSY_MS   2000
-#define CALLS_MAX 4096 /* no kernel has as many */
+#define BUSY_MS            2000
+#define WATCH_INSTRUCTIONS 10000 /* of SQLite's machine: less than a millisecond */
+#define CALLS_MAX          4096  /* no kernel has as many */
 
 /* schema_check lets an older version pass, because the writer brings it up to date. */
 static int check_version(struct history_reader *reader, struct metron_error *error)
@@ -73,6 +74,11 @@ void history_reader_close(struct history_reader *reader)
     (void)sqlite3_close(reader->database);
     free(reader->path);
     free(reader);
+}
+
+void history_reader_watch(struct history_reader *reader, int (*is_to_stop)(void *context), void *context)
+{
+    sqlite3_progress_handler(reader->database, WATCH_INSTRUCTIONS, is_to_stop, context);
 }
 
 int reader_begin(struct history_reader *reader, struct metron_error *error)

@@ -20,6 +20,9 @@ struct history_reader;
 /* -ENOENT: there is none yet; -ENOTSUP: of another version than this metron's; -EINVAL: no history. */
 int history_reader_open(const char *path, struct history_reader **out, struct metron_error *error);
 void history_reader_close(struct history_reader *reader); /* NULL is nothing */
+/* Asks now and then, while it reads, whether to stop (not 0): what is being read then fails with -ECANCELED.
+ */
+void history_reader_watch(struct history_reader *reader, int (*is_to_stop)(void *context), void *context);
 
 /* When the last snapshot before this time (unix seconds) was taken. -ENOENT: there is none. */
 int history_read_last_time(struct history_reader *reader, double before, struct timespec *out,

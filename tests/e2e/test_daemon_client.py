@@ -82,10 +82,10 @@ def test_a_signal_does_not_kill_it_while_it_shuts_down(either, graceful):
 
 
 @pytest.mark.threads
-def test_everything_told_is_in_the_database_after_an_orderly_end(daemon):
-    last = daemon.tops(3)[-1]
-    assert daemon.stop() == 0
-    assert daemon.stored(last["timestamp"])
+def test_everything_told_is_in_the_database_after_an_orderly_end(jobs_daemon):
+    last = jobs_daemon.tops(3)[-1]
+    assert jobs_daemon.stop() == 0
+    assert jobs_daemon.stored(last["timestamp"])
 
 
 # ---- requests that are wrong ----
@@ -290,7 +290,7 @@ def test_the_next_daemon_continues_the_history_and_the_running_jobs(start_either
     daemon.start(watch="jobs")
     fresh = daemon.top_when(lambda snapshot: process_in(snapshot, shell.pid), what="the job's process")
     assert daemon.wait_for_stored(fresh["timestamp"])["id"] > old["id"]
-    assert daemon.stored(last["timestamp"]) == old, "what was there stands"
+    assert daemon.stored(old["timestamp"]) == old, "what was there stands"
     told = process_in(fresh, shell.pid)
     assert (told["job_id"], told["sheet_num"]) == ("goes-on", 1)
     assert daemon.call("job.status", job_id="goes-on")["status"] == "running"

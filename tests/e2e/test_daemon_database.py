@@ -43,11 +43,8 @@ def close_to(stored, told, tolerance):
 
 
 def test_stored_snapshots_are_those_that_were_told(either):
-    told = either.tops(4)
-    either.wait_for_stored(told[-1]["timestamp"])
-    for snapshot in told:
+    for snapshot in either.stored_tops(4):
         row = either.stored(snapshot["timestamp"])
-        assert row, f"snapshot {snapshot['timestamp']} is not stored"
         assert row["child_count"] == len(snapshot["processes"])
         for name in ("daemon_pid", "zombie_count", "running_jobs", "active_sheets"):
             assert row[name] == snapshot[name], name
@@ -71,8 +68,7 @@ def test_stored_processes_are_those_that_were_told(either):
         publish(client, "sheet.started", "kept", 4, pid=shell.pid)
     burner = shell.start(f"{either.runner.workload('burn')} 600")
     start_child(either.runner, "sleep", "600")
-    told = either.tops(5)
-    either.wait_for_stored(told[-1]["timestamp"])
+    told = either.stored_tops(5)
     for snapshot in told:
         rows = either.rows(f"SELECT {', '.join(dc.PROCESS_COLUMNS)} FROM process_metrics WHERE snapshot_id = ?",
                            either.stored(snapshot["timestamp"])["id"])
@@ -115,8 +111,7 @@ def test_a_command_line_is_stored_once(either):
     marker = f"600.{os.getpid():08d}77"
     for _ in range(20):
         start_child(either.runner, "sleep", marker)
-    last = either.tops(5)[-1]
-    either.wait_for_stored(last["timestamp"])
+    either.stored_tops(5)
     shown = either.rows("SELECT count(*) AS n FROM process_metrics WHERE command = ?", f"sleep {marker}")[0]["n"]
     assert shown >= 60, "each row shows it"
     places, wrapper = {}, " ".join(either.runner.wrapper) or "none"

@@ -38,7 +38,7 @@ def test_the_environment_and_the_command_line_turn_it_off_and_on(run_metron, sta
 
 def test_turned_off_by_sighup_it_drains_and_ends_well(run_metron, start_daemon):
     write_settings(run_metron, "enabled = yes\n")
-    daemon = start_daemon(interval=0.1)
+    daemon = start_daemon(interval=0.1, watch="jobs")
     last = daemon.tops(3)[-1]["timestamp"]
     write_settings(run_metron, "enabled = no\n")
     daemon.process.send_signal(signal.SIGHUP)

@@ -23,8 +23,7 @@ def pages(client, method, name, **params):
 
 
 def test_snapshots_come_back_in_pages_as_they_were(either):
-    told = either.tops(5)
-    either.wait_for_stored(told[-1]["timestamp"])
+    told = either.stored_tops(5)
     begin, end = told[0]["timestamp"], told[-1]["timestamp"]
     with either.client() as client:
         found, counts = pages(client, "daemon.snapshots", "snapshots", since=begin, until=end, limit=3)
@@ -62,8 +61,8 @@ def test_a_page_ends_after_so_many_rows_were_read(start_daemon):
 
 def test_a_process_is_in_each_snapshot_of_its_life(either):
     shell = job_shell(either, "followed")
-    told = [snapshot for snapshot in either.tops(6) if any(one["pid"] == shell.pid for one in snapshot["processes"])]
-    either.wait_for_stored(told[-1]["timestamp"])
+    told = [snapshot for snapshot in either.stored_tops(6)
+            if any(one["pid"] == shell.pid for one in snapshot["processes"])]
     (start,) = {one["start_ticks"] for one in told[0]["processes"] if one["pid"] == shell.pid}
     with either.client() as client:
         ask = {"pid": shell.pid, "since": told[0]["timestamp"], "until": told[-1]["timestamp"] + 0.001}

@@ -111,7 +111,8 @@ def test_a_step_by_forty_days_and_back_takes_nothing_from_the_history(run_metron
         when.touch()
         wait_until(lambda: count_stepped() >= 10, 60, "snapshots after the step")
         when.unlink()
-        daemon.wait_for_stored(daemon.tops(3)[-1]["timestamp"])
+        last = daemon.tops(3)[-1]["timestamp"]  # before those of the step
+        wait_until(lambda: daemon.stored(last), what="snapshots after the step back")
         after = stored_ids(daemon)
         assert all(before[table] <= after[table] for table in before)
         assert daemon.stop() == 0

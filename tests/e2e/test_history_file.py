@@ -482,6 +482,22 @@ def test_a_history_of_the_version_before_is_read_and_written_on(tmp_path):
         connection.execute("SELECT * FROM of_ranges")
 
 
+@pytest.mark.parametrize("query", [
+    "snapshots WHERE id = 5",
+    "snapshots WHERE timestamp >= 1700000005",
+    "process_events WHERE timestamp >= 1700000005",
+    "process_metrics WHERE snapshot_id = (SELECT max(id) FROM snapshots)",
+    "process_metrics WHERE pid = 1003 AND snapshot_id IN (SELECT id FROM snapshots WHERE timestamp >= 1700000005)",
+    "process_metrics AS p JOIN snapshots AS s ON s.id = p.snapshot_id WHERE s.timestamp >= 1700000005 AND job_id = 'a'",
+    "process_metrics_1m WHERE snapshot_id IN (SELECT id FROM snapshots_1m WHERE id > 5)",
+])
+def test_a_query_that_names_snapshots_or_a_time_reads_no_others(tmp_path, query):
+    path = tmp_path / "monitor.db"
+    write(path, processes=3, ticks=3)
+    plan = [row["detail"] for row in connect(path).execute(f"EXPLAIN QUERY PLAN SELECT count(*) FROM {query}")]
+    assert not [step for step in plan if step.startswith("SCAN")], plan
+
+
 def test_a_history_of_a_newer_version_is_left_alone(tmp_path):
     path = tmp_path / "monitor.db"
     write(path, processes=3, ticks=3)

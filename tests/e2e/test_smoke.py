@@ -123,6 +123,7 @@ def test_events(run_metron, daemon, sleeping):
     daemon.call("job.start", job_id="smoke", pid=sleeping.pid)
     daemon.top_when(lambda snapshot: dc.process_in(snapshot, sleeping.pid), what="the job's process")
     sleeping.kill()
+    sleeping.wait()  # without kernel events one ends when it is reaped
     wait_until(lambda: "exit" in output_of(run_metron, "events", "--job", "smoke", "--socket", daemon.socket),
                what="the exit of the job's process")
 

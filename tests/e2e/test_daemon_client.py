@@ -32,8 +32,10 @@ def test_health_ready_and_status_answer(either):
         status = client.call("daemon.status")
     check_fields(status, dc.STATUS_FIELDS, where="daemon.status")
     assert status["pid"] == either.pid
-    assert 0 < status["uptime_seconds"] <= dc.age_at(either.pid, time.time()) + 0.05
-    assert status["memory_usage_mb"] == pytest.approx(dc.rss_mb(either.pid), rel=0.2, abs=2)
+    assert 0 < status["uptime_seconds"] <= dc.age(either.pid)
+    # It may grow between the two readings.
+    wait_until(lambda: either.call("daemon.status")["memory_usage_mb"]
+               == pytest.approx(dc.rss_mb(either.pid), rel=0.2, abs=2), what="its size")
     assert status["version"] in either.runner.metron("--version").stdout.decode()
 
 

@@ -294,18 +294,18 @@ class Daemon:
         return check_snapshot(self.call("daemon.top", **params))
 
     def top_when(self, condition=lambda snapshot: True, timeout=60.0, what="the snapshot", **params):
-        """The first snapshot taken from now on for which the condition holds."""
-        begin = time.time()
+        """The first snapshot that is begun from now on and for which the condition holds."""
         with self.client() as client:
-            for snapshot in self.new_snapshots(client, timeout, **params):
-                if snapshot["timestamp"] >= begin and condition(snapshot):
+            ticks = client.call("daemon.status")["ticks"]  # while it answers, none is under way
+            for snapshot in self.new_snapshots(client, timeout, ticks, **params):
+                if condition(snapshot):
                     return snapshot
         raise AssertionError(f"{what} did not come within {timeout} s")
 
-    def new_snapshots(self, client, timeout, **params):
-        """The last snapshot and those after it, until the time is over. A snapshot is long: how many there were is asked
-        first."""
-        end, ticks, last = time.monotonic() + timeout, 0, None
+    def new_snapshots(self, client, timeout, ticks=0, **params):
+        """The last snapshot, if there were more than so many, and those after it, until the time is over. A snapshot is
+        long: how many there were is asked first."""
+        end, last = time.monotonic() + timeout, None
         while time.monotonic() < end:
             if (now := client.call("daemon.status")["ticks"]) != ticks:
                 ticks, snapshot = now, client.call("daemon.top", **params)

@@ -29,11 +29,20 @@ def open_fds(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def age_at(pid, moment):
-    """How old a process is (was) at a moment in unix seconds."""
+def age(pid):
+    """How old a process is, to the tick in which it was born."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     born = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - born - (time.time() - moment)
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - born
+
+
+def with_a_steady_clock(measure):
+    """What measure() gives where it turns times of day into spans: again, if somebody has corrected the clock meanwhile."""
+    while True:
+        before = time.time() - time.monotonic()
+        found = measure()
+        if abs(time.time() - time.monotonic() - before) < 0.005:
+            return found
 
 
 def cpu_seconds(pid):

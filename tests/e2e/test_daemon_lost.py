@@ -110,7 +110,7 @@ def test_a_run_reports_its_end_to_the_daemon_that_came_after(start_either, optio
     daemon.start(interval=0.1)
     processes.send_signal(run.pids[1], signal.SIGTERM)
     run.process.wait()
-    assert run.job()["status"] == "failed"
+    wait_until(lambda: run.job()["status"] == "failed", what="its end in the daemon")
     assert all(sheet["status"] == "failed" for sheet in run.job()["sheets"])
 
 
@@ -124,4 +124,4 @@ def test_a_run_that_outlives_its_command_is_not_lost(start_either):
     assert run.job()["status"] == "running"
     processes.send_signal(run.pids[0], signal.SIGCONT)
     run.process.wait()
-    assert run.job()["status"] == "failed"
+    wait_until(lambda: run.job()["status"] == "failed", what="its end in the daemon")

@@ -186,12 +186,6 @@ def after_restart(daemon, burner):
 NEAR = {"abs": 0.05}
 
 
-def hears_of_all(daemon):
-    """Whether nobody can come and go unseen from its start on: kernel events come into force later than that."""
-    return (kernel_events.why_no_connector() is None
-            and daemon.call("daemon.status")["processes_seen_by"] in ("bpf", "connector"))
-
-
 def test_cpu_that_a_job_used_while_no_daemon_watched_is_counted(start_either, burner):
     daemon = start_either()
     begin = begin_job(daemon, burner, sheet=True)
@@ -205,7 +199,7 @@ def test_cpu_that_a_job_used_while_no_daemon_watched_is_counted(start_either, bu
         truth = cpu_seconds(burner.pid) - begin
         assert job["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
         assert job["sheets"][0]["usage"]["cpu_seconds"] == pytest.approx(truth, **NEAR)
-        if hears_of_all(daemon):
+        if dc.hears_of_all(daemon):
             assert "cpu_is_exact" not in job["usage"], "nobody has exited"
             assert "cpu_is_exact" not in job["sheets"][0]["usage"]
     assert daemon.stop() == 0

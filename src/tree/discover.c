@@ -23,6 +23,8 @@
 /* So often everybody is looked at anew who was passed over: the pid may be another's, or the user changed. */
 #define FORGET_EVERY_SCANS 16
 
+#define KERNEL_THREAD 0x200000 /* PF_KTHREAD */
+
 static void visit_child(void *context, pid_t pid)
 {
     struct tree *tree = context;
@@ -128,6 +130,7 @@ static bool is_to_be_watched(struct tree *tree, pid_t pid)
 {
     const size_t place = (size_t)pid / 64;
     const uint64_t bit = UINT64_C(1) << ((unsigned)pid % 64);
+    struct pid_stat stat = {0};
     struct pid_identity identity;
     struct pid_dir dir;
     char text[2048];
@@ -141,11 +144,16 @@ static bool is_to_be_watched(struct tree *tree, pid_t pid)
         return false;
     pid_dir_init(&dir, pid);
     ssize_t length = pid_dir_read(&dir, &tree->reader, PID_FILE_STATUS, false, text, sizeof(text));
+    int code = length < 0 ? (int)length : pid_identity_parse(text, (size_t)length, &identity);
+    /* One that is exiting has no memory either. */
+    if (code == 0 && !identity.has_memory) {
+        length = pid_dir_read(&dir, &tree->reader, PID_FILE_STAT, false, text, sizeof(text));
+        code = length < 0 ? (int)length : pid_stat_parse(text, (size_t)length, &stat);
+    }
     pid_dir_close(&dir, &tree->reader);
-    if (length < 0 || pid_identity_parse(text, (size_t)length, &identity) < 0)
+    if (code < 0)
         return false;
-    bool is_zombie = !identity.has_memory && memmem(text, (size_t)length, "State:\tZ", 8);
-    if ((identity.has_memory || is_zombie) && (tree->options.all_users || identity.uid == getuid()))
+    if (!(stat.flags & KERNEL_THREAD) && (tree->options.all_users || identity.uid == getuid()))
         return true;
     if (tree->passed_over)
         tree->passed_over[place] |= bit;

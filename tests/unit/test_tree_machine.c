@@ -378,6 +378,46 @@ static void a_run_keeps_the_wall_clock_that_it_began_with(void **state)
     assert_near(apart(), -3600, 1);
 }
 
+enum { HELD_BYTES = 256 << 20 };
+
+/* Its memory takes a while to be given back, and it has none meanwhile. */
+static void body_that_has_much_to_give_back(void)
+{
+    char *memory = mmap(NULL, HELD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        _exit(1);
+    memset(memory, 1, HELD_BYTES);
+    _exit(0);
+}
+
+/* Whether it is about to exit, without memory, and no zombie yet. */
+static bool gives_back(pid_t pid)
+{
+    char text[4096];
+
+    return read_text(pid, "status", text, sizeof(text)) && !strstr(text, "\nVmSize:") &&
+           !strstr(text, "\nState:\tZ");
+}
+
+static void one_that_gives_its_memory_back_is_taken_in(void **state)
+{
+    int caught = 0;
+
+    watch_machine(state);
+    for (int tries = 0; tries < 20 && caught < 3; tries++) {
+        pid_t pid = start(body_that_has_much_to_give_back);
+        siginfo_t info = {0};
+
+        while (!gives_back(pid) && info.si_pid != pid)
+            assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+        assert_non_null(tree_take_in(watch.tree, pid)); /* be it a zombie by now: nobody has waited for it */
+        caught += info.si_pid != pid;
+        wait_for(pid);
+    }
+    assert_true(caught > 0);
+}
+
 static void nonsense_is_not_taken_in(void **state)
 {
     watch_machine(state);
@@ -401,6 +441,7 @@ int main(void)
         MACHINE_WAYS(one_that_came_and_went_is_told_of_all_the_same),
         ONE_WAY(a_step_of_the_wall_clock_is_followed, by_scan),
         ONE_WAY(a_run_keeps_the_wall_clock_that_it_began_with, by_scan),
+        ONE_WAY(one_that_gives_its_memory_back_is_taken_in, by_scan),
         MACHINE_WAYS(nonsense_is_not_taken_in),
     };
 

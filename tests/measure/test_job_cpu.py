@@ -6,6 +6,7 @@ shell before it use about a millisecond that one of both has not counted.
 """
 
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -32,15 +33,16 @@ class Bench:
 
     def __init__(self, runner, daemon, cpu_truth, uid):
         self.runner, self.daemon, self.cpu_truth, self.uid = runner, daemon, cpu_truth, uid
-        self.count = 0
+        self.count, self.said = 0, pathlib.Path(runner.cwd) / "said"
 
     def metron(self, *words):
         return [*self.runner.wrapper, self.runner.binary, *words, "--socket", str(self.daemon.socket)]
 
     def run(self, line, is_held, env=None, begun=None):
         """Starts it and waits for its end; `begun` is called once it has said something, before it may go on."""
-        process = subprocess.Popen(line, cwd=self.runner.cwd, env=self.runner.environment(env or {}),
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with open(self.said, "wb") as said:
+            process = subprocess.Popen(line, cwd=self.runner.cwd, env=self.runner.environment(env or {}),
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
         if begun:
             process.stdout.readline()
             begun(process.pid)
@@ -50,7 +52,7 @@ class Bench:
             self.daemon.tops(3)
         process.stdin.close()
         process.stdout.close()
-        assert process.wait(60) == 0, line
+        assert process.wait(60) == 0, (line, self.said.read_text(encoding="utf-8"))
 
     # ---- the ways in which processes come to a job ----
 
@@ -83,6 +85,7 @@ class Bench:
         self.count += 1
         job = f"cpu-{os.getpid()}-{self.count}"
         way(job, [*truth.join, self.runner.workload(workload), *arguments], is_held, truth)
+        assert b"not told" not in self.said.read_bytes(), self.said.read_bytes()
         return self.daemon.call("job.status", job_id=job), truth.seconds()
 
 

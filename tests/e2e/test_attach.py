@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from support.held import await_record, await_records
 from support.processes import alive, file_lines, wait_until
 from support.records import whole_lines
 from support.users import ANOTHER_USER, AS_ANOTHER_USER, others_are_hidden
@@ -138,11 +139,23 @@ def test_of_several_how_they_ended_is_in_the_events_alone(run_metron):
     assert f"attached to 2 processes ({targets[0].pid}, {targets[1].pid})" in run.message
 
 
+def ends_of(started):
+    return sum('"event_type":"exit"' in line for line in file_lines(started.path("events.jsonl")))
+
+
 def test_without_children_only_the_process_itself_is_followed(run_metron):
     target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.05; done"], stdin=subprocess.DEVNULL)
+    intervals = "--sample-interval 0.1 --report-interval 0.1"
     try:
-        alone = run_metron.attach("--no-children --duration 0.6 --sample-interval 0.1", target.pid).finish()
-        whole = run_metron.attach("--duration 1.2 --sample-interval 0.1", target.pid, prefix="w_").finish()
+        whole = run_metron.attach(intervals, target.pid, prefix="w_")
+        alone = run_metron.attach(f"--no-children {intervals}", target.pid)
+        await_record(whole, lambda values: values.get("proc_processes") == 2, "the shell and its child")
+        await_records(alone, 2)
+        before = ends_of(whole)
+        wait_until(lambda: ends_of(whole) > before + 1, what="ends of children")
+        for started in (alone, whole):
+            started.signal(signal.SIGTERM)
+        alone, whole = alone.finish(), whole.finish()
     finally:
         target.kill()
         target.wait()
@@ -150,7 +163,7 @@ def test_without_children_only_the_process_itself_is_followed(run_metron):
     assert alone.summary["proc_peak_processes"] == 1 and alone.summary["proc_spawned"] == 0
     assert alone.events == []
     assert whole.summary["proc_peak_processes"] == 2
-    assert whole.summary["proc_cpu_seconds"] > alone.summary["proc_cpu_seconds"]
+    assert whole.summary["proc_cpu_seconds"] > alone.summary["proc_cpu_seconds"], "all the time that one was, and more"
 
 
 def test_its_own_shell_is_a_target_and_metron_no_part_of_it(run_metron):

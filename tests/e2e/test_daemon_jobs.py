@@ -199,10 +199,9 @@ def test_the_context_of_no_pid_is_the_machines(either):
 
 
 def test_the_context_of_an_unknown_pid_leaves_out_what_is_unknown(daemon):
-    child = start_child(daemon.runner, "true")
-    child.wait()
+    pid = dc.ended_pid()
     daemon.top_when()  # the latest snapshot may have seen it while it ended
-    context = daemon.call("context.get", pid=child.pid)
+    context = daemon.call("context.get", pid=pid)
     assert "rss_mb" not in context and "cpu_pct" not in context
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from support import cgroups
-from support.daemon_client import Daemon, RpcError, need_daemon
+from support.daemon_client import Daemon, RpcError, ended_pid, need_daemon
 from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, only_the_shell_is_in, own_leaf
 from support.processes import send_signal, wait_until
 from support.users import ANOTHER_USER
@@ -297,12 +297,6 @@ def test_an_ordinary_user_has_no_leaf_and_a_sheet_all_the_same(run_as_user):
 
 
 # ---- a process that is not there ----
-
-def ended_pid():
-    process = subprocess.Popen(["true"])
-    process.wait()
-    return process.pid
-
 
 def test_a_job_of_a_process_that_is_not_there_is_refused(run_metron, night):
     pid = ended_pid()

@@ -197,17 +197,17 @@ def test_two_sigints_to_metron_end_the_tree(run_metron):
 
 def test_stopped_metron_goes_on_where_it_was(run_metron):
     """SIGSTOP cannot be passed on: the command runs meanwhile, nothing is counted twice or as missed samples."""
-    run = run_metron.start("--sample-interval 0.1 --report-interval 0.2", [run_metron.workload("burn"), "2.2"])
+    run = run_metron.start("--sample-interval 0.05 --report-interval 0.1", [run_metron.workload("burn"), "1.1"])
     wait_until(lambda: file_lines(run.path("usage.jsonl")), what="a record")
     command = pid_of_command(run.pid, "burn")
     run.signal(signal.SIGSTOP)
     used = cpu_seconds(command)
-    wait_until(lambda: not alive(command) or cpu_seconds(command) > used + 1.2, what="CPU of the command")
+    wait_until(lambda: not alive(command) or cpu_seconds(command) > used + 0.6, what="CPU of the command")
     run.signal(signal.SIGCONT)
     done = run.finish()
     assert done.returncode == 0
-    assert done.summary["proc_cpu_seconds"] == pytest.approx(2.2, abs=0.03)
-    assert done.summary["proc_peak_pdcpu_total"] < 1000, "1.2 s of CPU within one interval would be 1200 %"
+    assert done.summary["proc_cpu_seconds"] == pytest.approx(1.1, abs=0.03)
+    assert done.summary["proc_peak_pdcpu_total"] < 1000, "0.6 s of CPU within one interval would be 1200 %"
 
 
 def test_sigquit_goes_to_the_command(run_metron, open_terminal):
@@ -240,10 +240,14 @@ def test_any_signal_that_is_sent_to_metron_is_the_commands(run_metron, number):
 
 
 def test_an_alarm_set_for_the_program_to_come_is_the_commands(run_metron):
-    """`alarm 1; exec COMMAND` is how a script limits the time of a program."""
-    run = run_metron("-q", "sleep 600", outer=["/usr/bin/python3", "-c", "import os, signal, sys; signal.alarm(1); "
-                                               "os.execv(sys.argv[1], sys.argv[1:])"])
-    assert run.returncode == 128 + signal.SIGALRM
+    """`alarm 1; exec COMMAND` is how a script limits the time of a program. On a busy machine metron itself may take that
+    long to begin."""
+    for seconds in (1, 5, 25):
+        script = f"import os, signal, sys; signal.alarm({seconds}); os.execv(sys.argv[1], sys.argv[1:])"
+        run = run_metron("-q --clobber", "sleep 600", outer=["/usr/bin/python3", "-c", script], timeout=120, check=False)
+        if run.returncode != -signal.SIGALRM:
+            break
+    assert run.check().returncode == 128 + signal.SIGALRM
 
 
 @pytest.mark.parametrize("args", ["", "--pty"])

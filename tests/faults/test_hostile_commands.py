@@ -55,9 +55,13 @@ def test_hundred_megabytes_in_one_line_through_a_pty(run_metron):
 
 @pytest.mark.parametrize("events", ["auto", "off"])
 def test_names_that_no_reader_should_trust(run_metron, events):
-    run = run_metron(f"--sample-interval 0.05 --report-interval 0.2 --events {events}",
-                     [run_metron.workload("nasty_name"), "0.6"])
-    assert run.returncode == 0
+    started = run_metron.start(f"--sample-interval 0.05 --report-interval 0.1 --events {events}",
+                               [run_metron.workload("nasty_name"), "600"])
+    held.await_record(started, lambda values: values.get("proc_processes") == 2, "both of them")
+    wait_until(lambda: records.total(held.records(started), "proc_cpu_seconds") >= 0.05, what="what the child burns")
+    started.signal(signal.SIGTERM)
+    run = started.finish()
+    assert run.returncode == 143
     commands = per_pid(run.usage, "proc_cmd")
     text = "".join(value for values in commands.values() for value in values)
     for part in ("nasty", '"', "[31m", ") R 1 1 "):

@@ -79,6 +79,14 @@ def start_child(runner, *command, **how):
     return child
 
 
+def ended_pid():
+    """The number of a process that has ended and was waited for. It is nobody's: its group, in which another sleeps, keeps
+    it. (Beside a fork storm a number comes round within seconds.)"""
+    child = subprocess.Popen(["sh", "-c", "sleep 600 & exit"], stdin=subprocess.DEVNULL, start_new_session=True)
+    assert child.wait() == 0
+    return child.pid
+
+
 def in_child_as(uid, action):
     """Runs action() in a forked child that is another user for good; returns what it returned (JSON)."""
     reading, writing = os.pipe()

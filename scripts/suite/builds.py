@@ -59,8 +59,9 @@ def is_of_a_reused_number(lines):
     """libuv closes descriptors by a system call of its own, which ThreadSanitizer does not see: it takes the next file
     with that number for the one that libuv watched, or watched with."""
     text = "\n".join(lines)
-    watched = r"Previous read of size 8 [^\n]*\n *#0 epoll_(?:ctl|wait) [^\n]*\n *#1 [^\n]*libuv\.so"
-    return text.count("WARNING: ThreadSanitizer") == 1 and re.search(f"#0 close .*{watched}", text, re.S)
+    closed = r": data race [^\n]*\n *Write of size 8 [^\n]*\n *#0 close [^\n]*\n(?: *#\d+ [^\n]*\n)*\n"
+    watched = r" *Previous read of size 8 [^\n]*\n *#0 epoll_(?:ctl|wait) [^\n]*\n *#1 [^\n]*libuv\.so"
+    return text.count("WARNING: ThreadSanitizer") == 1 and re.search(closed + watched, text)
 
 
 class Reports:

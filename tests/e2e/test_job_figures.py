@@ -4,15 +4,8 @@ is known of a job from its start."""
 import pytest
 
 from support import daemon_client as dc
-from support.daemon_client import expect_error, publish
+from support.daemon_client import expect_error, publish, run_job
 from support.processes import wait_until
-from support.records import strict_json
-
-
-def run(daemon, job, *words):
-    """metron run --job, with the daemon's socket."""
-    return daemon.runner.metron(["run", "-q", "-p", f"{job}_", "--fail-time", "0", "--socket", str(daemon.socket),
-                                 "--job", job, *words])
 
 
 def listed(daemon, *words):
@@ -28,7 +21,7 @@ def status(daemon, job):
 def test_the_exit_code_of_a_job_is_shown_and_published(either):
     with either.client() as stream:
         stream.subscribe(events=["job.finished"], job_id="fails")
-        assert run(either, "fails", "--", "sh", "-c", "exit 2").returncode == 2
+        assert run_job(either, "--job fails", ["sh", "-c", "exit 2"]).returncode == 2
         (finished,) = stream.events_until(lambda event: event["event"] == "job.finished")
     assert (finished["data"]["outcome"], finished["data"]["exit_code"]) == ("failed", 2)
     job = status(either, "fails")
@@ -38,7 +31,7 @@ def test_the_exit_code_of_a_job_is_shown_and_published(either):
 
 
 def test_a_job_that_a_signal_ended_has_its_number(either):
-    assert run(either, "killed", "--sheet", "1", "--", "sh", "-c", "kill -TERM $$").returncode == 128 + 15
+    assert run_job(either, "--job killed --sheet 1", ["sh", "-c", "kill -TERM $$"]).returncode == 128 + 15
     job = status(either, "killed")
     assert job["signal_num"] == job["sheets"][0]["signal_num"] == 15
     assert "exit_code" not in job
@@ -76,11 +69,11 @@ def test_a_job_between_two_snapshots_reports_no_zero_that_nobody_measured(start_
     usage = status(daemon, "empty")["usage"]
     assert usage["spawned_is_exact"] is False
     assert not {"cpu_seconds", "cpu_source", "read_bytes", "peak_processes", "peak_rss_mb"} & set(usage), usage
-    assert run(daemon, "short", "--", "sh", "-c", "for i in 1 2 3 4; do /bin/true; done; exit 3").returncode == 3
+    run = run_job(daemon, "--job short", ["sh", "-c", "for i in 1 2 3 4; do /bin/true; done; exit 3"])
+    assert run.returncode == 3
     usage = status(daemon, "short")["usage"]
-    info = strict_json((daemon.runner.cwd / "short_info.json").read_bytes())
     assert usage["cpu_seconds"] > 0 and usage["unique_processes"] == usage["spawned"] + 1, usage
-    if info["provenance"]["processes_seen_by"] == "listings":
+    if run.info["provenance"]["processes_seen_by"] == "listings":
         assert usage["spawned"] <= 4 and usage["spawned_is_exact"] is False, usage
     else:
         assert usage["spawned"] == 4, usage
@@ -164,7 +157,7 @@ def test_what_cannot_have_been_measured_is_refused(daemon, usage):
 
 def test_what_was_reported_is_in_the_history(start_daemon):
     daemon = start_daemon(interval=60, log_file="off")
-    assert run(daemon, "kept", "--sheet", "1", "--", "sh", "-c", "exit 5").returncode == 5
+    assert run_job(daemon, "--job kept --sheet 1", ["sh", "-c", "exit 5"]).returncode == 5
     before = status(daemon, "kept")
     assert daemon.stop() == 0
     daemon = start_daemon(interval=60, log_file="off")
@@ -193,8 +186,7 @@ def test_in_a_history_of_jobs_each_birth_that_is_counted_is_an_event(start_daemo
 # ---- what is known of it from its start ----
 
 def test_a_run_passes_on_what_it_knows_of_its_job(either):
-    assert run(either, "labelled", "--sheet", "2", "--config-hash", "c0ffee", "--total-sheets", "5", "--",
-               "true").returncode == 0
+    assert run_job(either, "--job labelled --sheet 2 --config-hash c0ffee --total-sheets 5", ["true"]).returncode == 0
     job = status(either, "labelled")
     assert (job["config_hash"], job["total_sheets"]) == ("c0ffee", 5)
     assert job["workspace"] == str(either.runner.cwd), "where it was started"

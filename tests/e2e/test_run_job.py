@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from support.daemon_client import Daemon, await_method, profile_value
+from support.daemon_client import Daemon, await_method, profile_value, run_job
 from support.leaves import ESCAPE, PYTHON, cpu_of_leaf, only_the_shell_is_in, own_leaf
 from support.processes import send_signal, wait_until
 
@@ -29,17 +29,13 @@ def daemon(run_metron, tmp_path):
     started.end()
 
 
-def run_job(runner, daemon, args, command, **how):
-    return runner(f"-q --socket {daemon.socket} {args}", command, **how)
-
-
 def seconds_of(daemon, seconds):
     """With kernel events to the millisecond, else what the last sample had seen of it."""
     return pytest.approx(seconds, abs=0.01 if daemon.tells_all else 0.25)
 
 
 def test_a_run_is_a_job_from_its_start_to_its_end(run_metron, daemon):
-    run = run_job(run_metron, daemon, f"--job {JOB}", [run_metron.workload("burn"), "0.6"])
+    run = run_job(daemon, f"--job {JOB}", [run_metron.workload("burn"), "0.6"])
     assert run.returncode == 0
     profile = daemon.call("job.profile", job_id=JOB)
     assert profile["status"] == "completed", run
@@ -48,13 +44,13 @@ def test_a_run_is_a_job_from_its_start_to_its_end(run_metron, daemon):
 
 
 def test_a_run_that_fails_is_a_job_that_failed(run_metron, daemon):
-    assert run_job(run_metron, daemon, f"--job {JOB}", ["sh", "-c", "sleep 0.3; exit 3"]).returncode == 3
+    assert run_job(daemon, f"--job {JOB}", ["sh", "-c", "sleep 0.3; exit 3"]).returncode == 3
     assert daemon.call("job.status", job_id=JOB)["status"] == "failed"
 
 
 def test_a_sheet_belongs_to_the_job_that_runs_already(run_metron, daemon):
     daemon.call("job.start", job_id="long")
-    run_job(run_metron, daemon, "--job long --sheet 2", [run_metron.workload("burn"), "0.6"])
+    run_job(daemon, "--job long --sheet 2", [run_metron.workload("burn"), "0.6"])
     job = daemon.call("job.status", job_id="long")
     assert job["status"] == "running", "whoever began it ends it"
     [sheet] = job["sheets"]
@@ -237,7 +233,7 @@ def test_an_escapee_is_a_member_where_the_kernel_tells_nothing(run_metron, tmp_p
 
 
 def test_a_run_without_a_leaf_is_a_job_all_the_same(run_metron, daemon):
-    run_job(run_metron, daemon, f"--cgroup off --job {JOB}", [run_metron.workload("burn"), "0.3"])
+    run_job(daemon, f"--cgroup off --job {JOB}", [run_metron.workload("burn"), "0.3"])
     job = daemon.call("job.status", job_id=JOB)
     assert "own_cgroup" not in job
     assert job["usage"]["cpu_source"] == "proc_cpu_seconds" and "cgroup_cpu_seconds" not in job["usage"]

@@ -14,9 +14,12 @@ import pytest
 from support import daemon_client as dc
 from support.cgroups import why_no_leaf
 from support.daemon_client import Daemon
+from support.processes import wait_until
 from support.users import ANOTHER_USER
 
 TICK = 0.01
+# Begins a command once it has been told to.
+GATE = ["sh", "-c", 'echo; read go; exec "$@"', "sh"]
 INTERVAL = 0.4
 # By name: a workload, its arguments, and whether it lives until several snapshots have been taken.
 LENGTHS = {
@@ -54,23 +57,30 @@ class Bench:
         process.stdout.close()
         assert process.wait(60) == 0, (line, self.said.read_text(encoding="utf-8"))
 
+    def await_known(self, job):
+        """A busy daemon may come to it when its command has gone, and then there is no such process."""
+        def parts():
+            return [part for each in self.daemon.call("job.list") if each["job_id"] == job
+                    for part in (each, *each["sheets"])]
+        wait_until(lambda: any("pid" in part for part in parts()), what="the job in the daemon")
+
     # ---- the ways in which processes come to a job ----
 
     def by_run(self, job, command, is_held, truth, *options):
         self.run([*truth.outer, *self.metron("run", "--job", job, "-q", "-p", f"{job}_", *options, "--fail-time", "0"),
-                  "--", *command], is_held)
+                  "--", *GATE, *command], is_held, begun=lambda _: self.await_known(job))
 
     def by_inherited_run(self, job, command, is_held, truth):
         self.by_run(job, command, is_held, truth, "--cgroup", "inherited")
 
     def by_exec(self, job, command, is_held, truth):
         self.daemon.call("job.start", job_id=job)
-        self.run([*truth.outer, *self.metron("job", "exec"), job, "1", "--", *command], is_held)
+        self.run([*truth.outer, *self.metron("job", "exec"), job, "1", "--", *GATE, *command], is_held,
+                 begun=lambda _: self.await_known(job))
         self.daemon.call("job.finish", job_id=job, outcome="completed")
 
     def by_pid(self, job, command, is_held, truth):
-        shell = [*truth.outer, *self.runner.wrapper, "sh", "-c", 'echo; read go; exec "$@"', "sh", *command]
-        self.run(shell, is_held, begun=lambda pid: self.daemon.call("job.start", job_id=job, pid=pid))
+        self.run([*truth.outer, *self.runner.wrapper, *GATE, *command], is_held, begun=lambda pid: self.daemon.call("job.start", job_id=job, pid=pid))
         self.daemon.call("job.finish", job_id=job, outcome="completed")
 
     def by_variable(self, job, command, is_held, truth):

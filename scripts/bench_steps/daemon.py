@@ -74,6 +74,8 @@ def bench(metron):
                 daemon.call("job.start", job_id=f"job-{number}", pid=root.pid)
             wait_until(lambda: sum("job_id" in each for each in daemon.call("daemon.top")["processes"]) == count,
                        f"{count} processes in jobs")
+            if events == "bpf":  # the kernel takes seconds to check the programs: until then ticks are of files
+                wait_until(lambda: daemon.call("daemon.status")["processes_seen_by"] == "bpf", "kernel events in force")
             daemon.tick_ms()  # names and groups have been read
             cost = statistics.median(daemon.tick_ms() for _ in range(WINDOWS))
             status = daemon.call("daemon.status")

@@ -80,7 +80,8 @@ class Bench:
         self.daemon.call("job.finish", job_id=job, outcome="completed")
 
     def by_pid(self, job, command, is_held, truth):
-        self.run([*truth.outer, *self.runner.wrapper, *GATE, *command], is_held, begun=lambda pid: self.daemon.call("job.start", job_id=job, pid=pid))
+        self.run([*truth.outer, *self.runner.wrapper, *GATE, *command], is_held,
+                 begun=lambda pid: self.daemon.call("job.start", job_id=job, pid=pid))
         self.daemon.call("job.finish", job_id=job, outcome="completed")
 
     def by_variable(self, job, command, is_held, truth):

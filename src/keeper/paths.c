@@ -4,25 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/strbuf.h"
-
-/* The folder for what a program keeps of its state. -ENOENT: nobody knows whose it would be. */
-static int state_folder(struct strbuf *out)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-
-    if (geteuid() == 0)
-        strbuf_adds(out, "/var/lib/metron");
-    else if (state && state[0] == '/')
-        strbuf_addf(out, "%s/metron", state);
-    else if (home && home[0] == '/')
-        strbuf_addf(out, "%s/.local/state/metron", home);
-    else
-        return -ENOENT;
-    return out->failed ? -ENOMEM : 0;
-}
+#include "store/state_folder.h"
 
 static int find_one(char **out, const char *chosen, const char *name, const char *setting,
                     struct metron_error *error)
@@ -32,12 +16,10 @@ static int find_one(char **out, const char *chosen, const char *name, const char
 
     if (chosen && strcmp(chosen, "off") == 0)
         return 0;
-    if (chosen) {
+    if (chosen)
         strbuf_adds(&path, chosen);
-    } else {
-        code = state_folder(&path);
-        strbuf_addf(&path, "/%s", name);
-    }
+    else
+        code = state_folder_file(&path, name);
     if (code == 0 && (path.failed || !(*out = strdup(strbuf_text(&path)))))
         code = -ENOMEM;
     strbuf_fini(&path);
@@ -62,8 +44,8 @@ static int find_traces(struct keeper_paths *paths, struct metron_error *error)
 
 int keeper_paths_find(struct keeper_paths *paths, const struct settings *settings, struct metron_error *error)
 {
-    int code = find_one(&paths->database, settings_text(settings, SETTING_DATABASE), "monitor.db", "database",
-                        error);
+    int code = find_one(&paths->database, settings_text(settings, SETTING_DATABASE), STATE_DATABASE,
+                        "database", error);
     if (code == 0)
         code = find_one(&paths->log_file, settings_text(settings, SETTING_LOG_FILE), "monitor.jsonl",
                         "log-file", error);

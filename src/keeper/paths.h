@@ -1,7 +1,5 @@
-/*
- * Where the daemon's files are: $XDG_STATE_HOME/metron/ (~/.local/state without it), root's in
- * /var/lib/metron/, unless a setting names another place. "off" is nowhere.
- */
+/* Where the daemon's files are: in store/state_folder.h, unless a setting names another place. "off" is
+ * nowhere. */
 #ifndef METRON_KEEPER_PATHS_H
 #define METRON_KEEPER_PATHS_H
 

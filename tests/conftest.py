@@ -47,6 +47,7 @@ WITHOUT_PROGRAMS = {
     "e2e/test_daemon_files.py",
     "e2e/test_daemon_gpu.py",
     "e2e/test_daemon_shell.py",
+    "e2e/test_export_history.py",
     "e2e/test_run_gpu.py",
 }
 
@@ -123,7 +124,7 @@ def programs():
     else:
         _compile_workloads(folder)
     shutil.copy(_find_binary(), folder / "metron")
-    for name in ("metron-bpf", "metron-plot", "metron-daemon"):
+    for name in ("metron-bpf", "metron-plot", "metron-daemon", "metron-history"):
         companion = _find_binary().parent / name
         if companion.exists():
             shutil.copy(companion, folder / name)

@@ -188,7 +188,7 @@ int file_temporary_name(const char *path, struct strbuf *out)
 
 /* A name that is taken stays: a killed process may have left it behind, but a process that runs in another
  * pid namespace or on another machine may have our pid, too, and still write to it. */
-static int open_temporary(int dir_fd, const char *path, mode_t mode, struct strbuf *name)
+int file_open_temporary(int dir_fd, const char *path, mode_t mode, struct strbuf *name)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     int code = -EEXIST;
@@ -205,8 +205,8 @@ static int open_temporary(int dir_fd, const char *path, mode_t mode, struct strb
     return code;
 }
 
-/* Gives `from` the name `to`, which must be free. A file system without hard links cannot do both at once. */
-static int rename_new(int dir_fd, const char *from, const char *to)
+/* A file system without hard links cannot do both at once. */
+int file_rename_new(int dir_fd, const char *from, const char *to)
 {
     if (linkat(dir_fd, from, dir_fd, to, 0) == 0) {
         (void)unlinkat(dir_fd, from, 0);
@@ -221,7 +221,7 @@ static int write_whole(int dir_fd, const char *path, const void *bytes, size_t l
                        bool is_new)
 {
     struct strbuf temporary = STRBUF_INIT;
-    int result = open_temporary(dir_fd, path, mode, &temporary);
+    int result = file_open_temporary(dir_fd, path, mode, &temporary);
 
     if (result < 0)
         goto out;
@@ -231,7 +231,7 @@ static int write_whole(int dir_fd, const char *path, const void *bytes, size_t l
     if (close(fd) < 0 && result == 0 && errno != EINTR)
         result = -errno;
     if (result == 0 && is_new)
-        result = rename_new(dir_fd, temporary.data, path);
+        result = file_rename_new(dir_fd, temporary.data, path);
     else if (result == 0 && renameat(dir_fd, temporary.data, dir_fd, path) < 0)
         result = -errno;
     if (result < 0)

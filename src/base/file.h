@@ -38,6 +38,10 @@ int file_replace(int dir_fd, const char *path, const void *bytes, size_t length,
 /* Appends the name of such a temporary file: beside `path`, so that it can be renamed to it. -EISDIR: the
  * path ends in a folder. */
 int file_temporary_name(const char *path, struct strbuf *out);
+/* Makes and opens such a file, for writing, under a name that was free: in `name`. Returns the descriptor. */
+int file_open_temporary(int dir_fd, const char *path, mode_t mode, struct strbuf *name);
+/* Gives `from` the name `to`. -EEXIST: that is taken. */
+int file_rename_new(int dir_fd, const char *from, const char *to);
 /* A file for writing in the folder of `path` that has no name yet, so that nothing is left of it if it gets
  * none. -EOPNOTSUPP, -EISDIR or another negative errno where the file system has no such files. */
 int file_open_nameless(int dir_fd, const char *path, mode_t mode);

@@ -252,7 +252,7 @@ static void look_at_tiers(struct report *report, const struct cgroup_target *cgr
     try_kernel_events(report);
 }
 
-/* What is done with recorded runs needs nothing of the machine, but for the program that draws them. */
+/* What is done with what was recorded needs nothing of the machine, but for programs beside metron. */
 static void look_at_recordings(struct report *report)
 {
     char path[PATH_MAX];
@@ -264,6 +264,11 @@ static void look_at_recordings(struct report *report)
         add(report, "recorded runs", "pictures", DOCTOR_FAILS,
             "metron-plot is not installed beside metron (built without cairo); metron plot still draws on "
             "the terminal");
+    if (companion_find("metron-history", path) == 0)
+        add(report, "daemon's history", "export", DOCTOR_WORKS, "metron export --history FILE (%s)", path);
+    else
+        add(report, "daemon's history", "export", DOCTOR_FAILS,
+            "metron-history is not installed beside metron (built without SQLite)");
 }
 
 static void look_at_settings(struct report *report, const struct settings *settings)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/export_file.h"
+#include "cmd/export_history.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "publish/exporter.h"
@@ -21,8 +22,8 @@
 
 static const struct command_description description = {
     .name = "export",
-    .summary = "write a recorded run in another tool's format",
-    .usage = "[OPTION...] [RUN]",
+    .summary = "write a recorded run, or the daemon's history, for another tool",
+    .usage = "[OPTION...] [RUN | --history FILE]",
     .description =
         "Writes a recorded run, of metron or of con-duct, as another tool has it. RUN is a run's info.json, "
         "another of its files, or their common prefix (without it: the newest run that was recorded here). "
@@ -43,11 +44,19 @@ static const struct command_description description = {
         "perfetto: a trace for ui.perfetto.dev and chrome://tracing: lifetimes of processes, numbers as "
         "counters, signals and kills as instants.\n\n"
         "duct: a recording as con-duct 0.2.2 has it, for its ls, pp and plot. -o is the prefix of its "
-        "usage.jsonl and info.json. pcpu is, as there, an average over the life of a process.",
+        "usage.jsonl and info.json. pcpu is, as there, an average over the life of a process.\n\n"
+        "--history FILE writes the daemon's history instead of a run, for tools that create indexes or "
+        "otherwise need tables: an SQLite file with the tables snapshots, process_metrics and "
+        "process_events, whose rows and columns are those of the views that docs/daemon.md describes. It "
+        "needs no daemon, and one may be writing meanwhile. The history is --database, else the user's, "
+        "else the system's. FILE is private (mode 0600), and complete once it is there; one that exists is "
+        "replaced only with --clobber. -o, --format and RUN do not apply.",
     .examples = "  metron export .metron/logs/2026.11.15T07.42.53-4711_ > run.csv\n"
                 "  metron export --format prometheus -o /var/lib/node_exporter/align.prom RUN\n"
                 "  metron export --format perfetto -o trace.json RUN\n"
-                "  metron export --format duct -o .duct/logs/align_ RUN\n",
+                "  metron export --format duct -o .duct/logs/align_ RUN\n"
+                "  metron export --history history.db\n"
+                "  metron export --history history.db --database /var/lib/metron/monitor.db\n",
     .command = COMMAND_EXPORT,
     .options_anywhere = true,
 };
@@ -251,9 +260,15 @@ static int export_main(int argc, char **argv)
 
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
         goto out;
+    exit_code = EXIT_WRONG_USAGE;
+    if (!export_history_check(&settings, argc - first))
+        goto out;
+    if (settings_has(&settings, SETTING_HISTORY)) {
+        exit_code = export_history(&settings);
+        goto out;
+    }
     const struct exporter *exporter = exporter_find(settings_text(&settings, SETTING_EXPORT_FORMAT));
     const char *output = settings_text(&settings, SETTING_OUTPUT);
-    exit_code = EXIT_WRONG_USAGE;
     if (argc - first > 1) {
         log_error("one run at a time: metron export [OPTION...] RUN");
     } else if (exporter->suffix && (!output || strcmp(output, "-") == 0)) {

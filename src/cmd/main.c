@@ -58,6 +58,7 @@ static int print_version(void)
     } optional[] = {
         {"kernel events (BPF)", METRON_HAS_BPF},
         {"daemon with history (SQLite)", companion_find("metron-daemon", path) == 0},
+        {"export of the history (SQLite)", companion_find("metron-history", path) == 0},
         {"pictures (cairo)", companion_find("metron-plot", path) == 0},
     };
     struct strbuf missing = STRBUF_INIT;

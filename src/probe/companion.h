@@ -1,5 +1,5 @@
 /*
- * Finding the programs that metron is shipped with: metron-bpf, metron-plot.
+ * Finding the programs that metron is shipped with: metron-bpf, metron-plot, metron-history.
  */
 #ifndef METRON_PROBE_COMPANION_H
 #define METRON_PROBE_COMPANION_H

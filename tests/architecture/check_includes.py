@@ -43,6 +43,8 @@ MAY_INCLUDE = {
     "loader": ["bpf"],
     # The program metron-plot.
     "plotter": ["base", "schema", "store", "view"],
+    # The program metron-history.
+    "history": ["base", "schema", "store"],
     # The program metron-daemon, which reads its settings as the commands do.
     "keeper": ["base", "settings", "schema", "probe", "launch", "tree", "collect", "reduce", "detect", "store",
                "learn", "publish", "view", "loop", "daemon", "cmd"],

@@ -151,8 +151,19 @@ def test_version_lists_what_this_build_can_do(run_metron, programs, lonely):
     (features,) = re.findall("^features: .*", run_metron.metron("--version").stdout.decode(), re.M)
     assert "GPU (NVML)" in features
     assert ("daemon with history (SQLite)" in features) == (programs / "metron-daemon").exists()
+    assert ("export of the history (SQLite)" in features) == (programs / "metron-history").exists()
     (lacking,) = re.findall("^not in this build: .*", lonely("--version").decode(), re.M)
-    assert "daemon with history (SQLite)" in lacking and "GPU" not in lacking
+    assert "daemon with history (SQLite)" in lacking and "export of the history (SQLite)" in lacking
+    assert "GPU" not in lacking
+
+
+def test_doctor_says_whether_the_history_can_be_exported(run_metron, programs, lonely):
+    def finding(output):
+        (found,) = [each for each in strict_json(output) if each["group"] == "daemon's history"]
+        return found
+    assert finding(run_metron.metron("doctor --json").stdout)["works"] == (programs / "metron-history").exists()
+    found = finding(lonely("doctor", "--json"))
+    assert not found["works"] and "SQLite" in found["detail"]
 
 
 def test_version_and_doctor_say_what_pictures_lack(lonely):

@@ -94,7 +94,7 @@ def test_all_that_belongs_to_it_is_there_and_nothing_else(installed, user):
     libraries = installed.pkg_config_folder().parent.relative_to(installed.prefix)
     wanted = {"bin/metron", "include/metron.h", "share/man/man3/metron.3", f"{libraries}/pkgconfig/metron.pc",
               f"{libraries}/libmetron.so", f"{libraries}/libmetron.so.0"} | pages
-    companions = {f"libexec/metron/{name}" for name in ("metron-bpf", "metron-plot", "metron-daemon")}
+    companions = {f"libexec/metron/{name}" for name in ("metron-bpf", "metron-plot", "metron-daemon", "metron-history")}
     units = {"lib/systemd/system/metron.service", "lib/systemd/user/metron-user.service"}
     real_library = {f"{libraries}/{os.readlink(installed.prefix / libraries / 'libmetron.so.0')}"}
     assert wanted <= installed.files()
@@ -127,6 +127,8 @@ def test_an_ordinary_user_has_a_daemon(installed, user):
     try:
         daemon.start()
         daemon.wait_for_stored(daemon.top_when()["timestamp"])  # only metron-daemon has a history
+        exported = user.metron(["export", "--history", "history.db", "--database", daemon.database])
+        assert exported.returncode == 0 and (user.cwd / "history.db").read_bytes().startswith(b"SQLite format 3"), exported
         assert daemon.stop() == 0
     finally:
         daemon.end()

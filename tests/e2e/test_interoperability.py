@@ -328,6 +328,35 @@ def test_events_have_details_and_the_exit_comes_before_the_ends(peer, other, chi
             assert pid is None and (details is None or isinstance(json.loads(details), dict))
 
 
+TABLES = {
+    "snapshots": """id timestamp daemon_pid system_memory_total_mb system_memory_available_mb system_memory_used_mb
+        daemon_rss_mb child_count zombie_count load_avg_1 load_avg_5 load_avg_15 gpu_count gpu_utilization_pct
+        gpu_memory_used_mb gpu_temperature pressure_level running_jobs active_sheets""",
+    "process_metrics": """id snapshot_id pid ppid command state cpu_percent rss_mb vms_mb threads open_fds age_seconds
+        job_id sheet_num syscall_counts syscall_time_pct""",
+    "process_events": "id timestamp pid event_type exit_code signal_num job_id sheet_num details",
+}
+
+
+def test_an_exported_history_has_plain_tables(peer, child, daemon):
+    """Exactly the columns of the format, the rows of the live history, and indexes can be made."""
+    run_one_sheet(peer, child, "exported")
+    with contextlib.closing(sqlite3.connect(f"file:{daemon.database}?mode=ro", uri=True, timeout=30)) as live:
+        until(lambda: live.execute("SELECT 1 FROM process_events WHERE event_type = 'job.finished' AND job_id = 'exported'"
+                                   ).fetchone(), "the job's end in the database")
+        run = daemon.runner.metron(["export", "--history", "history.db", "--database", daemon.database])
+        assert run.returncode == 0, run
+        with contextlib.closing(sqlite3.connect(daemon.runner.cwd / "history.db")) as exported:
+            for table, columns in TABLES.items():
+                assert [row[1] for row in exported.execute(f"PRAGMA table_info({table})")] == columns.split()
+                found = exported.execute(f"SELECT * FROM {table} ORDER BY id").fetchall()
+                assert found and found == live.execute(f"SELECT {', '.join(columns.split())} FROM {table} WHERE id <= ?"
+                                                       " ORDER BY id", (found[-1][0],)).fetchall(), table
+                exported.execute(f"CREATE INDEX IF NOT EXISTS idx_{table} ON {table}({columns.split()[1]})")
+            kinds = exported.execute("SELECT DISTINCT type FROM sqlite_master WHERE name IN (?, ?, ?)", list(TABLES))
+            assert kinds.fetchall() == [("table",)]
+
+
 def test_events_are_limited_and_newest_last(peer, other, child):
     run_one_sheet(peer, child, "limited")
     (last,) = peer.ask("daemon.events", limit=1)["events"]

@@ -219,8 +219,8 @@ def test_top_and_its_log(peer, child):
     peer.ask("event.publish", event="sheet.started", job_id="top", sheet_num=2, data={"pid": child.pid})
 
     def processes():
-        return [one for one in peer.ask("daemon.top")["processes"] if one["pid"] == child.pid]
-    (process,) = until(processes, "the process in the snapshot")
+        return [one for one in peer.ask("daemon.top")["processes"] if one["pid"] == child.pid and "sheet_num" in one]
+    (process,) = until(processes, "the process of the sheet in the snapshot")
     fields(process, pid=int, ppid=int, command=str, state=str, rss_mb=NUMBER, vms_mb=NUMBER, threads=int, open_fds=int,
            age_seconds=NUMBER, job_id={"top"}, sheet_num=int)
     snapshot = check_snapshot(peer.ask("daemon.top", job_id="top"))

@@ -218,7 +218,8 @@ void registration_started(void *context, pid_t pid)
     int code = take_start(registration, start_job(registration, pid, &error));
     if (code == 0 && registration->has_sheet) {
         code = tell_sheet(registration, "sheet.started", pid, &error);
-        registration->told_sheet = (code == 0 && !registration->is_nested) || code == -ETIMEDOUT;
+        registration->told_sheet =
+            (code == 0 && !registration->is_nested) || code == -ETIMEDOUT || code == -ECONNRESET;
     } else if (code == -ETIMEDOUT && registration->has_sheet) {
         registration->told_sheet = post_sheet(registration, "sheet.started", pid);
     }

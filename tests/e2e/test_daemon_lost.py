@@ -1,7 +1,10 @@
 """A run that was killed reports no end: its job is lost once nothing is left of it, and no sooner."""
 
+import concurrent.futures
+import json
 import os
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -112,6 +115,35 @@ def test_a_run_reports_its_end_to_the_daemon_that_came_after(start_either, optio
     run.process.wait()
     wait_until(lambda: run.job()["status"] == "failed", what="its end in the daemon")
     assert all(sheet["status"] == "failed" for sheet in run.job()["sheets"])
+
+
+def answer_until(listener, last):
+    """As a daemon on one connection: answers each request, and closes on the one with this method (or event). Returns
+    the methods (or events) of all."""
+    asked = []
+    connection, _ = listener.accept()
+    with connection, connection.makefile("rw") as lines:
+        for line in lines:
+            request = json.loads(line)
+            asked.append(request["params"].get("event", request["method"]))
+            if asked[-1] == last:
+                break
+            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {}}), file=lines, flush=True)
+    return asked
+
+
+def test_a_daemon_that_dies_at_the_start_of_a_sheet_has_a_successor_that_hears_of_its_end(run_metron, tmp_path):
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as listener, concurrent.futures.ThreadPoolExecutor(1) as daemons:
+        listener.bind(str(path))
+        listener.listen()
+        listener.settimeout(60)
+        first = daemons.submit(answer_until, listener, "sheet.started")
+        second = daemons.submit(answer_until, listener, "job.finish")
+        ended = run_metron.metron(["run", "-q", "-t", "none", "--socket", str(path), "--job", JOB, "--sheet", "3", "true"])
+        assert ended.returncode == 0
+        assert first.result(60) == ["job.start", "sheet.started"]
+        assert second.result(60) == ["sheet.completed", "job.finish"]
 
 
 def test_a_run_that_outlives_its_command_is_not_lost(start_either):

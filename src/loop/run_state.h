@@ -67,9 +67,8 @@ struct run {
     bool root_refused;   /* the last signal to end the command was not permitted */
     bool warned_refused; /* somebody's was not, and it was reported */
     unsigned interrupts, kill_rounds;
-    uint64_t kill_ns; /* monotonic: SIGTERM has had its time */
-    uint64_t
-        linger_ns; /* monotonic: the command has exited, and nobody's exit is awaited any more; 0: it runs */
+    uint64_t kill_ns;   /* monotonic: SIGTERM has had its time */
+    uint64_t linger_ns; /* monotonic: until then exits are awaited that were under way; 0: the command runs */
 
     struct record record, summary;
     struct run_info info;

@@ -169,10 +169,11 @@ def members(daemon, job):
     return [each for each in daemon.call("daemon.top")["processes"] if each.get("job_id") == job]
 
 
-def start_waiting(runner, daemon, args, script, *words):
-    """A run whose command says `ready`, and goes on when it is fed a line."""
+def start_waiting(runner, daemon, args, script, *words, then="true"):
+    """A run whose command says `ready`, and goes on when it is fed a line. `then` runs after that: the daemon has the
+    job by then."""
     started = runner.start(f"-q --socket {daemon.socket} --outputs all --capture-outputs none {args}",
-                           ["sh", "-c", f"{script}; echo ready; read line", *words], stdin=subprocess.PIPE)
+                           ["sh", "-c", f"{script}; echo ready; read line; {then}", *words], stdin=subprocess.PIPE)
     assert started.process.stdout.readline() == b"ready\n"
     wait_until(lambda: known(daemon), what="the job in the daemon")
     return started
@@ -251,7 +252,11 @@ def inner(runner, daemon, command):
 
 
 def test_a_run_within_a_sheet_neither_begins_nor_ends_it(run_metron, daemon):
-    started = start_waiting(run_metron, daemon, f"--job {JOB} --sheet 1", inner(run_metron, daemon, "sh -c 'exit 3'"))
+    started = start_waiting(run_metron, daemon, f"--job {JOB} --sheet 1", "true",
+                            then=f"{inner(run_metron, daemon, 'false')}; echo after; read line")
+    started.process.stdin.write(b"\n")
+    started.process.stdin.flush()
+    assert started.process.stdout.readline() == b"after\n"
     [sheet] = daemon.call("job.status", job_id=JOB)["sheets"]
     assert (sheet["status"], sheet["tries"], sheet["runner"]) == ("running", 1, started.pid)
     assert sheet_events(daemon) == ["sheet.started"]
@@ -297,9 +302,8 @@ def test_a_later_run_of_the_same_sheet_is_another_try(run_metron, daemon):
 
 
 def test_a_sheet_within_a_sheet_is_told_if_it_is_asked_for_by_name(run_metron, daemon):
-    started = start_waiting(run_metron, daemon, f"--job {JOB} --sheet 1",
-                            "; ".join(f"{run_metron.binary} job --socket {daemon.socket} exec {JOB} {number} -- true"
-                                      for number in (1, 2)))
+    execs = [f"{run_metron.binary} job --socket {daemon.socket} exec {JOB} {number} -- true" for number in (1, 2)]
+    started = start_waiting(run_metron, daemon, f"--job {JOB} --sheet 1", "true", then="; ".join(execs))
     run = started.finish(data=b"\n")
     assert f"runs within sheet 1 of job '{JOB}'".encode() in run.stderr and run.returncode == 0
     assert sheet_events(daemon) == ["sheet.started"] * 2 + ["sheet.completed"] * 2

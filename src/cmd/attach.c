@@ -18,8 +18,10 @@ static const struct command_description description = {
         "in events.jsonl, the whole in info.json. What they had used before is not counted; their peaks of "
         "before are left out.\n"
         "\n"
-        "The processes are only looked at: nothing is sent to them, nobody traces them, they stay in their "
-        "control group. It ends when the last of them has ended, after --duration, or at Ctrl-C (SIGTERM, "
+        "The processes are only looked at: nothing is sent to them, they stay in their control group. Nobody "
+        "traces them, unless --syscalls summary is given where the kernel does not count calls: then strace "
+        "does, which slows them down a lot. "
+        "It ends when the last of them has ended, after --duration, or at Ctrl-C (SIGTERM, "
         "SIGHUP): the record is written, they go on, and the exit code is 0. 1: there is no such process, "
         "it is another user's, or something else went wrong; 2 is wrong usage.\n"
         "\n"
@@ -93,6 +95,16 @@ static int find_processes(char **operands, struct attach_target *target, struct 
     return EXIT_OK;
 }
 
+static void announce(void *context, pid_t first)
+{
+    const struct attach_target *target = context;
+
+    (void)first;
+    log_info("attached to %zu process%s%s; Ctrl-C ends the recording, not the process%s", target->count,
+             target->count == 1 ? "" : "es", target->children ? " and descendants" : "",
+             target->count == 1 && !target->children ? "" : "es");
+}
+
 static int attach_to(const struct settings *settings, const struct attach_target *target,
                      struct availability *availability, struct metron_error *error)
 {
@@ -102,6 +114,8 @@ static int attach_to(const struct settings *settings, const struct attach_target
 
     measuring_options(&options, settings);
     options.attach = target;
+    options.on_started = announce;
+    options.started_context = (void *)target;
     measuring_looking(&looking, settings);
     looking.attach = target;
     looking.cgroup_mode = CGROUP_MODE_RUNNING;
@@ -112,9 +126,6 @@ static int attach_to(const struct settings *settings, const struct attach_target
     code = run_prepare(&options, &run, error);
     if (code < 0)
         return code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE;
-    log_info("attached to %zu process%s%s; Ctrl-C ends the recording, not the process%s", target->count,
-             target->count == 1 ? "" : "es", target->children ? " and descendants" : "",
-             target->count == 1 && !target->children ? "" : "es");
     code = attach_execute(run, error);
     if (code == 0)
         measuring_summary(run, settings);

@@ -35,14 +35,6 @@ static int open_events(struct availability *availability, struct metron_error *e
 
     if (code < 0 || !options->syscalls)
         return code;
-    /* strace would stop it twice at every call: too much for a process that was not started to be measured.
-     */
-    if (options->attach && !availability->events.programs)
-        return error_set(error, -ENOTSUP,
-                         "--syscalls summary: of processes that run already, system calls are counted inside "
-                         "the kernel alone: %s; 'metron trace PID' shows them with strace",
-                         availability->events.why_no_bpf.code ? availability->events.why_no_bpf.message
-                                                              : "not with --events connector or off");
     availability->syscalls = syscall_counts_new(&availability->events, &availability->why_no_syscalls);
     return 0;
 }

@@ -20,7 +20,7 @@
 
 struct cgroup_target;
 struct secrets;
-struct syscall_source;
+struct syscall_table;
 
 /* What the loop tells of itself. */
 struct loop_figures {
@@ -44,6 +44,19 @@ struct collect_tuning {
     uint64_t smaps_limit_bytes; /* larger processes are passed over by smaps */
     bool gpu_off;               /* GPUs are not read */
     bool is_daemon;             /* may run programs, which in a run would count as the target's */
+};
+
+/* Who counts system calls: our programs in the kernel, or strace. All counts are cumulative since the
+ * process, or the target, was first followed. */
+typedef void syscall_visit(void *visitor, const struct subject *subject, const struct syscall_table *table);
+struct syscall_source {
+    /* Brings everything up to date. 0 or a negative errno. */
+    int (*update)(void *context);
+    /* Visits each process that was counted, those included that have left since the last update. */
+    void (*each)(void *context, syscall_visit *visit, void *visitor);
+    const struct syscall_table *(*of_target)(void *context); /* NULL: it could not be counted */
+    void *context;
+    const char *method; /* "bpf", "strace" */
 };
 
 /* What collectors may look at; borrowed for the time of a call. */

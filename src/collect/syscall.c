@@ -3,8 +3,7 @@
  *
  * Somebody else counts (context->syscalls: BPF, else strace); here the counts become readings. They are
  * cumulative, and the totals are counts of their own, not sums over processes: they hold the calls of
- * processes that came and went between two reports, and are there where the source does not tell processes
- * apart.
+ * processes that the tree never saw.
  */
 #include "collect/collector.h"
 
@@ -52,12 +51,8 @@ struct syscall_state {
 
 static void survey(const struct collect_context *context, const char *reasons[])
 {
-    if (!context->syscalls) {
+    if (!context->syscalls)
         survey_all(&collector_syscall.source, "asked for with --syscalls summary", reasons);
-        return;
-    }
-    for (unsigned quantity = 0; quantity < QUANTITIES && !context->syscalls->of_process; quantity++)
-        reasons[quantity] = "strace tells only the whole";
 }
 
 static void close_state(void *state)
@@ -118,32 +113,24 @@ static void fill_row(struct syscall_state *syscalls, struct row *row, unsigned f
             fill_field(syscalls, row, field, table);
 }
 
-static void read_process(struct syscall_state *syscalls, const struct syscall_source *source,
-                         const struct subject *subject, uint64_t kernel_id, struct pass *pass)
+struct reading {
+    struct syscall_state *syscalls;
+    struct pass *pass;
+};
+
+/* That one has ended is the tree's to say (on_end), not this row's: others may still read the zombie. */
+static void read_process(void *visitor, const struct subject *subject, const struct syscall_table *table)
 {
-    const struct syscall_table *table = kernel_id ? source->of_process(source->context, kernel_id) : NULL;
-    struct row *row = table ? pass_row(pass, subject) : NULL;
+    const struct reading *reading = visitor;
+    struct row *row = pass_row(reading->pass, subject);
 
     if (row)
-        fill_row(syscalls, row, 0, table);
+        fill_row(reading->syscalls, row, 0, table);
 }
 
-static bool wants_processes(const struct syscall_state *syscalls, const struct syscall_source *source)
+static bool wants_processes(const struct syscall_state *syscalls)
 {
-    return source->of_process && (syscalls->selected & ((UINT64_C(1) << QUANTITIES) - 1));
-}
-
-/* Everybody who may have made calls since the last report: members, and those that have ended since. One that
- * ended and was not waited for yet is both: counts are cumulative, and a second row of the same pass adds
- * nothing. The end of it is the tree's to say (on_end), not this row's: others may still read the zombie. */
-static void read_processes(struct syscall_state *syscalls, const struct syscall_source *source,
-                           const struct tree *tree, struct pass *pass)
-{
-    for (size_t i = 0; i < tree_count(tree); i++)
-        read_process(syscalls, source, &tree_process(tree, i)->subject, tree_process(tree, i)->kernel_id,
-                     pass);
-    for (size_t i = 0; i < tree_ended_count(tree); i++)
-        read_process(syscalls, source, &tree_ended(tree, i)->subject, tree_ended(tree, i)->kernel_id, pass);
+    return syscalls->selected & ((UINT64_C(1) << QUANTITIES) - 1);
 }
 
 static int read_calls(void *state, const struct collect_context *context, struct pass *pass)
@@ -160,13 +147,13 @@ static int read_calls(void *state, const struct collect_context *context, struct
     const struct syscall_table *whole = source->of_target(source->context);
     if (whole)
         fill_row(syscalls, &pass->single, QUANTITIES, whole);
-    if (wants_processes(syscalls, source))
-        read_processes(syscalls, source, context->tree, pass);
+    if (whole && wants_processes(syscalls))
+        source->each(source->context, read_process, &(struct reading){syscalls, pass});
     return 0;
 }
 
 const struct collector collector_syscall = {
-    .source = SOURCE("syscall", "every system call as it happens: BPF, else strace -c"),
+    .source = SOURCE("syscall", "every system call as it happens: BPF, else strace"),
     .survey = survey,
     .open = open_state,
     .read = read_calls,

@@ -88,8 +88,8 @@ static void on_signal(struct run *run, int number, bool sent)
 {
     (void)sent;
     if (number == SIGCHLD) {
-        /* Of our children only the loader of our programs is ours to wait for; strace is not used here, and
-         * ps is waited for by whoever started it. */
+        /* Of our children only the loader of our programs is ours to wait for; strace and ps are waited for
+         * by those that started them. */
         kernel_events_reap(run->options.events, run->tree);
     } else if (number == SIGCONT) {
         run_resume(run);
@@ -103,6 +103,19 @@ static void on_signal(struct run *run, int number, bool sent)
 static void stop(struct run *run)
 {
     finish(run, "request");
+}
+
+/* To the first of the roots that is still there. */
+static void count_calls(struct run *run)
+{
+    const struct process *first = tree_count(run->tree) ? tree_process(run->tree, 0) : NULL;
+    struct syscall_counts *counts = run->options.syscalls;
+
+    if (counts && first)
+        syscall_counts_attach_running(counts, (pid_t)first->subject.id);
+    const char *reason = counts ? syscall_counts_reason(counts) : run->options.why_no_syscalls;
+    if (reason)
+        log_warning("system calls are not counted: %s", reason);
 }
 
 /* How it ended is the target's affair, and known only of a single root of which the kernel told. */
@@ -148,6 +161,9 @@ int attach_execute(struct run *run, struct metron_error *error)
         run_folder_remove(&run->folder);
     } else {
         run_begin(run, run->begin_ns, 0);
+        count_calls(run);
+        if (run->options.on_started)
+            run->options.on_started(run->options.started_context, run->options.attach->processes[0].pid);
         watch_roots(run);
         start_timer(run);
         run_start_loading(run);

@@ -1,9 +1,10 @@
 /*
  * The run of processes that run already: the same loop, from a baseline that is taken when it attaches.
  *
- * The target is never touched: nothing is sent to it, nobody traces it, none of it is reaped, and it stays
- * in its control group. It may end or go on; the run ends when the last of it has ended, when the time is
- * up, or at SIGINT, SIGTERM, SIGHUP or SIGQUIT, and is then no failure.
+ * The target is never touched: nothing is sent to it, nobody traces it (but strace, if it is to count system
+ * calls and the kernel does not), none of it is reaped, and it stays in its control group. It may end or go
+ * on; the run ends when the last of it has ended, when the time is up, or at SIGINT, SIGTERM, SIGHUP or
+ * SIGQUIT, and is then no failure.
  */
 #ifndef METRON_LOOP_ATTACH_H
 #define METRON_LOOP_ATTACH_H

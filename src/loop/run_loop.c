@@ -147,7 +147,8 @@ static void describe_syscalls(struct run *run)
 
     syscalls->reason = counts ? syscall_counts_reason(counts) : run->options.why_no_syscalls;
     if (syscalls->reason) {
-        log_warning("system calls were not counted: %s", syscalls->reason);
+        if (!run->options.attach) /* that has been said when it began */
+            log_warning("system calls were not counted: %s", syscalls->reason);
         return;
     }
     if (counts) {

@@ -161,6 +161,7 @@ static void on_event(void *context, const struct event *event)
 static void on_end(void *context, const struct process *process)
 {
     struct run *run = context;
+    syscall_counts_leave(run->options.syscalls, process);
     if (run->sampler)
         sampler_end_process(run->sampler, process->subject.serial);
 }
@@ -209,7 +210,9 @@ static int start_tree(struct run *run, struct metron_error *error)
     if (!run->tree)
         return error && error->code ? error->code : -ENOMEM;
     tree_use_tasks(run->tree, options->events->programs);
-    syscall_counts_set_tree(options->syscalls, run->tree);
+    bool all_are_ours = !options->attach || options->attach->children;
+    if (syscall_counts_set_tree(options->syscalls, run->tree, all_are_ours) < 0)
+        return error_set(error, -ENOMEM, "no memory to count system calls");
     return 0;
 }
 

@@ -26,14 +26,14 @@
 #include "base/log.h"
 #include "launch/capture.h"
 #include "launch/signals.h"
+#include "loop/tracees.h"
 #include "probe/kernel.h"
+#include "probe/strace/lines.h"
 #include "probe/strace/program.h"
-#include "probe/strace/table.h"
 #include "probe/strace/target.h"
 #include "tree/tree.h"
 
 #define ATTACH_LIMIT_MS 10000
-#define LISTINGS_MAX    8
 #define BUFFER_BYTES    (64UL * 1024)
 #define SCREEN_LAST_MS  500  /* of a screen that stands still, once the trace is being stopped */
 #define STOP_LIMIT_MS   5000 /* then strace is killed */
@@ -76,59 +76,6 @@ static int open_tree(struct trace *trace, struct metron_error *error)
     return code;
 }
 
-/* The process itself, then its living descendants; the caller frees them. This process, if it is among them,
- * is left out, and so are its children. A listing may miss some while others die: it is repeated until it
- * finds nobody new. */
-static int list_processes(struct tree *tree, pid_t root, pid_t **pids, size_t *count,
-                          struct metron_error *error)
-{
-    size_t before = 0;
-
-    for (int i = 0; i < LISTINGS_MAX; i++) {
-        tree_refresh(tree);
-        if (i > 0 && tree_count(tree) == before)
-            break;
-        before = tree_count(tree);
-    }
-    *count = 0;
-    *pids = calloc(tree_count(tree) + 1, sizeof(**pids));
-    if (!*pids)
-        return error_set(error, -ENOMEM, "no memory for the list of processes");
-    (*pids)[(*count)++] = root;
-    for (size_t i = 0; i < tree_count(tree); i++) {
-        const struct process *process = tree_process(tree, i);
-        if (process->subject.id != root && !process_is_zombie(process))
-            (*pids)[(*count)++] = (pid_t)process->subject.id;
-    }
-    return 0;
-}
-
-/* One that dies while it is looked at loses its tracer first: it counts only if it is alive at a second look.
- */
-static bool is_untraced(pid_t pid)
-{
-    int first = strace_target_check("/proc", pid, NULL);
-    int second = strace_target_check("/proc", pid, NULL);
-
-    return first == 0 && second == 0;
-}
-
-/* They were born between the listing and the attaching, or it was not permitted. */
-static void warn_of_missed(struct trace *trace)
-{
-    pid_t *pids = NULL;
-    size_t count = 0, missed = 0;
-
-    if (list_processes(trace->tree, trace->options->pid, &pids, &count, NULL) == 0)
-        for (size_t i = 0; i < count; i++)
-            missed += is_untraced(pids[i]);
-    free(pids);
-
-    if (missed > 0)
-        log_warning("%zu process%s of the tree %s not traced: begun while strace attached, or not permitted",
-                    missed, missed == 1 ? "" : "es", missed == 1 ? "is" : "are");
-}
-
 static int attach(struct trace *trace, struct metron_error *error)
 {
     pid_t *pids = NULL;
@@ -136,9 +83,9 @@ static int attach(struct trace *trace, struct metron_error *error)
     int code = open_tree(trace, error);
 
     if (code == 0)
-        code = strace_start(STRACE_FULL, &trace->strace, error);
+        code = strace_start(NULL, &trace->strace, error);
     if (code == 0)
-        code = list_processes(trace->tree, trace->options->pid, &pids, &count, error);
+        code = tracees_list(trace->tree, trace->options->pid, &pids, &count, error);
     if (code == 0)
         code = strace_release(trace->strace, pids, count, error);
     if (code == 0)
@@ -152,7 +99,7 @@ static int attach(struct trace *trace, struct metron_error *error)
     }
     log_info("tracing process %d and %zu descendant%s; Ctrl-C detaches", (int)trace->options->pid, count - 1,
              count == 2 ? "" : "s");
-    warn_of_missed(trace);
+    tracees_warn_of_missed(trace->tree);
     return 0;
 }
 
@@ -418,7 +365,7 @@ int trace_execute(const struct trace_options *options, struct trace_outcome *out
         code = open_screen(trace, error);
     if (code == 0) {
         pump(trace);
-        if (strace_stop(trace->strace, NULL, &outcome->ending) < 0 && options->path)
+        if (strace_stop(trace->strace, &outcome->ending) < 0 && options->path)
             log_warning("%s", outcome->ending.message);
         finish_screen(trace);
         outcome->calls = trace->counter.calls;

@@ -41,12 +41,15 @@ static size_t place_of(const struct syscall_table *table, const char *name, bool
     return low;
 }
 
-/* `name` must last. */
-static int add_lasting(struct syscall_table *table, const char *name, const struct syscall_totals *more)
+static int add(struct syscall_table *table, const char *name, bool lasts, const struct syscall_totals *more)
 {
     bool found;
     size_t place = place_of(table, name, &found);
 
+    if (!found && !lasts) {
+        name = syscall_name_keep(name);
+        place = place_of(table, name, &found); /* where there is no room for names, many share one */
+    }
     if (!found) {
         if (ARRAY_RESERVE(table->entries, table->capacity, table->count + 1) < 0)
             return -ENOMEM;
@@ -64,12 +67,12 @@ static int add_lasting(struct syscall_table *table, const char *name, const stru
 
 int syscall_table_add(struct syscall_table *table, uint32_t number, const struct syscall_totals *more)
 {
-    return add_lasting(table, syscall_name(number), more);
+    return add(table, syscall_name(number), true, more);
 }
 
 int syscall_table_add_named(struct syscall_table *table, const char *name, const struct syscall_totals *more)
 {
-    return add_lasting(table, syscall_name_keep(name), more);
+    return add(table, name, false, more);
 }
 
 int syscall_table_merge(struct syscall_table *table, const struct syscall_table *more)
@@ -77,7 +80,7 @@ int syscall_table_merge(struct syscall_table *table, const struct syscall_table 
     int code = 0;
 
     for (size_t i = 0; i < more->count; i++)
-        if (add_lasting(table, more->entries[i].name, &more->entries[i].totals) < 0)
+        if (add(table, more->entries[i].name, true, &more->entries[i].totals) < 0)
             code = -ENOMEM;
     return code;
 }

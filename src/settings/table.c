@@ -108,7 +108,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial = "auto", .choices = cgroups),
     SETTING(SYSCALLS, "syscalls", CHOICE, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "count the system calls of every process, their errors and their time: inside the kernel where "
-            "that is permitted, else (metron run alone) with strace, which slows the command down a lot",
+            "that is permitted, else with strace, which slows the processes down a lot",
             .initial = "off", .choices = syscalls),
     SETTING(MEASUREMENTS, "measurements", LIST, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "what is measured: keys, globs (proc_*) and the groups minimal, default and all; see "

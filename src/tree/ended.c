@@ -58,7 +58,6 @@ void ended_add(struct tree *tree, struct process *process, const struct lifecycl
         return;
     tree->ended[tree->ended_count++] = (struct ended){
         .subject = process->subject,
-        .kernel_id = process->kernel_id,
         .use = *use,
         .max_rss_bytes = ours ? peak : 0,
         .lifetime_seconds = lifetime,

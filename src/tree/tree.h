@@ -169,7 +169,6 @@ enum tree_method { TREE_BPF, TREE_CONNECTOR, TREE_LISTINGS, TREE_SCAN };
 /* What was told of a process when it ended. */
 struct ended {
     struct subject subject;
-    uint64_t kernel_id; /* of its system calls; 0: none */
     struct lifecycle_use use;
     uint64_t max_rss_bytes; /* 0: not told */
     double lifetime_seconds;

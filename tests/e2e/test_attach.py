@@ -11,7 +11,8 @@ import sys
 import pytest
 
 from support.held import await_record, await_records
-from support.processes import alive, file_lines, wait_until
+from support.kernel_events import need_program
+from support.processes import alive, file_lines, state, wait_until
 from support.records import whole_lines
 from support.users import ANOTHER_USER, AS_ANOTHER_USER, others_are_hidden
 
@@ -295,10 +296,108 @@ def test_system_calls_are_counted_inside_the_kernel(with_bpf):
     assert run.info["syscalls"]["by_call"]["getppid"]["count"] == 77
 
 
-def test_system_calls_with_strace_are_refused(run_metron, sleeper):
-    done = run_metron.metron(f"attach --events off --syscalls summary -p run_ {sleeper.pid}")
-    assert done.returncode == 1 and "inside the kernel alone" in done.message and "metron trace" in done.message
-    assert done.files() == []
+# Forty threads that run already, each of which ends after its calls; then one more, and a child.
+CALLS = """
+import os, sys, threading
+go = threading.Event()
+def work(count):
+    go.wait()
+    for _ in range(count): os.getppid()
+threads = [threading.Thread(target=work, args=(1 + each,)) for each in range(40)]
+for thread in threads: thread.start()
+print('ready', flush=True)
+sys.stdin.readline()
+go.set()
+late = threading.Thread(target=work, args=(1000,))
+late.start()
+for thread in [*threads, late]: thread.join()
+if os.fork() == 0:
+    work(33)
+    os._exit(0)
+os.wait()
+work(77)
+print('done', flush=True)
+sys.stdin.readline()
+"""
+OWN_CALLS, CHILD_CALLS = sum(range(1, 41)) + 1000 + 77, 33
+
+
+def attach_and_count(runner, args, target):
+    """A finished attachment, in which the target has made its calls."""
+    assert target.stdout.readline() == b"ready\n"
+    started = runner.attach(f"--syscalls summary {args}", target.pid)
+    while b"attached to" not in (line := started.process.stderr.readline()):
+        assert line, "metron has ended"
+    target.stdin.write(b"\n")
+    target.stdin.flush()
+    assert target.stdout.readline() == b"done\n"
+    target.stdin.close()
+    run = started.finish()
+    target.wait()
+    target.stdout.close()
+    assert run.returncode == 0, run
+    return run
+
+
+def getppids_of(run, pid):
+    return sum(record["measurements"].get("syscall_counts", {}).get(str(pid), {}).get("getppid", 0)
+               for record in run.usage)
+
+
+def tracer_of(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"TracerPid:\t(\d+)", status)[1])
+
+
+@pytest.fixture
+def with_strace():
+    need_program("strace")
+
+
+@pytest.mark.parametrize("children", [True, False])
+def test_system_calls_are_counted_by_strace_threads_included(run_metron, with_strace, children):
+    target = program(CALLS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    run = attach_and_count(run_metron, "--events off" if children else "--events off --no-children", target)
+    assert run.info["syscalls"]["method"] == "strace"
+    assert getppids_of(run, target.pid) == OWN_CALLS
+    assert run.info["syscalls"]["by_call"]["getppid"]["count"] == OWN_CALLS + (CHILD_CALLS if children else 0)
+
+
+def test_an_ordinary_user_counts_system_calls_of_his_own(run_as_user, with_strace):
+    target = subprocess.Popen([*run_as_user.wrapper, sys.executable, "-c", CALLS], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    run = attach_and_count(run_as_user, "", target)
+    assert run.info["syscalls"]["method"] == "strace"
+    assert getppids_of(run, target.pid) == OWN_CALLS
+
+
+def test_strace_leaves_with_metron(run_metron, with_strace, sleeper):
+    for number in signal.SIGINT, signal.SIGKILL:
+        started = run_metron.attach("--syscalls summary --events off", sleeper.pid, prefix=f"{number}_")
+        wait_until(lambda: tracer_of(sleeper.pid), what="strace")
+        started.signal(number)
+        started.finish(check=False)
+        wait_until(lambda: tracer_of(sleeper.pid) == 0, what="no tracer")
+        wait_until(lambda: state(sleeper.pid) == "S", what="the target asleep again")
+
+
+def test_why_system_calls_are_not_counted_is_said_at_once(run_metron, with_strace, sleeper):
+    with subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(sleeper.pid)], stderr=subprocess.DEVNULL) as other:
+        wait_until(lambda: tracer_of(sleeper.pid), what="the other tracer")
+        run = run_metron.attach("--syscalls summary --events off --duration 0.2", sleeper.pid).finish()
+        assert tracer_of(sleeper.pid) == other.pid
+        other.terminate()
+    wanted = f"process {sleeper.pid} is traced already, by process {other.pid} (strace)"
+    assert run.returncode == 0 and run.message.count(f"system calls are not counted: {wanted}") == 1, run.message
+    assert wanted in run.info["syscalls"]["reason"] and "method" not in run.info["syscalls"]
+    assert not [key for record in run.usage for key in record["measurements"] if key.startswith("syscall")]
+
+
+def test_without_strace_that_is_said(run_metron, sleeper):
+    run = run_metron.attach("--syscalls summary --events off --duration 0.2", sleeper.pid,
+                            env={"PATH": "/nonexistent"}).finish()
+    assert run.returncode == 0, run
+    assert run.message.count("system calls are not counted: strace is not installed") == 1, run.message
 
 
 def test_an_exec_is_noticed(run_metron):

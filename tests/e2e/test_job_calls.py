@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -72,6 +73,12 @@ def sheet_counts(profile, sheet_num):
     return counts(found)
 
 
+def profile_with(client, job_id, wanted):
+    """The job's profile once its sheets have {sheet: amount} of getppid: strace reports the last calls a bit late."""
+    return profile_when(client, job_id, lambda told: all(sheet_counts(told, sheet).get("getppid") == amount
+                                                         for sheet, amount in wanted.items()))
+
+
 def profile_when(client, job_id, condition):
     return wait_until(lambda: (lambda told: told if condition(told) else None)(
         client.call("job.profile", job_id=job_id)), what="the job's profile")
@@ -96,8 +103,8 @@ def test_the_calls_of_a_sheet_are_counted_to_the_last(any_method):
         for _ in range(3):  # they come and go between two ticks
             assert shell.run(f"{getppids} 1000 20 3") == 0
         publish(client, "sheet.completed", "known", 1)
-        told = profile_when(client, "known", lambda told: sheet_counts(told, 1))
-        assert sheet_counts(told, 1)["getppid"] == counts(told)["getppid"] == 3 * 1023
+        told = profile_with(client, "known", {1: 3 * 1023})
+        assert counts(told)["getppid"] == 3 * 1023
         assert sheet_counts(told, 1)["execve"] == 3
         client.call("job.finish", job_id="known", outcome="completed")
         shell.run(f"{getppids} 100")  # after it
@@ -115,8 +122,7 @@ def test_two_sheets_of_one_process_are_told_apart(any_method):
             begin_sheet(any_method, client, "two", sheet, shell.pid)
             shell.run(f"{getppids} {amount}")
             publish(client, "sheet.completed", "two", sheet)
-        told = profile_when(client, "two", lambda told: sheet_counts(told, 2))
-        assert [sheet_counts(told, sheet)["getppid"] for sheet in (1, 2)] == [100, 2000]
+        told = profile_with(client, "two", {1: 100, 2: 2000})
         assert counts(told)["getppid"] == 2100
 
 
@@ -172,10 +178,48 @@ def test_the_table_is_that_of_strace(counting):
             assert told.get(name) == int(number), (name, told)
 
 
+# Threads that ran before the sheet began, of which each ends after its calls, and a later one.
+THREADS = """
+import os, sys, threading
+go = threading.Event()
+def work(count):
+    go.wait()
+    for _ in range(count): os.getppid()
+threads = [threading.Thread(target=work, args=(1 + each,)) for each in range(40)]
+for thread in threads: thread.start()
+open(sys.argv[1], 'w').close()
+sys.stdin.readline()
+go.set()
+threads.append(threading.Thread(target=work, args=(1000,)))
+threads[-1].start()
+for thread in threads: thread.join()
+work(77)
+sys.stdin.readline()
+"""
+
+
+def test_threads_of_a_sheet_are_their_process_s(any_method):
+    runner = any_method.runner
+    ready = runner.cwd / "ready"
+    target = subprocess.Popen([*runner.wrapper, sys.executable, "-c", THREADS, ready], stdin=subprocess.PIPE)
+    wait_until(ready.exists, what="its threads")
+    wanted = sum(range(1, 41)) + 1000 + 77
+    with any_method.client() as client:
+        client.call("job.start", job_id="threads")
+        begin_sheet(any_method, client, "threads", 1, target.pid)
+        target.stdin.write(b"\n")
+        target.stdin.flush()
+        told = process_counts(any_method, target.pid, "getppid", wanted)
+        assert told["syscall_counts"]["getppid"] == wanted
+        publish(client, "sheet.completed", "threads", 1)
+        profile_with(client, "threads", {1: wanted})
+    target.communicate()
+
+
 # ---- where it goes ----
 
-def test_a_process_tells_its_calls_and_where_their_time_went(counting):
-    shell = Shell(counting.runner)
+def test_a_process_tells_its_calls_and_where_their_time_went(any_method):
+    counting, shell = any_method, Shell(any_method.runner)
     with counting.client() as client:
         client.call("job.start", job_id="places")
         begin_sheet(counting, client, "places", 1, shell.pid)
@@ -221,8 +265,10 @@ def test_the_calls_of_a_sheet_outlive_the_daemon(any_method):
         begin_sheet(any_method, client, "kept", 1, shell.pid)
         shell.run(f"{getppids} 500")
         publish(client, "sheet.completed", "kept", 1)
-        before = profile_when(client, "kept", lambda told: sheet_counts(told, 1))["sheets"]
-    assert counts(before[0])["getppid"] == 500
+        profile_with(client, "kept", {1: 500})
+        wait_until(lambda: tracer_of(shell.pid) == 0, what="no tracer")
+        any_method.tops(2)  # strace has ended, and its last counts are taken
+        before = client.call("job.profile", job_id="kept")["sheets"]
     assert any_method.stop() == 0
     any_method.start(env=COUNT)
     assert any_method.call("job.profile", job_id="kept")["sheets"] == before, "of a job that goes on"
@@ -336,9 +382,8 @@ def test_a_sheet_whose_process_has_ended_is_told_and_leaves_no_zombie(straced):
         tracer = tracer_of(shell.pid)
         shell.run(f"{straced.runner.workload('getppids')} 77")
         shell.end()
-        told = profile_when(client, "gone", lambda told: sheet_counts(told, 1))
-        assert sheet_counts(told, 1)["getppid"] == 77
-    assert not os.path.exists(f"/proc/{tracer}")
+        profile_with(client, "gone", {1: 77})
+    wait_until(lambda: not os.path.exists(f"/proc/{tracer}"), what="the end of strace")
 
 
 def test_where_strace_may_not_attach_it_is_said_once_and_the_values_are_absent(user_straced):

@@ -76,7 +76,6 @@ static struct process made_up(int pid)
 {
     return (struct process){
         .subject = {.serial = (uint64_t)pid * 10, .id = pid, .incarnation = 1, .born_ns = start_ns + 1},
-        .kernel_id = (uint64_t)pid * 10,
     };
 }
 
@@ -354,50 +353,6 @@ static void an_end_that_was_missed_takes_the_totals_with_it(void **state)
 
 /* ---- others that the kernel's word serves ---- */
 
-static struct syscall_table calls;
-
-static int update(void *given)
-{
-    (void)given;
-    return 0;
-}
-
-static const struct syscall_table *of_process(void *given, uint64_t kernel_id)
-{
-    (void)given;
-    return kernel_id == 70 ? &calls : NULL;
-}
-
-static const struct syscall_table *of_target(void *given)
-{
-    (void)given;
-    return &calls;
-}
-
-static void calls_of_one_that_ended_are_in_the_report_after_its_end(void **state)
-{
-    (void)state;
-    const struct syscall_source source = {update, of_process, of_target, NULL, "bpf"};
-
-    context.syscalls = &source;
-    assert_int_equal(syscall_table_add(&calls, SYS_getppid, &(struct syscall_totals){4, 1, 500}), 0);
-    begin("syscall_counts,syscall_counts_total");
-    report();
-    assert_null(value_of("syscall_counts", 7));
-    ends(7, 20, MIB);
-    ends(8, 20, MIB); /* made none */
-    report();
-    const struct record_value *value = value_of("syscall_counts", 7);
-    assert_non_null(value);
-    assert_int_equal(value->tally.count, 1);
-    assert_string_equal(value->tally.items[0].state, "getppid");
-    assert_float_equal(value->tally.items[0].count, 4, 0);
-    assert_null(value_of("syscall_counts", 8));
-    report();
-    assert_null(value_of("syscall_counts", 7));
-    syscall_table_fini(&calls);
-}
-
 static void what_our_programs_took_counts_from_nothing(void **state)
 {
     (void)state;
@@ -459,7 +414,6 @@ int main(void)
         TEST(totals_add_up_over_the_reports),
         TEST(totals_that_were_never_whole_are_absent),
         TEST(an_end_that_was_missed_takes_the_totals_with_it),
-        TEST(calls_of_one_that_ended_are_in_the_report_after_its_end),
         TEST(what_our_programs_took_counts_from_nothing),
     };
 

@@ -7,7 +7,7 @@
 
 static struct {
     struct syscall_table target, process;
-    uint64_t kernel_id; /* whose counts `process` is */
+    struct subject subject; /* whose counts `process` is; serial 0: nobody's */
     unsigned updates;
     int failure;
 } counted;
@@ -19,10 +19,11 @@ static int update(void *given)
     return counted.failure;
 }
 
-static const struct syscall_table *of_process(void *given, uint64_t kernel_id)
+static void each(void *given, syscall_visit *visit, void *visitor)
 {
     (void)given;
-    return kernel_id == counted.kernel_id ? &counted.process : NULL;
+    if (counted.subject.serial)
+        visit(visitor, &counted.subject, &counted.process);
 }
 
 static const struct syscall_table *of_target(void *given)
@@ -31,8 +32,7 @@ static const struct syscall_table *of_target(void *given)
     return &counted.target;
 }
 
-static const struct syscall_source tells_all = {update, of_process, of_target, &counted, "bpf"};
-static const struct syscall_source tells_the_whole = {update, NULL, of_target, &counted, "strace"};
+static const struct syscall_source tells_all = {update, each, of_target, &counted, "bpf"};
 
 static int counts_setup(void **state)
 {
@@ -102,25 +102,6 @@ static void without_being_asked_for_nothing_is_there(void **state)
         assert_null(reason_of(keys[i]));
 }
 
-static void strace_tells_only_the_whole(void **state)
-{
-    context.syscalls = &tells_the_whole;
-    assert_string_equal(reason_of("syscall_counts"), "strace tells only the whole");
-    assert_string_equal(reason_of("syscall_seconds"), "strace tells only the whole");
-    assert_string_equal(reason_of("syscall_errors"), "strace tells only the whole");
-    assert_null(reason_of("syscall_counts_total"));
-    assert_null(reason_of("syscall_seconds_total"));
-    assert_null(reason_of("syscall_errors_total"));
-
-    watch_tree(state);
-    (void)start_root(sleeps);
-    await_said(1);
-    tree_refresh(watch.tree);
-    assert_float_equal(amount(one_pass(UINT64_MAX), "syscall_counts_total", "read"), 10, 0);
-    assert_int_equal(pass.count, 0);
-    end_pass();
-}
-
 static void the_target_and_each_process_have_their_own_counts(void **state)
 {
     context.syscalls = &tells_all;
@@ -128,7 +109,7 @@ static void the_target_and_each_process_have_their_own_counts(void **state)
     pid_t root = start_root(sleeps);
     await_said(1);
     tree_refresh(watch.tree);
-    counted.kernel_id = who(root)->kernel_id = 7;
+    counted.subject = who(root)->subject;
 
     const struct row *single = one_pass(UINT64_MAX);
     assert_int_equal(counted.updates, 1);
@@ -152,11 +133,9 @@ static void a_process_that_was_not_counted_has_no_row(void **state)
 {
     context.syscalls = &tells_all;
     watch_tree(state);
-    pid_t root = start_root(sleeps);
+    (void)start_root(sleeps);
     await_said(1);
     tree_refresh(watch.tree);
-    counted.kernel_id = 7;
-    who(root)->kernel_id = 8;
     (void)one_pass(UINT64_MAX);
     assert_int_equal(pass.count, 0);
     end_pass();
@@ -171,7 +150,7 @@ static void what_nobody_selected_is_not_made(void **state)
     pid_t root = start_root(sleeps);
     await_said(1);
     tree_refresh(watch.tree);
-    counted.kernel_id = who(root)->kernel_id = 7;
+    counted.subject = who(root)->subject;
     const struct row *single = one_pass(UINT64_C(1) << wanted->field);
     assert_true(has(single, "syscall_seconds_total"));
     assert_false(has(single, "syscall_counts_total"));
@@ -201,7 +180,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         COUNTS(without_being_asked_for_nothing_is_there),
-        COUNTS(strace_tells_only_the_whole),
         COUNTS(the_target_and_each_process_have_their_own_counts),
         COUNTS(a_process_that_was_not_counted_has_no_row),
         COUNTS(what_nobody_selected_is_not_made),

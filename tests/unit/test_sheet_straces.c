@@ -34,6 +34,8 @@ enum { POOL = 4, PATIENCE_MS = 60000 };
 static struct {
     uv_loop_t loop;
     uv_timer_t life; /* a loop without anything to wait for looks at nothing */
+    struct tree *tree;
+    struct kernel_facts facts;
     struct call_books *books;
     struct sheet_straces *straces;
     pid_t child;
@@ -93,11 +95,17 @@ static int setup(void **state)
         return -1;
     test.child = start_child();
     test.books = call_books_new();
-    if (!test.books || uv_loop_init(&test.loop) < 0 || uv_timer_init(&test.loop, &test.life) < 0 ||
+    if (kernel_facts_read("/proc", &test.facts) < 0)
+        return -1;
+    const struct tree_options tree = {
+        .proc_root = "/proc", .facts = &test.facts, .start_ns = clock_monotonic_ns()};
+    test.tree = tree_new(&tree, NULL);
+    if (!test.tree || !test.books || uv_loop_init(&test.loop) < 0 ||
+        uv_timer_init(&test.loop, &test.life) < 0 ||
         uv_timer_start(&test.life, on_timer, PATIENCE_MS, PATIENCE_MS) < 0)
         return -1;
     const struct sheet_straces_options options = {
-        .loop = &test.loop, .books = test.books, .on_counted = on_counted};
+        .loop = &test.loop, .tree = test.tree, .books = test.books, .on_counted = on_counted};
     test.straces = sheet_straces_new(&options);
     return test.straces ? 0 : -1;
 }
@@ -111,6 +119,7 @@ static int teardown(void **state)
     uv_close((uv_handle_t *)&test.life, NULL);
     (void)uv_run(&test.loop, UV_RUN_DEFAULT);
     call_books_free(test.books);
+    tree_free(test.tree);
     (void)munmap(test.calls, sizeof(*test.calls));
     return uv_loop_close(&test.loop);
 }

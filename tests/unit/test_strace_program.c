@@ -40,6 +40,7 @@ enum { CALLS = 1000, FAILURES = 200, LIMIT_MS = 60000 };
 
 static struct {
     struct strace_run *run;
+    struct strace_calls *calls;
     struct metron_error error;
     uint64_t getppid, failed_dup, all;
     double getppid_seconds, sleep_seconds;
@@ -68,6 +69,7 @@ static int setup(void **state)
     (void)state;
     memset(&test, 0, sizeof(test));
     test.switches = -1;
+    test.calls = strace_calls_new("/proc");
     test.done = mmap(NULL, sizeof(*test.done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (test.done == MAP_FAILED)
         return -1;
@@ -82,6 +84,7 @@ static int teardown(void **state)
     char path[128];
 
     strace_free(test.run);
+    strace_calls_free(test.calls);
     (void)munmap(test.done, sizeof(*test.done));
     (void)setenv("PATH", test.path, 1);
     free(test.path);
@@ -100,13 +103,13 @@ static void stand_in(const char *script)
     assert_int_equal(setenv("PATH", test.folder, 1), 0);
 }
 
-static int stop(void)
+static void visit(void *context, uint32_t id, pid_t pid, const struct syscall_table *table)
 {
-    struct syscall_table table = {0};
-    int code = strace_stop(test.run, &table, &test.error);
-
-    for (size_t i = 0; i < table.count; i++) {
-        const struct syscall_entry *call = &table.entries[i];
+    (void)context;
+    (void)id;
+    (void)pid;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct syscall_entry *call = &table->entries[i];
         const double seconds = (double)call->totals.ns / (double)NS_PER_SECOND;
 
         test.all += call->totals.count;
@@ -119,7 +122,13 @@ static int stop(void)
         if (strstr(call->name, "nanosleep"))
             test.sleep_seconds += seconds;
     }
-    syscall_table_fini(&table);
+}
+
+static int stop(void)
+{
+    int code = strace_stop(test.run, &test.error);
+
+    strace_calls_read(test.calls, visit, NULL);
     return code;
 }
 
@@ -172,9 +181,9 @@ static void end_child(pid_t pid)
 }
 
 /* strace attached to the child, the child let go. Skips where tracing cannot be had. */
-static void attach(pid_t pid, enum strace_mode mode)
+static void attach(pid_t pid)
 {
-    int code = strace_start(mode, &test.run, &test.error);
+    int code = strace_start(test.calls, &test.run, &test.error);
 
     if (code == 0)
         code = strace_release(test.run, &pid, 1, &test.error);
@@ -202,10 +211,10 @@ static void calls_of_a_process_that_ends_are_counted_exactly(void **state)
     const uint64_t begin_ns = clock_monotonic_ns();
     pid_t pid = start_child(false, false);
 
-    attach(pid, STRACE_SUMMARY);
+    attach(pid);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     const double taken = (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
-    assert_true(stop() > 0);
+    assert_int_equal(stop(), 0);
     assert_int_equal(test.getppid, CALLS);
     assert_int_equal(test.failed_dup, FAILURES);
     /* From beginning to end, not only what was spent on a CPU. */
@@ -219,9 +228,9 @@ static void children_born_later_are_counted_too(void **state)
     (void)state;
     pid_t pid = start_child(false, true);
 
-    attach(pid, STRACE_SUMMARY);
+    attach(pid);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_true(stop() > 0);
+    assert_int_equal(stop(), 0);
     assert_int_equal(test.getppid, 2 * CALLS);
     assert_int_equal(test.failed_dup, 2 * FAILURES);
 }
@@ -231,10 +240,10 @@ static void a_process_that_lives_on_is_let_go(void **state)
     (void)state;
     pid_t pid = start_child(true, false);
 
-    attach(pid, STRACE_SUMMARY);
+    attach(pid);
     while (!__atomic_load_n(test.done, __ATOMIC_ACQUIRE))
         (void)usleep(1000);
-    assert_true(stop() > 0);
+    assert_int_equal(stop(), 0);
     assert_int_equal(strace_target_tracer("/proc", pid), 0);
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* neither ended nor stopped */
     end_child(pid);
@@ -249,14 +258,14 @@ static void one_that_the_caller_has_waited_for_is_not_waited_for_again(void **st
     int status;
     struct rusage usage;
 
-    attach(pid, STRACE_SUMMARY);
+    attach(pid);
     assert_false(strace_reaped(test.run, pid, 0, NULL));
     for (int left = 2; left > 0; left--) { /* as a sub-reaper does it: whoever comes */
         pid_t found = wait4(-1, &status, 0, &usage);
         assert_true(found > 0);
         assert_int_equal(strace_reaped(test.run, found, status, &usage), found != pid);
     }
-    assert_true(stop() > 0);
+    assert_int_equal(stop(), 0);
     assert_int_equal(test.getppid, CALLS);
 }
 
@@ -267,14 +276,14 @@ static void a_second_tracer_is_refused_by_name(void **state)
     pid_t pid = start_child(true, false);
     char wanted[64];
 
-    attach(pid, STRACE_SUMMARY);
-    assert_int_equal(strace_start(STRACE_SUMMARY, &second, &test.error), 0);
+    attach(pid);
+    assert_int_equal(strace_start(test.calls, &second, &test.error), 0);
     assert_int_equal(strace_release(second, &pid, 1, &test.error), -EBUSY);
     (void)snprintf(wanted, sizeof(wanted), "by process %d (strace)", (int)strace_pid(test.run));
     assert_non_null(strstr(test.error.message, wanted));
     strace_free(second);
     assert_int_equal(strace_target_tracer("/proc", pid), strace_pid(test.run)); /* the first is undisturbed */
-    assert_true(stop() >= 0);
+    assert_int_equal(stop(), 0);
     end_child(pid);
     nobody_is_left();
 }
@@ -295,7 +304,7 @@ static void another_users_process_is_refused_with_the_reason(void **state)
 
         if (!become_another_user())
             _exit(1);
-        int code = strace_start(STRACE_SUMMARY, &run, &error);
+        int code = strace_start(test.calls, &run, &error);
         if (code == -ENOENT)
             _exit(77);
         if (code == 0)
@@ -321,7 +330,7 @@ static void a_process_that_is_gone_is_told(void **state)
     end_child(pid);
     (void)close(test.gate);
     stand_in("#!/bin/sh\n");
-    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), 0);
     assert_int_equal(strace_release(test.run, &pid, 1, &test.error), -ESRCH);
     assert_non_null(strstr(test.error.message, "there is no process"));
 }
@@ -331,7 +340,7 @@ static void a_missing_strace_is_told(void **state)
     (void)state;
     (void)setenv("PATH", test.folder, 1);
     assert_int_equal(strace_available(&test.error), -ENOENT);
-    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), -ENOENT);
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), -ENOENT);
     assert_null(test.run);
     assert_non_null(strstr(test.error.message, "strace is not installed"));
     nobody_is_left();
@@ -343,7 +352,7 @@ static void one_that_fails_is_told_in_its_own_words(void **state)
     pid_t self = getpid();
 
     stand_in("#!/bin/sh\necho 'strace: the moon is full' >&2\nexit 1\n");
-    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), 0);
     assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
     assert_int_equal(strace_wait_attached(test.run, LIMIT_MS, &test.error), -EIO);
     assert_non_null(strstr(test.error.message, "the moon is full"));
@@ -365,7 +374,7 @@ static void one_that_hangs_is_killed_in_the_end(void **state)
     pid_t self = getpid();
 
     stand_in("#!/bin/sh\ntrap '' INT\n: > \"${0%/*}/ready\"\nwhile :; do /bin/sleep 0.1; done\n");
-    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), 0);
     assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
     await_file("ready");
     assert_int_equal(strace_wait_attached(test.run, 200, &test.error), -ETIME);
@@ -380,7 +389,7 @@ static void one_that_stands_still_is_killed_at_once(void **state)
     pid_t self = getpid();
 
     stand_in("#!/bin/sh\ntrap '' INT\n: > \"${0%/*}/ready\"\nexec /bin/sleep 600\n");
-    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), 0);
     assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
     await_file("ready");
     await_rest(strace_pid(test.run), 1);
@@ -418,7 +427,7 @@ static void one_that_stands_still_with_its_targets_is_killed_at_once(void **stat
         pid_t pid = start_spawner();
 
         test.gate = -1;
-        attach(pid, STRACE_SUMMARY);
+        attach(pid);
         (void)usleep(10000 + 700U * (unsigned)i); /* any moment will do */
         test.switches = -1;
         int code = stop();
@@ -481,7 +490,7 @@ static void children_of_strace_end_with_the_process_that_started_it(void **state
     if (tester == 0) {
         pid_t self = getpid();
 
-        if (strace_start(STRACE_SUMMARY, &test.run, &test.error) == 0 &&
+        if (strace_start(test.calls, &test.run, &test.error) == 0 &&
             strace_release(test.run, &self, 1, &test.error) == 0)
             (void)strace_wait_attached(test.run, LIMIT_MS, &test.error);
         _exit(1);
@@ -500,7 +509,7 @@ static void children_of_a_strace_that_was_killed_end_too(void **state)
 
     stand_in(forks_a_child);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), 0);
     assert_int_equal(strace_release(test.run, &self, 1, &test.error), 0);
     pid_t child = await_child_of_strace();
     assert_int_equal(kill(strace_pid(test.run), SIGKILL), 0);
@@ -516,7 +525,7 @@ static void one_never_released_goes_quietly(void **state)
     char ran[128];
 
     stand_in("#!/bin/sh\necho ran > \"${0%/*}/ran\"\n");
-    assert_int_equal(strace_start(STRACE_SUMMARY, &test.run, &test.error), 0);
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), 0);
     strace_free(test.run);
     test.run = NULL;
     (void)snprintf(ran, sizeof(ran), "%s/ran", test.folder);

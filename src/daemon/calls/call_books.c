@@ -113,13 +113,21 @@ void call_books_forget(struct call_books *books, uint64_t job)
             book_free(books, book);
 }
 
-const struct snapshot_call *calls_of_table(struct arena *arena, const struct syscall_table *table)
+void calls_fill(const struct process_calls *processes, struct snapshot *snapshot)
 {
-    struct snapshot_call *calls = arena_alloc(arena, (table->count + 1) * sizeof(*calls));
-
-    if (calls)
-        fill(calls, table);
-    return calls;
+    for (const struct counted *counted = NULL; (counted = process_calls_next(processes, counted));) {
+        struct snapshot_process *out =
+            counted->place.marked ? (struct snapshot_process *)snapshot_find(snapshot, counted->subject.id)
+                                  : NULL;
+        if (!out || out->serial != counted->subject.serial)
+            continue;
+        struct snapshot_call *calls =
+            arena_alloc(&snapshot->arena, (counted->table.count + 1) * sizeof(*calls));
+        if (calls)
+            fill(calls, &counted->table);
+        out->calls = calls;
+        out->call_count = calls ? counted->table.count : 0;
+    }
 }
 
 bool calls_copy(struct arena *arena, const struct snapshot_call **calls, size_t count)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "loop/process_calls.h"
 #include "probe/syscall_table.h"
 #include "schema/snapshot.h"
 
@@ -38,9 +39,8 @@ bool call_books_view(struct call_books *books, struct call_book_key key, const s
 /* Those of a job and of all its sheets. */
 void call_books_forget(struct call_books *books, uint64_t job);
 
-/* A table as calls, most time first, in the arena. NULL for want of memory; not NULL where none was counted.
- */
-const struct snapshot_call *calls_of_table(struct arena *arena, const struct syscall_table *table);
+/* What each process has called, into its place in the snapshot; only of those that are `marked`. */
+void calls_fill(const struct process_calls *processes, struct snapshot *snapshot);
 /* Calls, their names lasting, as a copy in the arena; NULL stays NULL. False: no memory, and there are none.
  */
 bool calls_copy(struct arena *arena, const struct snapshot_call **calls, size_t count);

@@ -34,8 +34,11 @@ static bool open_method(struct counting *counting, uv_loop_t *loop, const struct
         counting->members = member_calls_new(counting->tree, events->programs, counting->books);
         return counting->members;
     }
-    const struct sheet_straces_options options = {
-        .loop = loop, .books = counting->books, .owner = counting, .on_counted = on_counted};
+    const struct sheet_straces_options options = {.loop = loop,
+                                                  .tree = counting->tree,
+                                                  .books = counting->books,
+                                                  .owner = counting,
+                                                  .on_counted = on_counted};
     if (strace_available(&error) < 0) {
         log_warning("system calls of jobs are not counted: programs in the kernel cannot be had, and %s",
                     error.message);
@@ -153,9 +156,11 @@ void counting_end(struct counting *counting, const struct process *process)
 
 void counting_tick(struct counting *counting, struct snapshot *snapshot)
 {
-    if (!counting || !counting->members)
-        return;
-    member_calls_take(counting->members);
-    member_calls_mark(counting->members);
-    member_calls_fill(counting->members, snapshot);
+    if (counting && counting->members) {
+        member_calls_take(counting->members);
+        member_calls_mark(counting->members);
+        member_calls_fill(counting->members, snapshot);
+    } else if (counting && counting->straces) {
+        sheet_straces_fill(counting->straces, snapshot);
+    }
 }

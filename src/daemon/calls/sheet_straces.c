@@ -25,14 +25,16 @@
 struct sheet_strace {
     struct sheet_straces *straces;
     struct call_book_key key;
-    bool is_over; /* the sheet has ended, or the daemon is about to */
+    bool is_over;  /* the sheet has ended, or the daemon is about to */
+    bool has_more; /* the reading under way has found some */
     pid_t *pids;
     size_t count;
     struct worker worker;
-    struct wake_watch *watch; /* of its end; until then these are the thread's own: */
+    struct strace_calls *calls;
+    struct process_calls *processes; /* what was read of them */
+    struct wake_watch *watch;        /* of its end; until then these are the thread's own: */
     struct strace_run *run;
     struct metron_error error;
-    struct syscall_table table;
     struct sheet_strace *prev, *next;
 };
 
@@ -47,7 +49,8 @@ static void release(void *owner)
 {
     struct sheet_strace *strace = owner;
 
-    syscall_table_fini(&strace->table);
+    process_calls_free(strace->processes);
+    strace_calls_free(strace->calls);
     free(strace->pids);
     free(strace);
 }
@@ -83,7 +86,7 @@ static int attach(struct sheet_strace *strace)
     int code = await_tracer(strace->pids[0], error);
 
     if (code == 0)
-        code = strace_start(STRACE_SUMMARY, &strace->run, error);
+        code = strace_start(strace->calls, &strace->run, error);
     if (code == 0)
         code = strace_release(strace->run, strace->pids, strace->count, error);
     if (code == 0)
@@ -101,7 +104,7 @@ static void trace(void *owner)
     while (!is_over && !strace_has_ended(strace->run))
         is_over = worker_wait(&strace->worker, LOOK_MS);
     if (code == 0)
-        code = strace_stop(strace->run, &strace->table, &strace->error);
+        code = strace_stop(strace->run, &strace->error);
     strace->error.code = code < 0 ? code : 0;
     strace_free(strace->run);
     strace->run = NULL;
@@ -110,18 +113,32 @@ static void trace(void *owner)
 /* ---- in the loop's thread ---- */
 
 /* A job that was forgotten meanwhile has no books any more. */
-static void take_counts(struct sheet_strace *strace)
+static bool take(void *owner, struct counted *counted, const char *name, const struct syscall_totals *more)
+{
+    struct sheet_strace *strace = owner;
+    struct call_books *books = strace->straces->options.books;
+    const struct call_book_key of_job = {strace->key.job, false, 0};
+    struct syscall_table *sheet = call_books_find(books, strace->key);
+    struct syscall_table *job = call_books_find(books, of_job);
+
+    if (sheet && job) {
+        (void)syscall_table_add_named(sheet, name, more);
+        (void)syscall_table_add_named(job, name, more);
+        strace->has_more = true;
+    }
+    counted->place.marked = true;
+    return true;
+}
+
+static void take_counts(struct sheet_strace *strace, bool is_last)
 {
     const struct sheet_straces_options *options = &strace->straces->options;
-    const struct call_book_key of_job = {strace->key.job, false, 0};
-    struct syscall_table *sheet = call_books_find(options->books, strace->key);
-    struct syscall_table *job = call_books_find(options->books, of_job);
 
-    if (!sheet || !job)
-        return;
-    (void)syscall_table_merge(sheet, &strace->table);
-    (void)syscall_table_merge(job, &strace->table);
-    options->on_counted(options->owner, strace->key);
+    strace->has_more = false;
+    (void)process_calls_read(strace->processes);
+    /* Of a sheet that runs the books are read at every tick. */
+    if (strace->has_more && is_last)
+        options->on_counted(options->owner, strace->key);
 }
 
 static void strace_finish(void *context)
@@ -133,8 +150,8 @@ static void strace_finish(void *context)
     /* A process that has ended is nobody's trouble. */
     if (error->code && error->code != -ESRCH)
         tell_once(strace->straces, error);
-    else if (!error->code && !strace->straces->stopped)
-        take_counts(strace);
+    if (!strace->straces->stopped)
+        take_counts(strace, true);
     DL_DELETE(strace->straces->first, strace);
     strace->straces->count--;
     wake_watch_free(strace->watch);
@@ -176,7 +193,14 @@ static void begin(struct sheet_straces *straces, struct call_book_key key, const
     strace->pids = calloc(count, sizeof(*pids));
     if (strace->pids)
         (void)memcpy(strace->pids, pids, count * sizeof(*pids));
-    if (!strace->pids || worker_start(&strace->worker, &worker) < 0) {
+    strace->calls = strace_calls_new("/proc");
+    const struct process_calls_options processes = {.tree = straces->options.tree,
+                                                    .strace = strace->calls,
+                                                    .all_are_ours = true,
+                                                    .owner = strace,
+                                                    .take = take};
+    strace->processes = process_calls_new(&processes);
+    if (!strace->pids || !strace->calls || !strace->processes || worker_start(&strace->worker, &worker) < 0) {
         release(strace);
         return;
     }
@@ -219,6 +243,15 @@ void sheet_straces_end(struct sheet_straces *straces, struct call_book_key key)
     for (struct sheet_strace *strace = straces->first; strace; strace = strace->next)
         if (strace->key.job == key.job && (!key.has_sheet || strace->key.sheet_num == key.sheet_num))
             detach(strace);
+}
+
+void sheet_straces_fill(struct sheet_straces *straces, struct snapshot *snapshot)
+{
+    for (struct sheet_strace *strace = straces->first; strace; strace = strace->next) {
+        take_counts(strace, strace->is_over);
+        if (!strace->is_over)
+            calls_fill(strace->processes, snapshot);
+    }
 }
 
 void sheet_straces_stop(struct sheet_straces *straces)

@@ -21,7 +21,7 @@ struct strace_child {
     char path[PROGRAM_PATH_SIZE];
     char zone[256]; /* "TZ=…", or "": unset */
     char *list;     /* STRACE_LIST_SIZE bytes, for the child to fill */
-    bool summary;   /* else a full trace */
+    bool counted;   /* else a full trace */
     pid_t parent;
     /* "12,13\n" comes through it: attach to these. Its end before that: do not. */
     int list_read, list_write;

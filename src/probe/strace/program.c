@@ -2,14 +2,17 @@
  * Running strace. No shell; nothing of our own surroundings but the time zone: default signals, a process
  * group of its own (the keyboard's Ctrl-C is for us), no terminal.
  *
- * Its table goes into a memfd, which never fills up, a full trace into a pipe. Its
- * messages go into a pipe that does not block it: strace announces every process it follows, and if that
+ * Its messages go into a pipe that does not block it: strace announces every process it follows, and if that
  * could fill a pipe that nobody reads, strace and with it the target would stand still. What does not fit is
  * lost.
  *
  * An announcement comes after PTRACE_INTERRUPT was sent: from then on the process cannot run another
  * instruction of its own before strace has seen it stop. TracerPid in its status is set somewhat earlier,
  * which is why that is not what we wait for.
+ *
+ * strace names threads; which of them are of one process is listed once it has announced them all. None of
+ * them may end before: so the pipe for its lines is filled beforehand, and strace, which writes the line of a
+ * call before it lets the thread go on, waits until that list is there and the pipe is read.
  */
 #include "probe/strace/program.h"
 
@@ -20,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,13 +30,15 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "base/worker.h"
 #include "probe/strace/child.h"
 #include "probe/strace/messages.h"
-#include "probe/strace/table.h"
 #include "probe/strace/target.h"
 
 #define OUTPUT_PIPE_BYTES (1 << 20)
-#define TABLE_BYTES_MAX   ((size_t)4 << 20)
+#define PIECE_BYTES       ((size_t)64 << 10)
+/* Woken at every line, the reader would cost strace a change of the CPU for each call. */
+#define READ_PAUSE_NS     2000000
 #define ENDS_BY_ITSELF_NS (NS_PER_SECOND / 2)
 #define INTERRUPTED_NS    (5 * NS_PER_SECOND)
 #define CALM_NS           (NS_PER_SECOND / 5)
@@ -43,7 +47,9 @@
 #define KILLED_NS         (NS_PER_SECOND / 2)
 
 struct strace_run {
-    enum strace_mode mode;
+    struct strace_calls *calls; /* NULL: a full trace */
+    struct worker reader;       /* of the calls, while `reading` */
+    bool reading;
     struct strace_child child;
     pid_t pid; /* 0: none */
     bool ended;
@@ -52,7 +58,7 @@ struct strace_run {
     struct rusage usage;
     int list_fd;     /* write end: the processes to attach to; -1: they are known, or there will be none */
     int gate_fd;     /* write end: open until strace has ended (child.h) */
-    int output_fd;   /* memfd, or the read end of a pipe */
+    int output_fd;   /* read end */
     int messages_fd; /* read end */
     struct strace_messages messages;
 };
@@ -77,19 +83,28 @@ static int pipe_open(int *read_end, int *write_end)
     return 0;
 }
 
+/* Until nothing fits any more: with empty lines. */
+static void output_fill(int fd)
+{
+    char lines[4096];
+
+    memset(lines, '\n', sizeof(lines));
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    for (size_t length = sizeof(lines); length > 0;)
+        if (write(fd, lines, length) < 0 && errno != EINTR)
+            length /= 2;
+    (void)fcntl(fd, F_SETFL, 0);
+}
+
 static int output_open(struct strace_run *run)
 {
-    if (run->mode == STRACE_FULL) {
-        int code = pipe_open(&run->output_fd, &run->child.output);
-        if (code == 0)
-            (void)fcntl(run->output_fd, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES); /* fewer waits, where permitted */
-        return code;
-    }
-    run->output_fd = memfd_create("metron-strace", MFD_CLOEXEC);
-    if (run->output_fd < 0)
-        return -errno;
-    run->child.output = fcntl(run->output_fd, F_DUPFD_CLOEXEC, 0);
-    return run->child.output < 0 ? -errno : 0;
+    int code = pipe_open(&run->output_fd, &run->child.output);
+
+    if (code == 0 && run->calls)
+        output_fill(run->child.output);
+    if (code == 0)
+        (void)fcntl(run->output_fd, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES); /* fewer waits, where permitted */
+    return code;
 }
 
 static int plumbing_open(struct strace_run *run)
@@ -133,7 +148,7 @@ static int process_start(struct strace_run *run, struct metron_error *error)
     return code < 0 ? error_set(error, code, "strace cannot be started: %s", strerror(-code)) : 0;
 }
 
-int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_error *error)
+int strace_start(struct strace_calls *calls, struct strace_run **out, struct metron_error *error)
 {
     struct strace_run *run = calloc(1, sizeof(*run));
     const char *zone = getenv("TZ");
@@ -143,9 +158,9 @@ int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_e
         free(run);
         return error_set(error, -ENOMEM, "no memory for strace");
     }
-    run->mode = mode;
+    run->calls = calls;
     run->list_fd = run->gate_fd = run->output_fd = run->messages_fd = -1;
-    run->child.summary = mode == STRACE_SUMMARY;
+    run->child.counted = calls != NULL;
     run->child.parent = getpid();
     run->child.list_read = run->child.gate_read = run->child.output = run->child.messages = -1;
     if (zone) /* without it, the times of a full trace would be another zone's */
@@ -252,7 +267,7 @@ static int refusal_explain(const struct strace_run *run, struct metron_error *er
                      messages->last[0] ? messages->last : "it has ended without a word");
 }
 
-int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_error *error)
+static int await_attached(struct strace_run *run, int timeout_ms, struct metron_error *error)
 {
     uint64_t end_ns = clock_after_ms(timeout_ms);
 
@@ -273,6 +288,80 @@ int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_e
     }
 }
 
+/* ---- what it counts ---- */
+
+/* In a thread of its own: until strace has closed the pipe, or is not to be waited for any longer. */
+static void lines_read(void *owner)
+{
+    const struct timespec pause = {.tv_nsec = READ_PAUSE_NS};
+    struct strace_run *run = owner;
+    char bytes[PIECE_BYTES];
+
+    for (;;) {
+        struct pollfd polled[] = {{.fd = run->output_fd, .events = POLLIN},
+                                  {.fd = run->reader.wake_fd, .events = POLLIN}};
+        if (poll(polled, 2, -1) < 0 && errno != EINTR)
+            break;
+        ssize_t count = polled[0].revents ? read(run->output_fd, bytes, sizeof(bytes)) : -1;
+        if (count == 0 || (!polled[0].revents && worker_is_stopping(&run->reader)))
+            break;
+        if (count > 0)
+            strace_calls_add(run->calls, bytes, (size_t)count);
+        if (count < (ssize_t)sizeof(bytes))
+            (void)nanosleep(&pause, NULL);
+    }
+}
+
+static void keep_run(void *owner)
+{
+    (void)owner; /* the thread is always waited for */
+}
+
+struct listing {
+    struct strace_calls *calls;
+    pid_t process;
+};
+
+static void visit_thread(void *context, pid_t thread)
+{
+    const struct listing *listing = context;
+
+    strace_calls_know(listing->calls, thread, listing->process);
+}
+
+static int reading_start(struct strace_run *run, struct metron_error *error)
+{
+    const struct worker_options reader = {
+        .name = "metron-lines", .run = lines_read, .release = keep_run, .owner = run};
+
+    for (size_t i = 0; i < run->messages.count; i++) {
+        struct listing listing = {run->calls, run->messages.pids[i]};
+        strace_target_threads("/proc", listing.process, visit_thread, &listing);
+    }
+    int code = worker_start(&run->reader, &reader);
+    run->reading = code == 0;
+    return code < 0 ? error_set(error, code, "cannot read what strace writes: %s", strerror(-code)) : 0;
+}
+
+/* strace has ended, or never will. */
+static void reading_end(struct strace_run *run)
+{
+    if (run->reading) {
+        worker_stop(&run->reader);
+        (void)worker_await(&run->reader, -1);
+        (void)worker_free(&run->reader);
+        strace_calls_close(run->calls);
+    }
+    run->reading = false;
+}
+
+int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_error *error)
+{
+    int code = await_attached(run, timeout_ms, error);
+
+    return code == 0 && run->calls ? reading_start(run, error) : code;
+}
+
 pid_t strace_pid(const struct strace_run *run)
 {
     return run->pid;
@@ -280,7 +369,7 @@ pid_t strace_pid(const struct strace_run *run)
 
 int strace_output_fd(const struct strace_run *run)
 {
-    return run->mode == STRACE_FULL ? run->output_fd : -1;
+    return run->calls ? -1 : run->output_fd;
 }
 
 /* ---- ending ---- */
@@ -401,46 +490,24 @@ static bool process_end(struct strace_run *run)
     return false;
 }
 
-static void visit_line(void *context, const struct strace_call *call)
+int strace_stop(struct strace_run *run, struct metron_error *error)
 {
-    const struct syscall_totals totals = {call->count, call->errors,
-                                          (uint64_t)(call->seconds * (double)NS_PER_SECOND)};
+    const char *what = run->calls ? "the last calls may be missing" : "the trace may lack its end";
+    bool peaceful = process_end(run);
 
-    (void)syscall_table_add_named(context, call->name, &totals);
-}
-
-static int table_read(struct strace_run *run, struct syscall_table *table, struct metron_error *error)
-{
-    struct strbuf text = STRBUF_INIT;
-    int code = lseek(run->output_fd, 0, SEEK_SET) < 0 ? -errno : 0;
-
-    if (code == 0)
-        code = file_read_all_fd(run->output_fd, TABLE_BYTES_MAX, &text);
-    if (code == 0)
-        code = strace_table_parse(strbuf_text(&text), text.length, visit_line, table);
-    strbuf_fini(&text);
-    if (code == -EBADMSG)
-        return error_set(error, code, "the summary of strace is cut off or not understood");
-    return code < 0 ? error_set(error, code, "the summary of strace cannot be read: %s", strerror(-code))
-                    : code;
-}
-
-int strace_stop(struct strace_run *run, struct syscall_table *table, struct metron_error *error)
-{
-    if (!process_end(run))
-        return error_set(error, -ETIME, "strace did not end in time and was killed: %s",
-                         run->mode == STRACE_SUMMARY ? "its summary is lost" : "the trace may lack its end");
+    reading_end(run);
+    if (!peaceful)
+        return error_set(error, -ETIME, "strace did not end in time and was killed: %s", what);
     (void)messages_take(run);
     if (!run->messages.attached)
         return error_set(error, -EIO, "strace was ended before it had attached");
     /* Interrupted it ends by that very signal; 0 when the last target has ended. */
     if (WIFSIGNALED(run->wait_status) && WTERMSIG(run->wait_status) != SIGINT)
-        return error_set(error, -EIO, "strace was ended by signal %d: %s", WTERMSIG(run->wait_status),
-                         run->mode == STRACE_SUMMARY ? "its summary is lost" : "the trace may lack its end");
+        return error_set(error, -EIO, "strace was ended by signal %d: %s", WTERMSIG(run->wait_status), what);
     if (WIFEXITED(run->wait_status) && WEXITSTATUS(run->wait_status) != 0)
         return error_set(error, -EIO, "strace failed: %s",
                          run->messages.last[0] ? run->messages.last : "without a word");
-    return run->mode == STRACE_SUMMARY ? table_read(run, table, error) : 0;
+    return 0;
 }
 
 void strace_free(struct strace_run *run)
@@ -449,6 +516,7 @@ void strace_free(struct strace_run *run)
         return;
     if (run->pid > 0 && !run->ended)
         (void)process_end(run);
+    reading_end(run);
     file_close(&run->list_fd);
     file_close(&run->gate_fd);
     file_close(&run->output_fd);

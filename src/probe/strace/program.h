@@ -1,6 +1,6 @@
 /*
- * The program `strace`, attached to running processes and to whatever they start from then on: for a summary
- * of their system calls, or for a full trace.
+ * The program `strace`, attached to running processes and to whatever they start from then on: to count their
+ * system calls, or for a full trace.
  *
  * It is made in two steps, so that its pid is known before it attaches: strace_start makes the process, which
  * waits; strace_release names the processes and lets it go. A process that is to be traced under Yama can
@@ -13,7 +13,9 @@
  * a process that we fork and that outlives us must close what it inherited.
  *
  * While traced, every system call stops its process twice: a loop of short calls slows down by a factor of 50
- * and more.
+ * and more. What strace writes has to be read: once its pipe is full (up to 1 MiB), strace and with it the
+ * processes wait. Calls that are counted are read by a thread of this file, so that they wait only while
+ * metron itself is stopped (SIGSTOP).
  */
 #ifndef METRON_PROBE_STRACE_PROGRAM_H
 #define METRON_PROBE_STRACE_PROGRAM_H
@@ -24,21 +26,18 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "probe/syscall_table.h"
-
-enum strace_mode {
-    STRACE_SUMMARY, /* -c -w: counts, errors, wall-clock time within each call */
-    STRACE_FULL,    /* -tt -T: a line per call, to be read from strace_output_fd all the time */
-};
+#include "probe/strace/calls.h"
 
 struct strace_run; /* opaque */
 
 /* Whether there is a strace in the absolute folders of PATH. 0, -ENOENT, -EIO when broken on purpose. */
 int strace_available(struct metron_error *error);
 
-/* Makes the process, which waits for strace_release. 0; -ENOENT: strace is not installed; another negative
- * errno. On failure nothing is left behind. */
-int strace_start(enum strace_mode mode, struct strace_run **out, struct metron_error *error);
+/* Makes the process, which waits for strace_release. With `calls` (borrowed until strace_stop or strace_free)
+ * the system calls are counted in there; without, they are a full trace, with a time (-tt -T) on each line,
+ * to be read from strace_output_fd all the time. 0; -ENOENT: strace is not installed; another negative errno.
+ * On failure nothing is left behind. */
+int strace_start(struct strace_calls *calls, struct strace_run **out, struct metron_error *error);
 /* Frees everything; one that still runs is told to detach, after a moment killed, and waited for. NULL is
  * allowed. */
 void strace_free(struct strace_run *run);
@@ -53,7 +52,7 @@ int strace_release(struct strace_run *run, const pid_t *pids, size_t count, stru
 int strace_wait_attached(struct strace_run *run, int timeout_ms, struct metron_error *error);
 
 pid_t strace_pid(const struct strace_run *run);
-/* STRACE_FULL: the read end of a pipe, at its end when strace has ended; borrowed. Else -1. */
+/* Of a full trace: the read end of a pipe, at its end when strace has ended; borrowed. Else -1. */
 int strace_output_fd(const struct strace_run *run);
 /* The caller has waited for `pid`: true if that was our strace (which is then not waited for again). */
 bool strace_reaped(struct strace_run *run, pid_t pid, int wait_status, const struct rusage *usage);
@@ -65,8 +64,8 @@ bool strace_has_ended(struct strace_run *run);
 /* Tells strace to detach and end, at a moment at which it can: within a fifth of a second. */
 void strace_interrupt(struct strace_run *run);
 /* Ends strace (it may have ended by itself, with the last of its targets) and waits for it, some seconds at
- * most, unless the caller has. STRACE_SUMMARY: adds what it counted to the table. Returns the number of its
- * lines; -ETIME: it had to be killed, its counts are lost; -EBADMSG; another negative errno. */
-int strace_stop(struct strace_run *run, struct syscall_table *table, struct metron_error *error);
+ * most, unless the caller has; then all it has written is counted. 0; -ETIME: it had to be killed, the last
+ * calls may be missing; another negative errno: it had ended too early. */
+int strace_stop(struct strace_run *run, struct metron_error *error);
 
 #endif

@@ -64,6 +64,14 @@ pid_t strace_target_tracer(const char *proc_root, pid_t pid)
     return code < 0 ? code : (pid_t)number(text, "TracerPid", 0);
 }
 
+pid_t strace_target_process(const char *proc_root, pid_t thread)
+{
+    char text[STATUS_SIZE];
+    int code = status_read(proc_root, thread, thread, text);
+
+    return code < 0 ? code : (pid_t)number(text, "Tgid", -EBADMSG);
+}
+
 long strace_target_switches(const char *proc_root, pid_t pid)
 {
     char text[STATUS_SIZE];
@@ -118,18 +126,25 @@ static void visit_thread(void *context, pid_t thread)
         threads->tracer = (pid_t)number(text, "TracerPid", 0);
 }
 
-/* The tracer of any of its threads, or 0. */
-static pid_t tracer_of_threads(const char *proc_root, pid_t pid)
+void strace_target_threads(const char *proc_root, pid_t pid, void (*visit)(void *context, pid_t thread),
+                           void *context)
 {
-    struct threads threads = {.proc_root = proc_root, .pid = pid};
     char path[PATH_SIZE];
 
     (void)snprintf(path, sizeof(path), "%s/%d/task", proc_root, (int)pid);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
-    (void)numbers_dir_visit(fd, visit_thread, &threads);
+        return;
+    (void)numbers_dir_visit(fd, visit, context);
     (void)close(fd);
+}
+
+/* The tracer of any of its threads, or 0. */
+static pid_t tracer_of_threads(const char *proc_root, pid_t pid)
+{
+    struct threads threads = {.proc_root = proc_root, .pid = pid};
+
+    strace_target_threads(proc_root, pid, visit_thread, &threads);
     return threads.tracer;
 }
 

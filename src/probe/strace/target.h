@@ -18,6 +18,11 @@ int strace_target_check(const char *proc_root, pid_t pid, struct metron_error *e
 int strace_target_refused(const char *proc_root, pid_t pid, struct metron_error *error);
 /* Who traces this process: a pid, 0 for nobody (or one of another pid namespace), -ESRCH. */
 pid_t strace_target_tracer(const char *proc_root, pid_t pid);
+/* Of which process this is a thread; a negative errno: it has gone. */
+pid_t strace_target_process(const char *proc_root, pid_t thread);
+/* Visits the threads of a process, if it is there. */
+void strace_target_threads(const char *proc_root, pid_t pid, void (*visit)(void *context, pid_t thread),
+                           void *context);
 /* How often a sleeping process has left its CPU: one that has not since was asleep all the time. -1: it does
  * not sleep, or is not there. */
 long strace_target_switches(const char *proc_root, pid_t pid);

@@ -20,14 +20,15 @@ static const struct command_description description = {
     .usage = "[OPTION...] PID",
     .description =
         "Attaches strace to process PID, all its threads and descendants and whatever they start, shows each "
-        "system call with its time and duration, and saves the same to a file. Ctrl-C detaches: the "
-        "processes go on. It ends by itself when they have ended. Needs the program strace, and the right to "
-        "trace: your own processes (kernel.yama.ptrace_scope may forbid even that), or root.\n"
+        "system call with its time and duration, and saves the same to a file: the one that -o names, or one "
+        "of its own. With -q it only saves. Ctrl-C detaches: the processes go on. It ends by itself when all "
+        "have ended. Needs the program strace, and the right to trace: your own processes "
+        "(kernel.yama.ptrace_scope may forbid even that), or root.\n"
         "\n"
         "Tracing slows a process down, by a factor of 50 and more if it does little but system calls; and a "
-        "screen or pager that stands still holds the processes up: with -o nothing is shown.",
+        "screen or pager that stands still holds the processes up: with -q nothing is shown.",
     .examples = "  metron trace 4711\n"
-                "  metron trace -o calls.txt 4711\n"
+                "  metron trace -q -o calls.txt 4711\n"
                 "  metron trace 4711 | grep -F 'open'\n",
     .command = COMMAND_TRACE,
     .options_anywhere = true,
@@ -74,12 +75,12 @@ static int choose_path(const struct settings *settings, unsigned number, struct 
 
 static int trace_process(const struct settings *settings, char **operands, struct metron_error *error)
 {
-    bool show = !settings_has(settings, SETTING_TRACE_FILE);
-    bool is_default = show && settings_origin(settings, SETTING_OUTPUT_PREFIX) == SETTING_ORIGIN_DEFAULT;
-    struct trace_options options = {.path_is_ours = show,
+    bool is_ours = !settings_has(settings, SETTING_TRACE_FILE);
+    bool is_default = is_ours && settings_origin(settings, SETTING_OUTPUT_PREFIX) == SETTING_ORIGIN_DEFAULT;
+    struct trace_options options = {.path_is_ours = is_ours,
                                     .path_is_default = is_default,
                                     .clobber = !is_default && settings_flag(settings, SETTING_CLOBBER),
-                                    .show = show};
+                                    .show = !settings_flag(settings, SETTING_QUIET)};
     struct trace_outcome outcome;
     struct strbuf path = STRBUF_INIT;
     int exit_code = EXIT_WRONG_USAGE, code;

@@ -181,13 +181,19 @@ static void add_label(struct export *export, struct perfetto_process *process,
     }
 }
 
+/* Microseconds: where what the value is of began. */
+static double begin_of(const struct export *export, const struct usage_value *value)
+{
+    return 1e6 * fmax(0, export->elapsed - (value->span > 0 ? value->span : export->window));
+}
+
 /* The value of a process. */
 static void add_value(struct export *export, const struct usage_value *value)
 {
     struct perfetto_state *state = export->state;
     const struct recorded_key *key = &export->recording->keys[value->key];
     struct perfetto_process *process = process_of(export, value->subject);
-    double begin = 1e6 * (export->elapsed - export->window), end = 1e6 * export->elapsed;
+    double begin = begin_of(export, value), end = 1e6 * export->elapsed;
     double number = value->number;
 
     if (!process) {
@@ -243,7 +249,7 @@ static void end_levels(struct export *export)
 static int perfetto_record(struct export *export, const struct usage_record *record)
 {
     struct perfetto_state *state = export->state;
-    double begin = 1e6 * (export->elapsed - export->window), end = 1e6 * export->elapsed;
+    double end = 1e6 * export->elapsed;
 
     if (state->start_wall <= 0)
         state->start_wall = record->wall - record->elapsed;
@@ -260,7 +266,8 @@ static int perfetto_record(struct export *export, const struct usage_record *rec
             continue;
         if (key->reduce == REDUCE_DELTA && !value->subject)
             number = state->sums[value->key] += number;
-        add_counter(export, key, PERFETTO_RUN_PID, at_end(key) ? end : begin, value->subject, number);
+        add_counter(export, key, PERFETTO_RUN_PID, at_end(key) ? end : begin_of(export, value),
+                    value->subject, number);
     }
     if (record->num_samples > 0)
         end_levels(export);

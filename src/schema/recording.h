@@ -99,6 +99,9 @@ struct recording {
     struct arena arena;
 };
 
+/* "2026-11-15T07:42:53.123456+01:00" (or with Z, a blank for T, no fraction) as unix seconds. */
+bool recording_parse_time(const char *text, double *out);
+
 void recording_fini(struct recording *recording);
 /* NULL: there is no such field. */
 const struct recorded_field *recording_field(const struct recording *recording, const char *name);
@@ -129,6 +132,7 @@ struct usage_value {
     enum field_kind kind; /* NUMBER, TEXT, or JSON for a tally ({state: count}) */
     const char *subject;  /* pid ("4711", "4711#2") or device; NULL of a single */
     double number;
+    double span; /* seconds up to the end of the record that a rate is of; 0: the time of the record */
     const char *text;
 };
 

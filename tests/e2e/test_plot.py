@@ -159,7 +159,8 @@ def test_a_pdf_is_one(picture):
                                   "duct-0.2.2", "duct-0.2.3", "duct-failed", "duct-jsonl"])
 def test_every_kind_of_recording_is_drawn(picture, name):
     data = picture("run.png", "--size", "400x300", RECORDINGS / name)
-    assert drawn_in(data, BLUE) > 30 and drawn_in(data, GREEN) > 30
+    # duct-failed: no process is a second old, so what they used is not known.
+    assert (drawn_in(data, BLUE) > 30) == (name != "duct-failed") and drawn_in(data, GREEN) > 30
 
 
 def test_hostile_commands_are_drawn_as_text(picture, tmp_path):

@@ -43,6 +43,8 @@ const struct recorded_key duct_keys[DUCT_KEY_COUNT] = {
                           UNIT_BYTES, SCOPE_SINGLE, TYPE_GAUGE, REDUCE_MAX, NULL},
     [DUCT_PCPU_RATE] = {"pcpu_rate", TOPIC_CPU, BOUND_ABOUT, "ps", "pcpu x etime", NULL, UNIT_PERCENT,
                         SCOPE_PER_PID, TYPE_COUNTER, REDUCE_MAX, ESTIMATE},
+    [DUCT_PCPU_SECONDS] = {"pcpu_seconds", TOPIC_CPU, BOUND_ABOUT, "ps", "pcpu x etime", NULL, UNIT_SECONDS,
+                           SCOPE_PER_PID, TYPE_COUNTER, REDUCE_DELTA, ESTIMATE},
     [DUCT_TOTAL_PCPU_RATE] = {"total_pcpu_rate", TOPIC_CPU, BOUND_ABOUT, "ps", "pcpu x etime", NULL,
                               UNIT_PERCENT, SCOPE_SINGLE, TYPE_COUNTER, REDUCE_MAX, ESTIMATE},
 };

@@ -28,6 +28,7 @@ enum duct_key {
     DUCT_AVERAGE_VSZ,
     /* derived by the reader */
     DUCT_PCPU_RATE,
+    DUCT_PCPU_SECONDS,
     DUCT_TOTAL_PCPU_RATE,
     DUCT_KEY_COUNT,
 };

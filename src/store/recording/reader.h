@@ -59,7 +59,4 @@ int recording_read(const char *path, const struct recording_wish *wish, struct r
 int recording_parse(const char *bytes, size_t length, const char *path, const struct recording_wish *wish,
                     struct recording *out, struct metron_error *error);
 
-/* "2026-11-15T07:42:53.123456+01:00" (or with Z, a blank for T, no fraction) as unix seconds. */
-bool recording_parse_time(const char *text, double *out);
-
 #endif

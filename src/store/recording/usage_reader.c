@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/recording/duct.h"
+#include "store/recording/duct_rates.h"
 #include "store/recording/usage_values.h"
 
 static int index_keys(struct usage_reader *reader)
@@ -41,8 +42,9 @@ static int set_wanted(struct usage_reader *reader, const bool *wanted)
         reader->wanted[i] = !wanted || wanted[i];
     if (reader->recording->kind == RECORDING_METRON)
         return index_keys(reader);
-    if (reader->wanted[DUCT_PCPU_RATE] || reader->wanted[DUCT_TOTAL_PCPU_RATE])
-        return duct_rates_new(&reader->rates);
+    if (reader->wanted[DUCT_PCPU_RATE] || reader->wanted[DUCT_PCPU_SECONDS] ||
+        reader->wanted[DUCT_TOTAL_PCPU_RATE])
+        return duct_rates_new(reader->recording->start_wall, &reader->rates);
     return 0;
 }
 

@@ -8,11 +8,9 @@
  *
  * con-duct's records have these keys: pcpu, pmem, rss, vsz, etime, stat, cmd (per_pid); total_pcpu,
  * total_pmem, total_rss, total_vsz and average_pcpu, average_pmem, average_rss, average_vsz (single). `pcpu`
- * there is an average over the life of the process (a note says so); pcpu_rate (per_pid) and total_pcpu_rate
- * (single) are derived here from consecutive pcpu x etime, and their note calls them an estimate. etime is a
- * number of seconds here. A rate is told only of a process that was there before, over at least a fiftieth of
- * its age: pcpu is rounded to 0.1 %, and over less that alone would be more than 5 % of a core. The total is
- * the sum of the latest rates.
+ * there is an average over the life of the process (a note says so). Derived from consecutive pcpu x etime,
+ * and estimates by their notes, are pcpu_rate and pcpu_seconds (per_pid) and total_pcpu_rate (single); see
+ * duct_rates.c. etime is a number of seconds here.
  */
 #ifndef METRON_STORE_RECORDING_USAGE_READER_H
 #define METRON_STORE_RECORDING_USAGE_READER_H

@@ -49,6 +49,17 @@ void usage_add_number(struct usage_reader *reader, uint32_t key, const char *sub
     value->number = number;
 }
 
+void usage_add_rate(struct usage_reader *reader, uint32_t key, const char *subject, double rate, double span)
+{
+    struct usage_value *value = isfinite(rate) && isfinite(span) ? add_value(reader, key, subject) : NULL;
+
+    if (!value)
+        return;
+    value->kind = FIELD_NUMBER;
+    value->number = rate;
+    value->span = span;
+}
+
 static void add_text(struct usage_reader *reader, uint32_t key, const char *subject, enum field_kind kind,
                      const struct json_text *text)
 {

@@ -44,6 +44,8 @@ struct usage_reader {
 /* The same of one subject, which lives in the reader's arena (NULL: a single). */
 void usage_read_scalar(struct usage_reader *reader, uint32_t key, const char *subject);
 void usage_add_number(struct usage_reader *reader, uint32_t key, const char *subject, double number);
+/* A rate over the last `span` seconds, which need not be those of the record. */
+void usage_add_rate(struct usage_reader *reader, uint32_t key, const char *subject, double rate, double span);
 /* A copy in the reader's arena; NULL for want of memory, which is remembered. */
 const char *usage_copy(struct usage_reader *reader, const struct json_text *text);
 /* "timestamp" and "num_samples", which both kinds of line have; false: it is none of these, and nothing was
@@ -58,7 +60,5 @@ void duct_read_line(struct usage_reader *reader);
 /* "05:06", "01:02:03", "1-02:03:04" as seconds. False: it is none, or more than a century (ps writes
  * "441077234-00:18:40" of a process that was born in the same instant). */
 bool duct_parse_etime(const char *text, double *seconds);
-int duct_rates_new(struct duct_rates **out);
-void duct_rates_free(struct duct_rates *rates);
 
 #endif

@@ -68,10 +68,11 @@ int plot_add_record(struct plot *plot, const struct usage_record *record)
     }
     for (size_t i = 0; code == 0 && i < record->count; i++) {
         const struct usage_value *value = &record->values[i];
+        const double since = value->span > 0 ? fmax(0, end - value->span) : begin;
         if (value->key >= plot->recording->key_count)
             continue;
         for (const struct plot_sink *sink = plot->sinks[value->key]; sink && code == 0; sink = sink->next)
-            code = sink_value(sink, value, begin, end);
+            code = sink_value(sink, value, since, end);
     }
     plot->longest = fmax(plot->longest, end - begin);
     plot->previous = end;

@@ -183,7 +183,7 @@ void report_largest_sampled(struct report_section *section, const struct report_
     }
     /* Memory under its own name: a high-water mark is not what one sample saw. */
     const char *const titles[COLUMNS] = {
-        [CPU] = keys->counted ? "CPU" : "CPU, ABOUT",
+        [CPU] = keys->counted && keys->counted->bound != BOUND_ABOUT ? "CPU" : "CPU, ABOUT",
         [RATE] = "AT MOST",
         [MEMORY] =
             slots[MEMORY] < 0 ? "" : report_column_title(section->page, keys->items[slots[MEMORY]].key),

@@ -197,7 +197,7 @@ void report_measures_add(struct report_measures *measures, const struct usage_re
         if (measure->key->scope != SCOPE_SINGLE)
             continue;
         if (value->kind == FIELD_NUMBER) {
-            take_number(measures, value->key, value->number, seconds);
+            take_number(measures, value->key, value->number, value->span > 0 ? value->span : seconds);
         } else if (value->kind == FIELD_JSON) {
             measures->totals[value->key].seen = true;
             measure->is_tally = true;

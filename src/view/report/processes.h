@@ -31,7 +31,7 @@ struct report_process_keys {
     } items[REPORT_PROCESS_KEYS_MAX];
     size_t count;
     const struct recorded_key *rate;    /* that CPU seconds are estimated from; NULL: there is none */
-    const struct recorded_key *counted; /* the CPU seconds of a process; NULL: they are estimated */
+    const struct recorded_key *counted; /* the CPU seconds of a process; NULL: they are rate x time */
 };
 
 /* One process; everything borrowed. */

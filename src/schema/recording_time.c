@@ -1,7 +1,7 @@
 /*
  * Points in time as recordings write them. By hand and not with strptime: a usage file has one a line.
  */
-#include "store/recording/reader.h"
+#include "schema/recording.h"
 
 /* Exactly `count` digits; -1: they are not. */
 static int take_digits(const char **at, int count)

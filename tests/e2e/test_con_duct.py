@@ -1,0 +1,103 @@
+"""Recordings of con-duct: what its users meet when they come to metron. Made by hand, with times of hours."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from support.records import strict_json
+
+START = 1_800_000_000
+MEMORY = 8 << 30
+
+
+def etime(seconds):
+    """As ps has it."""
+    days, rest = divmod(int(seconds), 86400)
+    hours, rest = divmod(rest, 3600)
+    text = f"{rest // 60:02}:{rest % 60:02}"
+    if days or hours:
+        text = f"{hours:02}:{text}"
+    return f"{days}-{text}" if days else text
+
+
+def stamp(seconds):
+    minutes, rest = divmod(START - 1_799_971_200 + seconds, 60)
+    return f"2027-01-15T{minutes // 60:02}:{minutes % 60:02}:{rest:02}+00:00"
+
+
+def record(at, processes):
+    """`processes`: {pid: (command, age, CPU seconds)}."""
+    told = {pid: {"pcpu": round(100 * cpu / age, 1) if age else 0.0, "pmem": 1.0, "rss": 50 << 20, "vsz": 90 << 20,
+                  "timestamp": stamp(at), "etime": etime(age), "stat": {"S": 60}, "cmd": command}
+            for pid, (command, age, cpu) in processes.items()}
+    total = {"pmem": 1.0, "pcpu": sum(process["pcpu"] for process in told.values()), "rss": 60 << 20, "vsz": 99 << 20}
+    return {"timestamp": stamp(at), "num_samples": 60, "processes": told, "totals": total,
+            "averages": {**total, "num_samples": 60}}
+
+
+def write_run(prefix, records, info=True, usage="usage.jsonl"):
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    wall = records[-1][0]
+    summary = {"exit_code": 0, "command": "pipeline", "logs_prefix": str(prefix), "wall_clock_time": float(wall),
+               "start_time": float(START), "end_time": float(START + wall), "num_samples": 60 * len(records),
+               "num_reports": len(records), "peak_rss": 60 << 20, "working_directory": "/w"}
+    (prefix.parent / f"{prefix.name}{usage}").write_text(
+        "".join(json.dumps(record(*one)) + "\n" for one in records))
+    if info:
+        (prefix.parent / f"{prefix.name}info.json").write_text(json.dumps(
+            {"command": "pipeline", "system": {"cpu_total": 4, "memory_total": MEMORY, "hostname": "node17", "uid": 1,
+                                               "user": "ada"},
+             "env": {}, "gpu": None, "duct_version": "0.23.0", "schema_version": "0.2.2",
+             "execution_summary": summary, "output_paths": {}, "message": ""}))
+    return prefix
+
+
+def hours(steady, late, wall):
+    """A record a minute: one process at a steady share of a core, and one that is busy for the last three minutes."""
+    records = []
+    for at in range(60, wall + 1, 60):
+        processes = {"10": ("downloader", at, steady * at)}
+        if at > wall - 180:
+            processes["20"] = ("packer", at - (wall - 180), 0.99 * (at - (wall - 180)))
+        records.append((at, processes))
+    return records
+
+
+@pytest.fixture
+def long_run(run_metron):
+    return write_run(run_metron.cwd / "run_", hours(0.555, 180, 26657 // 60 * 60))
+
+
+def rows_of(csv_text):
+    return list(csv.DictReader(io.StringIO(csv_text.decode())))
+
+
+def test_cpu_of_a_process_is_of_its_whole_life(run_metron, long_run):
+    """It is judged over many records at once, because its pcpu is rounded: all of that time counts."""
+    done = run_metron.metron(["report", "--json", str(long_run)])
+    tops = strict_json(done.stdout)["processes"]["by_cpu_sampled"]["rows"]
+    assert [row["command"] for row in tops[:2]] == ["downloader", "packer"]
+    assert tops[0]["pcpu_seconds"] == pytest.approx(0.555 * 26640)
+    assert tops[1]["pcpu_seconds"] == pytest.approx(0.99 * 180)
+
+
+def test_the_total_is_a_line_and_not_dots(run_metron, long_run):
+    """Its times follow each other without a gap, whatever the interval of the records is."""
+    done = run_metron.metron(["export", "-f", "perfetto", str(long_run)])
+    totals = [event for event in json.loads(done.stdout)["traceEvents"]
+              if event["ph"] == "C" and event["name"] == "total_pcpu_rate"]
+    assert totals[0]["ts"] == 0 and len(totals) > 100
+    values = [next(iter(event["args"].values())) for event in totals]
+    assert all(value == pytest.approx(55.5, abs=5) for value in values[:-1])
+    rates = [row["total_pcpu_rate"] for row in rows_of(run_metron.metron(["export", str(long_run)]).stdout)]
+    assert "" in rates and "0" not in rates
+
+
+def test_the_first_record_has_a_total(run_metron):
+    """A process that began in the record has used its pcpu x etime in it."""
+    records = [(60, {"10": ("a", 60, 30.0)}), (120, {"10": ("a", 120, 60.0)})]
+    run = write_run(run_metron.cwd / "run_", records)
+    rates = [float(row["total_pcpu_rate"]) for row in rows_of(run_metron.metron(["export", str(run)]).stdout)]
+    assert rates == [50, 50]

@@ -173,14 +173,14 @@ static int export_all(struct job *job, struct metron_error *error)
     return code < 0 ? with_reason(code, error) : 0;
 }
 
-/* "PREFIX" + "usage.jsonl" */
+/* "PREFIX" + "usage.jsonl". A recording, which only its owner may read: as metron run makes them. */
 static int open_one(struct export_file *file, const char *prefix, const char *suffix,
                     struct metron_error *error)
 {
     struct strbuf path = STRBUF_INIT;
 
     strbuf_addf(&path, "%s%s", prefix, suffix);
-    int code = path.failed ? -ENOMEM : export_file_open(file, strbuf_text(&path), true, error);
+    int code = path.failed ? -ENOMEM : export_file_open(file, strbuf_text(&path), true, 0600, error);
     strbuf_fini(&path);
     return code < 0 ? with_reason(code, error) : 0;
 }
@@ -214,7 +214,7 @@ static int open_output(struct job *job, const struct exporter *exporter, const c
             code = open_one(&job->out, output, exporter->suffix, error);
         return code == 0 ? open_one(&job->second, output, exporter->second_suffix, error) : code;
     }
-    code = export_file_open(&job->out, output, false, error);
+    code = export_file_open(&job->out, output, false, 0666, error);
     if (code == 0 &&
         (export_file_replaces(&job->out, recording->path) ||
          export_file_replaces(&job->out, recording->usage_path) ||

@@ -16,7 +16,8 @@ static int complain(const struct export_file *file, int code, struct metron_erro
                      file->path.length ? strbuf_text(&file->path) : "to stdout", strerror(-code));
 }
 
-static int open_temporary(struct export_file *file, const struct stat *old, struct metron_error *error)
+static int open_temporary(struct export_file *file, const struct stat *old, mode_t mode,
+                          struct metron_error *error)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
 
@@ -24,14 +25,14 @@ static int open_temporary(struct export_file *file, const struct stat *old, stru
 
     if (code < 0)
         return complain(file, code, error);
-    file->fd = file_open_nameless(AT_FDCWD, strbuf_text(&file->path), 0666);
+    file->fd = file_open_nameless(AT_FDCWD, strbuf_text(&file->path), mode);
     file->nameless = file->fd >= 0;
     if (file->fd < 0)
-        file->fd = open(strbuf_text(&file->temporary), flags, 0666);
+        file->fd = open(strbuf_text(&file->temporary), flags, mode);
     if (file->fd < 0 && errno == EEXIST) {
         /* Left behind by a killed process that had our pid. */
         (void)unlink(strbuf_text(&file->temporary));
-        file->fd = open(strbuf_text(&file->temporary), flags, 0666);
+        file->fd = open(strbuf_text(&file->temporary), flags, mode);
     }
     if (file->fd < 0) {
         code = -errno;
@@ -53,7 +54,8 @@ static int give_name(struct export_file *file)
     return code;
 }
 
-int export_file_open(struct export_file *file, const char *path, bool must_be_new, struct metron_error *error)
+int export_file_open(struct export_file *file, const char *path, bool must_be_new, mode_t mode,
+                     struct metron_error *error)
 {
     struct stat status;
 
@@ -71,7 +73,7 @@ int export_file_open(struct export_file *file, const char *path, bool must_be_ne
     if (there && must_be_new)
         return error_set(error, -EEXIST, "%s exists: remove it, or choose another prefix", path);
     if (!there || S_ISREG(status.st_mode))
-        return open_temporary(file, there ? &status : NULL, error);
+        return open_temporary(file, there ? &status : NULL, mode, error);
     file->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     return file->fd < 0 ? complain(file, -errno, error) : 0;
 }

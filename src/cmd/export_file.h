@@ -23,8 +23,8 @@ struct export_file {
     }
 
 /* `path`: NULL or "-" is stdout. What exists and is no regular file (a pipe, /dev/null) is written in place.
- * `must_be_new`: an existing file is an error. */
-int export_file_open(struct export_file *file, const char *path, bool must_be_new,
+ * `must_be_new`: an existing file is an error. `mode`: of a new file, less the umask. */
+int export_file_open(struct export_file *file, const char *path, bool must_be_new, mode_t mode,
                      struct metron_error *error);
 /* Whether it is going to replace this very file. */
 bool export_file_replaces(const struct export_file *file, const char *path);

@@ -5,10 +5,13 @@
  *
  * con-duct's pcpu is an average over the life of a process: CPU seconds / age. metron records a process's
  * rate instead, the largest of each window. So the CPU seconds of a process are, best first: what the kernel
- * told at its end, what ps counted, and else its rate x the time it lived in the window, scaled down where
- * the processes together would have used more than the conserved ledger counted. With one sample per record
- * the last is exact but for the first and the last moments of a process; with more it is an upper bound
- * within that of the ledger. `exported_by` in info.json says so.
+ * reported at its end (over its age then), what ps counted, and else its rate x the time it lived in the
+ * window, scaled down where the processes together would have used more than the conserved ledger counted.
+ * With one sample per record the last is exact but for the first and the last moments of a process; with more
+ * it is an upper bound within that of the ledger. `exported_by` in info.json says so.
+ *
+ * con-duct samples as soon as the command runs, and its plots begin at its first record. Ours has its end, so
+ * a record without processes comes before it, of the start of the run.
  *
  * A record without resident memory (the last one, when nobody lives any more) is none of con-duct's, and is
  * left out.
@@ -20,6 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Seconds: starts are in ticks of the clock, so lives that touch may seem to overlap by so much. */
+#define START_TICK 0.01
+
 /* What a process must have, and under which keys, best first. */
 static const char *const places[DUCT_PLACES][3] = {
     [DUCT_RSS] = {"proc_rss", "ps_rss"},
@@ -29,13 +35,14 @@ static const char *const places[DUCT_PLACES][3] = {
     [DUCT_CMD] = {"proc_cmd", "ps_cmd"},
     [DUCT_RATE] = {"proc_pdcpu", "ps_pdcpu"},
     [DUCT_CPU_AT_END] = {"exit_cpu_seconds"},
+    [DUCT_LIFETIME] = {"exit_lifetime_seconds"},
     [DUCT_CPU_COUNTED] = {"proc_own_cpu_seconds", "ps_cpu_seconds"},
+    [DUCT_START] = {"proc_start_time"},
     [DUCT_RSS_TOTAL] = {"proc_rss_total", "ps_rss_total"},
     [DUCT_RSS_AVERAGE] = {"proc_ave_rss_total", "ps_ave_rss_total"},
     [DUCT_VSZ_TOTAL] = {"proc_vsz_total", "ps_vsz_total"},
     [DUCT_VSZ_AVERAGE] = {"proc_ave_vsz_total", "ps_ave_vsz_total"},
     [DUCT_CPU_SECONDS] = {"proc_cpu_seconds"},
-    [DUCT_PROCESSES] = {"proc_processes"},
 };
 
 static ptrdiff_t place_key(const struct recording *recording, size_t place)
@@ -110,8 +117,28 @@ static double estimate(const struct duct_process *process, double window)
     return process->has[DUCT_RATE] ? process->numbers[DUCT_RATE] / 100 * life : 0;
 }
 
+/* What is known of when a process lived: from its beginning until it was sampled last, or ended. */
+static void find_life(struct duct_process *process, const struct usage_record *record)
+{
+    const double age = process->has[DUCT_ETIME] ? process->numbers[DUCT_ETIME] : 0;
+
+    if (!process->has[DUCT_START] || !recording_parse_time(process->texts[DUCT_START], &process->begin))
+        process->begin = record->wall - age;
+    process->end = process->begin + age;
+    if (process->has[DUCT_LIFETIME])
+        process->end = fmax(process->end, process->begin + process->numbers[DUCT_LIFETIME] - START_TICK);
+}
+
+/* What was used up to the end goes with the age at the end, which no sample saw. */
+static double age_of(const struct duct_process *process)
+{
+    if (process->has[DUCT_CPU_AT_END] && process->has[DUCT_LIFETIME])
+        return process->numbers[DUCT_LIFETIME];
+    return process->has[DUCT_ETIME] ? process->numbers[DUCT_ETIME] : 0;
+}
+
 /* CPU seconds since the beginning of each process, and with its age con-duct's pcpu. */
-static void count_cpu(struct export *export)
+static void count_cpu(struct export *export, const struct usage_record *record)
 {
     struct duct_state *state = export->state;
     double estimated = 0, scale = 1;
@@ -133,10 +160,10 @@ static void count_cpu(struct export *export)
             process->cpu_seconds += scale * estimate(process, export->window);
         process->has_cpu = process->has_cpu || process->has[DUCT_CPU_AT_END] ||
                            process->has[DUCT_CPU_COUNTED] || process->has[DUCT_RATE];
-        process->has_pcpu = process->has_cpu && process->has[DUCT_RSS] && process->has[DUCT_ETIME] &&
-                            process->numbers[DUCT_ETIME] > 0;
+        process->has_pcpu = process->has_cpu && process->has[DUCT_RSS] && age_of(process) > 0;
         if (process->has_pcpu)
-            process->pcpu = 100 * process->cpu_seconds / process->numbers[DUCT_ETIME];
+            process->pcpu = 100 * process->cpu_seconds / age_of(process);
+        find_life(process, record);
     }
 }
 
@@ -146,7 +173,7 @@ static int duct_record(struct export *export, const struct usage_record *record)
     int code = take_values(state, record);
 
     if (code == 0) {
-        count_cpu(export);
+        count_cpu(export, record);
         if (state->has_single[DUCT_CPU_SECONDS])
             state->cpu_seconds += state->singles[DUCT_CPU_SECONDS];
         if (state->has_single[DUCT_RSS_TOTAL])
@@ -166,7 +193,7 @@ static void duct_fini(struct export *export)
         return;
     duct_forget(&state->current);
     duct_forget(&state->previous);
-    free(state->sorted);
+    free(state->changes);
     free(state);
 }
 

@@ -20,7 +20,9 @@ enum {
     DUCT_CMD,
     DUCT_RATE,
     DUCT_CPU_AT_END,
+    DUCT_LIFETIME,
     DUCT_CPU_COUNTED,
+    DUCT_START,
     DUCT_PROCESS_PLACES,
     /* of all together */
     DUCT_RSS_TOTAL = DUCT_PROCESS_PLACES,
@@ -28,7 +30,6 @@ enum {
     DUCT_VSZ_TOTAL,
     DUCT_VSZ_AVERAGE,
     DUCT_CPU_SECONDS,
-    DUCT_PROCESSES,
     DUCT_PLACES,
 };
 
@@ -40,7 +41,14 @@ struct duct_process {
     bool has_cpu, has_pcpu;
     double cpu_seconds; /* since it began */
     double pcpu;        /* percent, over its life */
+    double begin, end;  /* unix seconds, as far as it is known to have lived */
     UT_hash_handle hh;
+};
+
+/* Where the sum over those that live at once changes. */
+struct duct_change {
+    double at;
+    double by;
 };
 
 struct duct_state {
@@ -51,8 +59,8 @@ struct duct_state {
     double cpu_seconds;            /* of the tree so far */
     struct duct_process *current;  /* hashes by subject, of the record at hand and the one before: the dead */
     struct duct_process *previous; /* are forgotten, so that memory is bounded by those that live at once */
-    double *sorted;                /* scratch; owned */
-    size_t sorted_capacity;
+    struct duct_change *changes;   /* scratch; owned */
+    size_t change_capacity;
     size_t num_reports;
     bool has_peak_pcpu;
     double peak_pcpu;

@@ -110,34 +110,41 @@ static double add_process(struct json *json, const struct duct_state *state,
     return seen;
 }
 
-static int descending(const void *a, const void *b)
+/* In the order of time; of changes at one instant those that end something come first. */
+static int by_time(const void *a, const void *b)
 {
-    double one = *(const double *)a, other = *(const double *)b;
+    const struct duct_change *one = a, *other = b;
 
-    return one < other ? 1 : one > other ? -1 : 0;
+    if (one->at != other->at)
+        return one->at < other->at ? -1 : 1;
+    return one->by < other->by ? -1 : one->by > other->by;
 }
 
 /* con-duct's total is the largest sum over those that were there at once. A record of ours also has processes
- * that followed each other: as many as ever lived at once count, the largest of them. Without any process,
- * the mean of the tree since its start. */
+ * that followed each other: only those whose lives overlap are added. Without any process, the mean of the
+ * tree since its start. */
 static bool total_pcpu(struct export *export, double *total)
 {
     struct duct_state *state = export->state;
-    size_t count = 0, at_once = SIZE_MAX;
+    size_t count = 0;
+    double sum = 0;
 
-    if (ARRAY_RESERVE(state->sorted, state->sorted_capacity, HASH_COUNT(state->current)) < 0)
+    if (ARRAY_RESERVE(state->changes, state->change_capacity, 2 * (size_t)HASH_COUNT(state->current)) < 0)
         return false;
-    for (const struct duct_process *process = state->current; process; process = process->hh.next)
-        if (process->has_pcpu)
-            state->sorted[count++] = process->pcpu;
-    if (count > 0)
-        qsort(state->sorted, count, sizeof(*state->sorted), descending);
-    if (state->has_single[DUCT_PROCESSES] && state->singles[DUCT_PROCESSES] >= 1 &&
-        state->singles[DUCT_PROCESSES] < (double)count)
-        at_once = (size_t)state->singles[DUCT_PROCESSES];
     *total = 0;
-    for (size_t i = 0; i < count && i < at_once; i++)
-        *total += state->sorted[i];
+    for (const struct duct_process *process = state->current; process; process = process->hh.next) {
+        if (!process->has_pcpu)
+            continue;
+        *total = fmax(*total, process->pcpu); /* also of one that lived for no time at all */
+        state->changes[count++] = (struct duct_change){process->begin, process->pcpu};
+        state->changes[count++] = (struct duct_change){process->end, -process->pcpu};
+    }
+    if (count > 0)
+        qsort(state->changes, count, sizeof(*state->changes), by_time);
+    for (size_t i = 0; i < count; i++) {
+        sum += state->changes[i].by;
+        *total = fmax(*total, sum);
+    }
     if (count == 0 && state->cpu_seconds > 0 && export->elapsed > 0) {
         *total = 100 * state->cpu_seconds / export->elapsed;
         return true;
@@ -181,6 +188,34 @@ static void add_totals(struct export *export, struct json *json, unsigned num_sa
     }
 }
 
+/* The start of the run, before anything ran: sums over no process. con-duct, too, writes no averages of no
+ * sample. */
+static void write_start(struct export *export, double wall)
+{
+    static const char *const totals[] = {"pmem", "pcpu", "rss", "vsz"};
+    struct duct_state *state = export->state;
+    struct strbuf timestamp = STRBUF_INIT;
+    struct json json;
+
+    export_timestamp(&timestamp, wall);
+    json_init(&json, &export->out, 0);
+    json_object_begin(&json);
+    json_key_string(&json, "timestamp", strbuf_text(&timestamp));
+    json_key_integer(&json, "num_samples", 0);
+    json_key_object(&json, "processes");
+    json_object_end(&json);
+    json_key_object(&json, "totals");
+    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
+        export_json_number(&json, totals[i], true, 0);
+    json_object_end(&json);
+    json_key_object(&json, "averages");
+    json_object_end(&json);
+    json_object_end(&json);
+    strbuf_addc(&export->out, '\n');
+    strbuf_fini_part(&timestamp, &export->out);
+    state->num_reports++;
+}
+
 int duct_write_record(struct export *export, const struct usage_record *record)
 {
     struct duct_state *state = export->state;
@@ -189,6 +224,8 @@ int duct_write_record(struct export *export, const struct usage_record *record)
     double seen_pcpu = 0;
     bool has_seen = false;
 
+    if (state->num_reports == 0 && record->elapsed > 0)
+        write_start(export, record->wall - record->elapsed);
     export_timestamp(&timestamp, record->wall);
     json_init(&json, &export->out, 0);
     json_object_begin(&json);

@@ -1,6 +1,7 @@
 /*
- * The columns of a Nextflow trace (trace.raw = true) that are about what a task used: a header and one row,
- * tabs between them; bytes, milliseconds and percent as plain numbers, `-` for what is missing.
+ * The columns of a Nextflow trace (trace.raw = true) that are known of a task: a header and one row, tabs
+ * between them; bytes, milliseconds (points in time: since 1970) and percent as plain numbers, `-` for what
+ * is missing. `name` is the job, with its sheet as Nextflow has a task's index: "align (3)".
  *
  * Nextflow's own watcher (command-trace.txt) adds up /proc/PID/status over the tree at each look and keeps
  * the largest sum of each column: rss and vmem are that of VmRSS and VmSize. Its peak_rss is that of the
@@ -43,6 +44,19 @@ static void add_text(struct strbuf *out, const char *text, char after)
     strbuf_addc(out, after);
 }
 
+/* The job, or job and sheet. */
+static void add_name(const struct export *export, struct strbuf *out)
+{
+    const char *job = recording_text(export->recording, "job");
+    struct strbuf name = STRBUF_INIT;
+    double sheet = 0;
+
+    if (job && recording_number(export->recording, "sheet", &sheet))
+        strbuf_addf(&name, "%s (%.0f)", job, sheet);
+    add_text(out, name.length > 0 ? strbuf_text(&name) : job, '\t');
+    strbuf_fini_part(&name, out);
+}
+
 static void add_memory(const struct export *export, struct strbuf *out)
 {
     double rss = 0, vsz = 0, peak = 0, total = 0;
@@ -65,9 +79,17 @@ static int nextflow_end(struct export *export)
     struct strbuf *out = &export->out;
     double wall = 0, cpu = 0;
     bool has_wall = export_wall(export, &wall), has_cpu = export_mean_cpu(export, &cpu);
+    double exit_code = 0, start = export->recording->start_wall;
+    bool has_exit = recording_number(export->recording, "exit_code", &exit_code);
+    bool has_end = start > 0 && has_wall && export->recording->status == RECORDING_ENDED;
 
-    strbuf_adds(out, "realtime\t%cpu\t%mem\trss\tvmem\tpeak_rss\tpeak_vmem\trchar\twchar\tsyscr\tsyscw\t"
+    strbuf_adds(out, "name\texit\tstart\tcomplete\trealtime\t%cpu\t%mem\trss\tvmem\tpeak_rss\tpeak_"
+                     "vmem\trchar\twchar\tsyscr\tsyscw\t"
                      "read_bytes\twrite_bytes\tvol_ctxt\tinv_ctxt\thostname\tcpu_model\n");
+    add_name(export, out);
+    add_number(out, has_exit, exit_code);
+    add_number(out, start > 0, round(1000 * start));
+    add_number(out, has_end, round(1000 * (start + wall)));
     add_number(out, has_wall, round(1000 * wall));
     add_percent(out, has_cpu, cpu);
     add_memory(export, out);

@@ -2,25 +2,24 @@
  * A Snakemake benchmark file: a header and one row, tabs between them, as Snakemake's own benchmark.py writes
  * it. Memory and I/O are in MiB, max_* the largest sum over the tree (max_rss at least the highest mark of a
  * single process, which no sample can miss), mean_load 100 x CPU seconds / wall
- * time, numbers with two digits after the point (s with four, as before Snakemake 8: a short run needs them),
- * `NA` for what was not measured.
+ * time, numbers with two digits after the point, `NA` for what was not measured.
  */
 #include <math.h>
 
 #include "base/units.h"
 #include "publish/export_values.h"
 
-static void add_fixed(struct strbuf *out, bool has, int digits, double value)
+static void add_fixed(struct strbuf *out, bool has, double value)
 {
     if (has && isfinite(value))
-        strbuf_addf(out, "%.*f", digits, value);
+        strbuf_addf(out, "%.2f", value);
     else
         strbuf_adds(out, "NA");
 }
 
 static void add_mebibytes(struct strbuf *out, bool has, double bytes)
 {
-    add_fixed(out, has, 2, bytes / MEBIBYTE);
+    add_fixed(out, has, bytes / MEBIBYTE);
     strbuf_addc(out, '\t');
 }
 
@@ -57,7 +56,7 @@ static int snakemake_end(struct export *export)
     bool has_seconds = export_cpu_seconds(export, &seconds, NULL);
 
     strbuf_adds(out, "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n");
-    add_fixed(out, has_wall, 4, wall);
+    add_fixed(out, has_wall, wall);
     strbuf_addc(out, '\t');
     add_clock(out, has_wall, wall);
     add_mebibytes(out, has_resident, resident);
@@ -66,9 +65,9 @@ static int snakemake_end(struct export *export)
     add_found(export, out, pss);
     add_found(export, out, export_read_bytes);
     add_found(export, out, export_write_bytes);
-    add_fixed(out, has_load, 2, load);
+    add_fixed(out, has_load, load);
     strbuf_addc(out, '\t');
-    add_fixed(out, has_seconds, 2, seconds);
+    add_fixed(out, has_seconds, seconds);
     strbuf_addc(out, '\n');
     return 0;
 }

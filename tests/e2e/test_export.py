@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import stat
 import subprocess
 
 import pytest
@@ -24,8 +25,8 @@ METRON = ["metron-ended", "metron-killed", "metron-oom", "metron-lost", "metron-
           "metron-one-point", "metron-ranks/rank1_"]
 DUCT = ["duct-0.2.0", "duct-0.2.1", "duct-0.2.2", "duct-0.2.3", "duct-jsonl", "duct-failed"]
 FORMATS = ["csv", "prometheus", "nextflow", "snakemake", "perfetto"]
-NEXTFLOW = ("realtime %cpu %mem rss vmem peak_rss peak_vmem rchar wchar syscr syscw read_bytes write_bytes vol_ctxt "
-            "inv_ctxt hostname cpu_model").split()
+NEXTFLOW = ("name exit start complete realtime %cpu %mem rss vmem peak_rss peak_vmem rchar wchar syscr syscw read_bytes "
+            "write_bytes vol_ctxt inv_ctxt hostname cpu_model").split()
 SNAKEMAKE = "s h:m:s max_rss max_vms max_uss max_pss io_in io_out mean_load cpu_time".split()
 
 
@@ -244,6 +245,13 @@ def test_nextflow_row_is_what_the_summary_says(export, name):
     summary = info.get("execution_summary", {})
     assert row["hostname"] == info["system"]["hostname"]
     assert row["cpu_model"] == "-"
+    assert row["name"] == ("train (1)" if "ranks" in name else "-")
+    assert row["exit"] == str(summary.get("exit_code", "-"))
+    start = summary.get("start_time") or info["start_time"]
+    start = start if name in DUCT else datetime.datetime.fromisoformat(start).timestamp()
+    assert int(row["start"]) == round(1000 * start)
+    end = start + summary["wall_clock_time"] if summary else None
+    assert row["complete"] == (str(round(1000 * end)) if end else "-")
     if name == "metron-lost":
         records = lines_of(name)
         assert int(row["realtime"]) == round(1000 * records[-1]["elapsed"])
@@ -274,7 +282,7 @@ def test_snakemake_row_is_what_the_summary_says(export, name):
     row = dict(zip(SNAKEMAKE, row.split("\t"), strict=True))
     summary = info_of(name).get("execution_summary", {})
     wall = summary.get("wall_clock_time") or lines_of(name)[-1]["elapsed"]
-    assert row["s"] == f"{wall:.4f}"
+    assert row["s"] == f"{wall:.2f}"
     assert row["h:m:s"] == str(datetime.timedelta(seconds=int(wall)))
     if name == "metron-lost":
         largest = max(record["measurements"].get("smaps_pss_total", 0) for record in lines_of(name))
@@ -426,6 +434,10 @@ def test_duct_has_the_numbers_of_the_recording(export, tmp_path, name):
     records = [record for record in lines_of(name) if "proc_rss_total" in record["measurements"]]
     memory = info_of(name)["system"]["memory_total"]
     cores = info_of(name)["system"]["cpu_total"]
+    start = usage.pop(0)
+    assert start["num_samples"] == 0 and start["processes"] == {} and set(start["totals"].values()) == {0}
+    began = datetime.datetime.fromisoformat(records[0]["timestamp"]) - datetime.timedelta(seconds=records[0]["elapsed"])
+    assert abs(datetime.datetime.fromisoformat(start["timestamp"]) - began) < datetime.timedelta(milliseconds=1)
     assert len(usage) == len(records)
     for written, record in zip(usage, records):
         measured = record["measurements"]
@@ -457,6 +469,12 @@ def test_duct_pcpu_of_a_process_is_its_cpu_over_its_age(run_metron, export, tmp_
     age = [record["measurements"]["proc_etime"][run.root] for record in run.usage
            if run.root in record["measurements"].get("proc_etime", {})][-1]
     assert usage[-1]["processes"][run.root]["pcpu"] == pytest.approx(100 * 0.5 / age, rel=0.15)
+
+
+def test_duct_is_as_private_as_the_recording(export, tmp_path):
+    export("duct", path_of("metron-ended"), "-o", f"{tmp_path}/run_")
+    for name in ("run_usage.jsonl", "run_info.json"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("name", DUCT)

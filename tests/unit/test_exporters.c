@@ -20,7 +20,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { RSS_TOTAL, CPU, SCOPE, CALLS, RSS, RATE, ETIME, STAT, CMD, HWM, PERCENT };
+enum { RSS_TOTAL, CPU, SCOPE, CALLS, RSS, RATE, ETIME, STAT, CMD, HWM, PERCENT, START, AT_END, LIFETIME };
 
 static struct recorded_key keys[] = {
     [RSS_TOTAL] = {.key = "proc_rss_total", .source = "proc", .field = "statm", .unit = UNIT_BYTES},
@@ -76,6 +76,26 @@ static struct recorded_key keys[] = {
                  .field = "pressure",
                  .unit = UNIT_PERCENT,
                  .type = TYPE_COUNTER},
+    [START] = {.key = "proc_start_time",
+               .topic = TOPIC_PROCESS_START,
+               .source = "proc",
+               .field = "stat",
+               .scope = SCOPE_PER_PID,
+               .type = TYPE_LABEL,
+               .reduce = REDUCE_LAST},
+    [AT_END] = {.key = "exit_cpu_seconds",
+                .source = "exit",
+                .field = "events",
+                .unit = UNIT_SECONDS,
+                .scope = SCOPE_PER_PID,
+                .type = TYPE_COUNTER,
+                .reduce = REDUCE_DELTA},
+    [LIFETIME] = {.key = "exit_lifetime_seconds",
+                  .source = "exit",
+                  .field = "events",
+                  .unit = UNIT_SECONDS,
+                  .scope = SCOPE_PER_PID,
+                  .reduce = REDUCE_LAST},
 };
 
 #define NUMBER(name_, value_)                                                                                \
@@ -229,7 +249,7 @@ static void nextflow_row_is_in_bytes_milliseconds_and_percent(void **state)
 
     (void)state;
     assert_string_equal(strchr(exported("nextflow", &ended), '\n') + 1,
-                        "4000\t87.5\t20\t200000\t-\t250000\t-\t-\t-\t-\t-\t-\t-\t-\t-\tnode17\t-\n");
+                        "align\t0\t1000000\t1004000\t4000\t87.5\t20\t200000\t-\t250000\t-\t-\t-\t-\t-\t-\t-\t-\t-\tnode17\t-\n");
 }
 
 static void snakemake_row_is_in_mebibytes(void **state)
@@ -242,12 +262,12 @@ static void snakemake_row_is_in_mebibytes(void **state)
 
     (void)state;
     assert_string_equal(strchr(exported("snakemake", &ended), '\n') + 1,
-                        "4.0000\t0:00:04\t0.24\tNA\tNA\tNA\tNA\tNA\t87.50\t3.50\n");
+                        "4.00\t0:00:04\t0.24\tNA\tNA\tNA\tNA\tNA\t87.50\t3.50\n");
     /* too short for a sample: what the kernel kept */
     assert_string_equal(strchr(exported("snakemake", &only_reaped), '\n') + 1,
-                        "1.0000\t0:00:01\t3.00\tNA\tNA\tNA\tNA\tNA\tNA\tNA\n");
+                        "1.00\t0:00:01\t3.00\tNA\tNA\tNA\tNA\tNA\tNA\tNA\n");
     assert_string_equal(strchr(exported("snakemake", &only_wall), '\n') + 1,
-                        "176523.9000\t2 days, 1:02:03\tNA\tNA\tNA\tNA\tNA\tNA\tNA\tNA\n");
+                        "176523.90\t2 days, 1:02:03\tNA\tNA\tNA\tNA\tNA\tNA\tNA\tNA\n");
 }
 
 static void run_without_a_summary_is_reduced_from_its_records(void **state)
@@ -257,7 +277,7 @@ static void run_without_a_summary_is_reduced_from_its_records(void **state)
     (void)state;
     /* 1.5 + 1 s in 4 s; the largest sum of resident memory. */
     assert_string_equal(strchr(exported("snakemake", &lost), '\n') + 1,
-                        "4.0000\t0:00:04\t0.19\tNA\tNA\tNA\tNA\tNA\t62.50\t2.50\n");
+                        "4.00\t0:00:04\t0.19\tNA\tNA\tNA\tNA\tNA\t62.50\t2.50\n");
     assert_non_null(strstr(exported("prometheus", &lost), "metron_proc_cpu_seconds_total{source="));
 }
 
@@ -272,7 +292,7 @@ static void empty_recording_has_no_numbers(void **state)
     assert_int_equal(export_begin(&done, NULL), 0);
     assert_int_equal(export_end(&done), 0);
     assert_string_equal(strchr(strbuf_text(&done.out), '\n') + 1,
-                        "-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\n");
+                        "-\t-\t1000000\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\n");
 }
 
 static void prometheus_names_have_a_base_unit_and_only_counters_a_total(void **state)
@@ -466,6 +486,72 @@ static void duct_pcpu_is_conserved_cpu_over_age(void **state)
     assert_non_null(strstr(info, "\"usage\":\"p/usage.jsonl\",\"info\":\"p/info.json\",\"prefix\":\"p/\""));
 }
 
+/* A record of ten seconds for con-duct. */
+static const char *duct_of(const struct recording *from, struct usage_value *values, size_t count)
+{
+    struct usage_record record = {
+        .elapsed = 10, .wall = 1010, .num_samples = 10, .values = values, .count = count};
+
+    export_fini(&done);
+    assert_int_equal(export_init(&done, exporter_find("duct"), from, "p/", NULL), 0);
+    assert_int_equal(export_begin(&done, NULL), 0);
+    assert_int_equal(export_record(&done, &record), 0);
+    assert_int_equal(export_end(&done), 0);
+    return strbuf_text(&done.out);
+}
+
+/* It was 85 us old when it was sampled, and had used 3 ms when it ended at the age of 4 ms. */
+static void duct_pcpu_of_what_has_ended_is_over_its_whole_life(void **state)
+{
+    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
+    struct usage_value values[] = {number(RSS_TOTAL, NULL, 1), number(RSS, "7", 1),
+                                   number(ETIME, "7", 0.000085), number(AT_END, "7", 0.003),
+                                   number(LIFETIME, "7", 0.004)};
+
+    (void)state;
+    assert_non_null(strstr(duct_of(&ended, values, COUNT(values)), "\"7\":{\"pcpu\":75,"));
+    assert_non_null(strstr(strbuf_text(&done.second), "\"peak_pcpu\":75,"));
+}
+
+/* Two that followed each other, and one that lived beside both. */
+static void duct_totals_add_only_what_lived_at_once(void **state)
+{
+    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
+    struct usage_value values[] = {
+        number(RSS_TOTAL, NULL, 1),
+        text(START, "6", "1970-01-01T00:16:40Z"),
+        text(START, "7", "1970-01-01T00:16:41Z"),
+        text(START, "8", "1970-01-01T00:16:45Z"),
+        number(RSS, "6", 1),
+        number(RSS, "7", 1),
+        number(RSS, "8", 1),
+        number(ETIME, "6", 10),
+        number(ETIME, "7", 3.5),
+        number(ETIME, "8", 3.5),
+        number(AT_END, "7", 2.8),
+        number(AT_END, "8", 3),
+        number(LIFETIME, "7", 4.005), /* the clock ticks: not after the next began */
+        number(LIFETIME, "8", 4),
+        number(RATE, "6", 1),
+    };
+
+    (void)state;
+    assert_non_null(
+        strstr(duct_of(&ended, values, COUNT(values)), "\"totals\":{\"pmem\":0.0001,\"pcpu\":76,"));
+}
+
+static void duct_begins_with_the_run(void **state)
+{
+    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
+    static const char start[] = "{\"timestamp\":\"1970-01-01T00:16:40.000000+00:00\",\"num_samples\":0,"
+                                "\"processes\":{},\"totals\":{\"pmem\":0,\"pcpu\":0,\"rss\":0,\"vsz\":0},"
+                                "\"averages\":{}}\n{\"timestamp\":\"1970-01-01T00:16:42";
+
+    (void)state;
+    assert_memory_equal(exported("duct", &ended), start, sizeof(start) - 1);
+    assert_non_null(strstr(strbuf_text(&done.second), "\"num_samples\":4,\"num_reports\":3,"));
+}
+
 static void duct_of_con_duct_is_refused(void **state)
 {
     struct recording duct = recording(RECORDING_ENDED, summary, COUNT(summary));
@@ -531,6 +617,9 @@ int main(void)
         cmocka_unit_test_teardown(perfetto_event_without_a_pid_is_none_of_a_process, free_it),
         cmocka_unit_test_teardown(perfetto_leaves_out_what_is_past_all_numbers, free_it),
         cmocka_unit_test_teardown(duct_pcpu_is_conserved_cpu_over_age, free_it),
+        cmocka_unit_test_teardown(duct_pcpu_of_what_has_ended_is_over_its_whole_life, free_it),
+        cmocka_unit_test_teardown(duct_totals_add_only_what_lived_at_once, free_it),
+        cmocka_unit_test_teardown(duct_begins_with_the_run, free_it),
         cmocka_unit_test_teardown(duct_of_con_duct_is_refused, free_it),
         cmocka_unit_test(duct_age_is_as_ps_writes_it),
         cmocka_unit_test(only_known_formats_are_found),

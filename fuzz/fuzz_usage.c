@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/recording/reader.h"
+#include "store/recording/usage_only.h"
 #include "store/recording/usage_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -109,9 +110,33 @@ static void read_as(const char *info, const uint8_t *data, size_t size)
     recording_fini(&recording);
 }
 
+static void describe(struct json *json, const char *key)
+{
+    json_key_object(json, key);
+    json_object_end(json);
+}
+
+/* Where there is a record, what is made up of it is an info.json that can be read. */
+static void read_alone(const uint8_t *data, size_t size)
+{
+    struct strbuf info = STRBUF_INIT;
+    struct recording recording;
+
+    if (usage_only_info_of_bytes((const char *)data, size, describe, &info)) {
+        check(recording_parse(strbuf_text(&info), info.length, "/nowhere/info.json", NULL, &recording,
+                              NULL) == 0);
+        check(recording.status == RECORDING_UNKNOWN && recording.made_info);
+        recording_fini(&recording);
+    } else {
+        check(info.length == 0);
+    }
+    strbuf_fini(&info);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     read_as(metron_info, data, size);
     read_as(duct_info, data, size);
+    read_alone(data, size);
     return 0;
 }

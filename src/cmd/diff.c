@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "cmd/commands.h"
+#include "cmd/known_keys.h"
 #include "cmd/recorder.h"
 #include "learn/comparison.h"
 #include "store/filter/filter.h"
@@ -91,8 +92,11 @@ static int read_arguments(struct diff *diff, char **operands, int count)
 
 static int read_run(const char *path, struct recording *out)
 {
-    const struct recording_wish wish = {
-        .keys = true, .info_only = true, .lives = recorder_is_alive, .now = clock_wall_seconds()};
+    const struct recording_wish wish = {.keys = true,
+                                        .info_only = true,
+                                        .describe = describe_known_key,
+                                        .lives = recorder_is_alive,
+                                        .now = clock_wall_seconds()};
     struct metron_error error = {0};
     int code = recording_read(path, &wish, out, &error);
 
@@ -107,6 +111,8 @@ static void warn_if_not_ended(const char *path, const struct recording *recordin
         log_warning("%s still runs: what it used is not told before it ends", path);
     else if (recording->status == RECORDING_LOST)
         log_warning("%s is lost (its record was not completed): it has no summary to compare", path);
+    else if (recording->status == RECORDING_UNKNOWN)
+        log_warning("%s has no info.json: it has no summary of metron's to compare", path);
 }
 
 /* -- Earlier runs -- */

@@ -12,6 +12,7 @@
 #include "cmd/commands.h"
 #include "cmd/export_file.h"
 #include "cmd/export_history.h"
+#include "cmd/known_keys.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "publish/exporter.h"
@@ -226,8 +227,10 @@ static int open_output(struct job *job, const struct exporter *exporter, const c
 static int export_run(struct job *job, const char *path, const struct exporter *exporter, const char *output,
                       struct metron_error *error)
 {
-    const struct recording_wish wish = {
-        .keys = true, .lives = recorder_is_alive, .now = clock_wall_seconds()};
+    const struct recording_wish wish = {.keys = true,
+                                        .describe = describe_known_key,
+                                        .lives = recorder_is_alive,
+                                        .now = clock_wall_seconds()};
     int code = recording_read(path, &wish, &job->recording, error);
 
     if (code == 0)

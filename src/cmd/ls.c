@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "cmd/commands.h"
+#include "cmd/known_keys.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "learn/headline_of_records.h"
@@ -33,11 +34,15 @@ static const struct command_description description = {
         "Lists recorded runs, of metron and of con-duct: those at PATH (a folder with all below it, a "
         "prefix, a file of a run, or a glob of these), or those in the folder of the standard prefix. A run "
         "whose record was not completed (metron was killed, the machine went down, or the disk was full) is "
-        "shown as lost; one that still runs with what it has used up to its newest record. A file that "
+        "shown as lost; one that still runs with what it has used up to its newest record. Of a run without "
+        "an "
+        "info.json (con-duct has none before the end, and -t processes-samples leaves it out) the usage file "
+        "is "
+        "read, and its status is unknown. A file that "
         "cannot be read, is damaged or is no recording is named and passed over; the exit code is then 1.\n\n"
         "Fields are those of a run's info.json: of its top level and its execution_summary by their names "
         "(command, job, exit_code, proc_peak_rss_total), deeper ones by their path (system.hostname, "
-        "env.SLURM_JOB_ID). Beside them there are status (ended, running, lost), wall, cpu_seconds, "
+        "env.SLURM_JOB_ID). Beside them there are status (ended, running, lost, unknown), wall, cpu_seconds, "
         "peak_memory, processes and prefix. For peak_memory and the like each run has the best method it was "
         "measured with: the table says which, by letters where runs differ, with ≤ for an upper and ≥ for a "
         "lower bound (~: about); json, jsonl, csv and yaml have it as peak_memory_source, what is to know as "
@@ -320,6 +325,7 @@ static int read_runs(struct ls *ls)
         .keys = ls->registry,
         .units_only = true,
         .info_only = true,
+        .describe = describe_known_key,
         .lives = recorder_is_alive,
         .make_headline = headline_of_records,
         .now = clock_wall_seconds(),
@@ -346,7 +352,8 @@ static int read_runs(struct ls *ls)
 static void read_samples(const struct ls *ls, struct recording samples[2])
 {
     static const size_t enough = 200;
-    const struct recording_wish everything = {.parts = true, .lives = recorder_is_alive};
+    const struct recording_wish everything = {
+        .parts = true, .describe = describe_known_key, .lives = recorder_is_alive};
     struct recording recording;
 
     for (size_t i = 0; i < ls->runs.count && i < enough; i++) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cmd/commands.h"
+#include "cmd/known_keys.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "probe/companion.h"
@@ -100,6 +101,7 @@ static int become_plotter(const struct settings *settings, const struct recordin
                                or_empty(wish->cpu),
                                or_empty(wish->memory),
                                or_empty(recording->path),
+                               or_empty(recording->made_info),
                                NULL};
     (void)execv(path, arguments);
     log_error("cannot start %s: %s", path, strerror(errno));
@@ -201,8 +203,10 @@ static int check_usage(const struct settings *settings, int operands, const char
 
 static int plot_run(const struct settings *settings, const char *run)
 {
-    const struct recording_wish recording_wish = {
-        .keys = true, .lives = recorder_is_alive, .now = clock_wall_seconds()};
+    const struct recording_wish recording_wish = {.keys = true,
+                                                  .describe = describe_known_key,
+                                                  .lives = recorder_is_alive,
+                                                  .now = clock_wall_seconds()};
     const struct plot_wish wish = {.keys = settings_text(settings, SETTING_KEYS),
                                    .cpu = settings_text(settings, SETTING_CPU_KEY),
                                    .memory = settings_text(settings, SETTING_MEMORY_KEY)};

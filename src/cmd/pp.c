@@ -4,6 +4,7 @@
  * memory and a pipe is followed.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -154,6 +155,24 @@ static void print_file(struct pp *pp, const char *path, bool named)
 
 /* -- What was named -- */
 
+/* The info.json of a run; its usage file, where that is all there is. */
+static int find_run(const char *named, struct strbuf *path, struct metron_error *error)
+{
+    int code = recording_find(named, path, error);
+
+    struct stat status;
+
+    if (code == 0 &&
+        (stat(strbuf_text(path), &status) < 0 || (S_ISREG(status.st_mode) && status.st_size == 0))) {
+        char *info = strdup(strbuf_text(path));
+        bool found = info && recording_usage_beside(info, path);
+
+        free(info);
+        return found ? 0 : error_set(error, -ENOENT, "%s: no such run", named);
+    }
+    return code;
+}
+
 /* A file, or a run by its prefix or its folder, of which the info.json is meant. One that is called as the
  * files of a run are and is not there is not looked for beside it: somebody wants that very file. */
 static int find_file(const char *named, struct strbuf *path, struct metron_error *error)
@@ -164,9 +183,9 @@ static int find_file(const char *named, struct strbuf *path, struct metron_error
     if (named[0] == '\0')
         return error_set(error, -ENOENT, "an empty path names no file and no run");
     if (S_ISDIR(status.st_mode))
-        return recording_find(named, path, error);
+        return find_run(named, path, error);
     if (code == -ENOENT && run_prefix_length(named) < 0) {
-        if (recording_find(named, path, error) == 0)
+        if (find_run(named, path, error) == 0)
             return 0;
         return error_set(error, code, "%s: there is no such file, and no run with this prefix", named);
     }

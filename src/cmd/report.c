@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cmd/commands.h"
+#include "cmd/known_keys.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "cmd/report_job.h"
@@ -39,8 +40,10 @@ static const struct command_description description = {
 
 static int read_run(const char *path, struct recording *recording, struct metron_error *error)
 {
-    const struct recording_wish wish = {
-        .keys = true, .lives = recorder_is_alive, .now = clock_wall_seconds()};
+    const struct recording_wish wish = {.keys = true,
+                                        .describe = describe_known_key,
+                                        .lives = recorder_is_alive,
+                                        .now = clock_wall_seconds()};
 
     return recording_read(path, &wish, recording, error);
 }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "cmd/known_keys.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "learn/suggestion.h"
@@ -46,7 +47,8 @@ struct past_runs {
 
 static int read_runs(const struct run_list *list, struct past_runs *runs)
 {
-    const struct recording_wish wish = {.fields = past_run_fields, .lives = recorder_is_alive};
+    const struct recording_wish wish = {
+        .fields = past_run_fields, .describe = describe_known_key, .lives = recorder_is_alive};
 
     runs->items = calloc(list->count + 1, sizeof(*runs->items));
     if (!runs->items)

@@ -86,7 +86,10 @@ bool headline_of_records(const struct recording *recording, struct headline *out
     const struct recording_wish wish = {.fields = fields, .keys = true};
     struct recording whole;
 
-    if (recording_read(recording->path, &wish, &whole, NULL) < 0)
+    const char *made = recording->made_info;
+    int code = made ? recording_parse(made, strlen(made), recording->path, &wish, &whole, NULL)
+                    : recording_read(recording->path, &wish, &whole, NULL);
+    if (code < 0)
         return false;
     struct recorded_total *totals = calloc(whole.key_count + 1, sizeof(*totals));
     bool is_made = totals && reduce_records(&whole, totals) && headline_of_totals(&whole, totals, out);

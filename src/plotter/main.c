@@ -1,11 +1,12 @@
 /*
  * metron-plot: draws a recorded run into a file.
  *
- *     metron-plot LOG_LEVEL svg|png|pdf FILE WIDTHxHEIGHT alive|gone KEYS CPU MEMORY RUN
+ *     metron-plot LOG_LEVEL svg|png|pdf FILE WIDTHxHEIGHT alive|gone KEYS CPU MEMORY RUN MADE_INFO
  *
  * A program of its own because cairo and what it brings take longer to load than metron may take to start.
  * `metron plot` starts it with everything decided: what is not asked for is an empty argument; `alive` says
- * that a run which is not yet ended is still being recorded; the log level is a number (enum log_level).
+ * that a run which is not yet ended is still being recorded; the log level is a number (enum log_level); MADE_INFO is the text that stands
+ * in for a missing info.json (store/recording/usage_only.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,19 @@
 #include "view/plot/cairo.h"
 #include "view/plot/plot.h"
 
-enum argument { LEVEL = 1, FORMAT, OUTPUT, SIZE, RECORDER, KEYS, CPU, MEMORY, RUN, ARGUMENT_COUNT };
+enum argument {
+    LEVEL = 1,
+    FORMAT,
+    OUTPUT,
+    SIZE,
+    RECORDER,
+    KEYS,
+    CPU,
+    MEMORY,
+    RUN,
+    MADE_INFO,
+    ARGUMENT_COUNT
+};
 
 static bool as_told(void *context, const struct recorder *recorder)
 {
@@ -71,7 +84,9 @@ static int draw(char **arguments, struct metron_error *error)
         !plot_parse_size(arguments[SIZE], PLOT_PICTURE_LEAST, PLOT_PICTURE_MOST, &width, &height))
         return error_set(error, -EINVAL,
                          "metron-plot is for 'metron plot' to call; see 'metron plot --help'");
-    code = recording_read(arguments[RUN], &recording_wish, &recording, error);
+    code = arguments[MADE_INFO][0] ? recording_parse(arguments[MADE_INFO], strlen(arguments[MADE_INFO]),
+                                                     arguments[RUN], &recording_wish, &recording, error)
+                                   : recording_read(arguments[RUN], &recording_wish, &recording, error);
     if (code < 0)
         return code;
     code = plot_init(&plot, &recording, &wish, error);

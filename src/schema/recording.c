@@ -41,6 +41,8 @@ const char *recorded_alias_part(const char *name)
     return NULL;
 }
 
+const char *const recording_status_names[] = {"ended", "running", "lost", "unknown"};
+
 void recording_fini(struct recording *recording)
 {
     arena_fini(&recording->arena);

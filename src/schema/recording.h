@@ -17,8 +17,9 @@
 #include "schema/note.h"
 
 enum recording_kind { RECORDING_METRON, RECORDING_DUCT };
-/* Lost: it says that it runs, and its metron is gone. */
-enum recording_status { RECORDING_ENDED, RECORDING_RUNNING, RECORDING_LOST };
+/* Lost: it says that it runs, and its metron is gone. Unknown: it has no info.json. */
+enum recording_status { RECORDING_ENDED, RECORDING_RUNNING, RECORDING_LOST, RECORDING_UNKNOWN };
+extern const char *const recording_status_names[];
 
 enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
 
@@ -29,7 +30,7 @@ enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
  * "syscalls.by_call", "survivors.processes") are FIELD_JSON; info.json's list `peak_memory` is
  * "peak_memory_methods" here. The aliases come last and win:
  *
- *   status       "ended", "running" or "lost"
+ *   status       "ended", "running", "lost" or "unknown"
  *   prefix       of its files, as they lie now
  *   wall         seconds: wall_clock_time; of a running one, from its start until now
  *   cpu_seconds  headline.cpu_seconds; absent for con-duct, which does not count CPU
@@ -89,6 +90,7 @@ struct recording {
     enum recording_kind kind;
     enum recording_status status;
     const char *path;        /* of its info.json */
+    const char *made_info;   /* the text that stands in for an info.json that it does not have; else NULL */
     const char *usage_path;  /* where it lies now, beside info.json; NULL: there is none */
     const char *events_path; /* the same */
     double start_wall;       /* unix seconds; 0: unknown */

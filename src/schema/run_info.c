@@ -72,23 +72,28 @@ static void system_json(struct json *json, const struct run_info *info)
     json_object_end(json);
 }
 
+void run_info_measurement_json(struct json *json, const struct source *source,
+                               const struct measurement *measurement)
+{
+    json_key_object(json, measurement->key);
+    json_key_string(json, "source", source->name);
+    json_key_string(json, "field", source->fields[measurement->field]);
+    json_key_string(json, "topic", topic_name(measurement->topic));
+    json_key_string(json, "unit", unit_name(measurement->unit));
+    bound_json(json, measurement->bound);
+    json_key_string(json, "scope", scope_names[measurement->scope]);
+    json_key_string(json, "type", type_names[measurement->type]);
+    json_key_string(json, "reduce", reduce_names[measurement->reduce]);
+    json_object_end(json);
+}
+
 static void measurements_json(struct json *json, const struct registry *registry)
 {
     json_key_object(json, "measurements");
     for (size_t i = 0; i < registry->count; i++) {
         const struct registry_entry *entry = &registry->entries[i];
-        if (!entry->selected)
-            continue;
-        json_key_object(json, entry->measurement->key);
-        json_key_string(json, "source", entry->source->name);
-        json_key_string(json, "field", entry->source->fields[entry->measurement->field]);
-        json_key_string(json, "topic", topic_name(entry->measurement->topic));
-        json_key_string(json, "unit", unit_name(entry->measurement->unit));
-        bound_json(json, entry->measurement->bound);
-        json_key_string(json, "scope", scope_names[entry->measurement->scope]);
-        json_key_string(json, "type", type_names[entry->measurement->type]);
-        json_key_string(json, "reduce", reduce_names[entry->measurement->reduce]);
-        json_object_end(json);
+        if (entry->selected)
+            run_info_measurement_json(json, entry->source, entry->measurement);
     }
     json_object_end(json);
 }

@@ -166,5 +166,8 @@ static inline bool run_info_has_exit(const struct run_info *info)
 }
 
 void run_info_json(struct json *json, const struct run_info *info);
+/* What one measurement is: a member of provenance.measurements. */
+void run_info_measurement_json(struct json *json, const struct source *source,
+                               const struct measurement *measurement);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "store/recording/reader.h"
 #include "store/run_files.h"
 
 #define DEPTH_MAX 64
@@ -81,6 +82,23 @@ static int push(struct walk *walk, char *path, int depth)
 
 enum entry { ENTRY_OTHER, ENTRY_FOLDER, ENTRY_RUN };
 
+/* Whether it is the usage file of a run that has no info.json beside it. */
+static bool stands_alone(int fd, const char *name)
+{
+    ptrdiff_t length = run_prefix_length(name);
+    struct stat status;
+    char *info = NULL;
+
+    if (length < 0 ||
+        (!text_ends_with(name, run_file_names[RUN_USAGE]) && !text_ends_with(name, RUN_DUCT_USAGE_NAME)))
+        return false;
+    if (asprintf(&info, "%.*s" RUN_INFO_NAME, (int)length, name) < 0)
+        return false;
+    bool alone = fstatat(fd, info, &status, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+    free(info);
+    return alone;
+}
+
 /* A link to a folder is not followed, so that no walk goes in circles. Whatever else has the name of a
  * recording is one until it is read: a link that leads nowhere (git-annex makes such) has to be named, not
  * left out. */
@@ -101,6 +119,27 @@ static enum entry kind_of(int fd, const struct dirent *entry)
     return named ? ENTRY_RUN : ENTRY_OTHER;
 }
 
+/* Of a file that is there: itself, or the info.json that belongs to it. Whether that one is there and fit is
+ * the reader's to say. */
+static int add_file(struct run_list *list, const char *path)
+{
+    ptrdiff_t length = run_prefix_length(path);
+    char *info = NULL;
+
+    if (length < 0)
+        return add_path(list, strdup(path));
+    return add_path(list, asprintf(&info, "%.*s" RUN_INFO_NAME, (int)length, path) < 0 ? NULL : info);
+}
+
+/* The path of a usage file, which is taken over, as that of the info.json that is missing. */
+static int add_alone(struct run_list *list, char *usage)
+{
+    int code = usage ? add_file(list, usage) : -ENOMEM;
+
+    free(usage);
+    return code;
+}
+
 static int take_entry(struct walk *walk, int fd, const struct pending *folder, const struct dirent *entry)
 {
     const char *name = entry->d_name;
@@ -110,6 +149,8 @@ static int take_entry(struct walk *walk, int fd, const struct pending *folder, c
     enum entry kind = kind_of(fd, entry);
     if (kind == ENTRY_RUN)
         return add_path(walk->list, join(folder->path, name));
+    if (kind == ENTRY_OTHER && stands_alone(fd, name))
+        return add_alone(walk->list, join(folder->path, name));
     if (kind != ENTRY_FOLDER)
         return 0;
     if (folder->depth < DEPTH_MAX)
@@ -167,16 +208,14 @@ static int add_folder(struct run_list *list, const char *path, struct metron_err
     return code < 0 ? error_set(error, code, "no memory for the list of runs") : walk.code;
 }
 
-/* Of a file that is there: itself, or the info.json that belongs to it. Whether that one is there and fit is
- * the reader's to say. */
-static int add_file(struct run_list *list, const char *path)
+/* Whether a usage file stands in for this info.json, which is missing. */
+static bool has_usage(const char *info)
 {
-    ptrdiff_t length = run_prefix_length(path);
-    char *info = NULL;
+    struct strbuf usage = STRBUF_INIT;
+    bool has = recording_usage_beside(info, &usage);
 
-    if (length < 0)
-        return add_path(list, strdup(path));
-    return add_path(list, asprintf(&info, "%.*s" RUN_INFO_NAME, (int)length, path) < 0 ? NULL : info);
+    strbuf_fini(&usage);
+    return has;
 }
 
 /* A path that is no glob, or one that a glob has found. */
@@ -195,7 +234,8 @@ static int add_plain(struct run_list *list, const char *path, struct metron_erro
     int code = -errno;
     if (asprintf(&info, "%s" RUN_INFO_NAME, path) < 0)
         return error_set(error, -ENOMEM, "no memory for the list of runs");
-    if (code == -ENOENT && stat(info, &status) == 0 && S_ISREG(status.st_mode))
+    bool is_run = stat(info, &status) == 0 ? S_ISREG(status.st_mode) : has_usage(info);
+    if (code == -ENOENT && is_run)
         return add_path(list, info) < 0 ? error_set(error, -ENOMEM, "no memory for the list of runs") : 0;
     free(info);
     if (code == -ENOENT)
@@ -233,7 +273,7 @@ static bool is_name(const char *path)
         return true;
     if (asprintf(&info, "%s" RUN_INFO_NAME, path) < 0)
         return false;
-    bool there = access(info, F_OK) == 0;
+    bool there = access(info, F_OK) == 0 || has_usage(info);
     free(info);
     return there;
 }

@@ -123,6 +123,8 @@ static void add_outcome(struct strbuf *out, const struct run_summary *summary, b
         strbuf_adds(out, "lost: its record was not completed, how the command ended is not known");
     else if (summary->status == RECORDING_RUNNING)
         strbuf_adds(out, "still running");
+    else if (summary->status == RECORDING_UNKNOWN)
+        strbuf_adds(out, "no info.json: how it ended is not known");
     else if (summary->cause)
         add_text(out, summary->cause);
     else if (summary->has_exit_code)

@@ -101,3 +101,100 @@ def test_the_first_record_has_a_total(run_metron):
     run = write_run(run_metron.cwd / "run_", records)
     rates = [float(row["total_pcpu_rate"]) for row in rows_of(run_metron.metron(["export", str(run)]).stdout)]
     assert rates == [50, 50]
+
+
+# Without an info.json: con-duct writes it at the end, and `-t processes-samples` of both leaves it out
+
+
+def no_info(prefix):
+    pass
+
+
+def empty_info(prefix):
+    (prefix.parent / f"{prefix.name}info.json").write_bytes(b"")
+
+
+@pytest.fixture(params=[no_info, empty_info])
+def usage_only(request, run_metron):
+    """con-duct's, of four minutes: half a core; the second process came later."""
+    records = [(60, {"10": ("a", 60, 30.0)}), (120, {"10": ("a", 120, 60.0)}),
+               (180, {"10": ("a", 180, 90.0), "11": ("b", 30, 15.0)})]
+    prefix = write_run(run_metron.cwd / "logs" / "run_", records, info=False)
+    request.param(prefix)
+    return prefix
+
+
+def listed(run_metron, *args):
+    done = run_metron.metron(["ls", "--json", *map(str, args)])
+    assert (done.returncode, done.stderr) == (0, b""), done
+    return strict_json(done.stdout)
+
+
+def test_a_run_without_info_is_listed(run_metron, usage_only):
+    for where in (usage_only.parent, usage_only, f"{usage_only}usage.jsonl"):
+        run, = listed(run_metron, where)
+        assert run["status"] == "unknown" and run["peak_memory"] == 60 << 20 and "wall" not in run
+        assert run["peak_memory_source"] == "peak_rss" and run["prefix"].endswith("logs/run_")
+    assert listed(run_metron, "--filter", "status == unknown", usage_only.parent)
+    run, = listed(run_metron, "-F", "start_time,num_reports,peak_pmem,average_rss", usage_only.parent)
+    told = {"start_time": START + 60, "num_reports": 3, "peak_pmem": 1, "average_rss": 60 << 20}
+    assert {key: run[key] for key in told} == told
+
+
+def test_a_run_without_info_is_drawn_and_reported(run_metron, usage_only):
+    for where in (usage_only.parent, usage_only, f"{usage_only}usage.jsonl"):
+        plot = run_metron.metron(["plot", str(where)])
+        assert plot.returncode == 0 and b"no info.json" in plot.stdout and b"no values" not in plot.stdout
+    page = strict_json(run_metron.metron(["report", "--json", str(usage_only)]).stdout)
+    assert page["outcome"]["status"] == "unknown"
+    assert [row["pcpu_seconds"] for row in page["processes"]["by_cpu_sampled"]["rows"]] == [90, 15]
+
+
+def test_a_run_without_info_is_exported(run_metron, usage_only):
+    rows = rows_of(run_metron.metron(["export", str(usage_only)]).stdout)
+    assert [row["total_rss"] for row in rows] == [str(60 << 20)] * 3
+    row = run_metron.metron(["export", "-f", "snakemake", str(usage_only)]).stdout.decode().splitlines()[1].split("\t")
+    assert row[:3] == ["120.00", "0:02:00", "60.00"]
+    for form in ("nextflow", "prometheus", "perfetto"):
+        assert run_metron.metron(["export", "-f", form, str(usage_only)]).returncode == 0
+
+
+def test_a_run_without_info_becomes_a_picture(run_metron, usage_only, programs):
+    if not (programs / "metron-plot").exists():
+        pytest.skip("this build draws no pictures")
+    assert run_metron.metron(["plot", "-o", "run.svg", str(usage_only)]).returncode == 0
+    assert b"no info.json" in (run_metron.cwd / "run.svg").read_bytes()
+
+
+def test_pp_shows_the_usage_of_a_run_without_info(run_metron, usage_only):
+    assert b'"totals"' in run_metron.metron(["pp", str(usage_only)]).stdout
+    assert b"60 MiB" in run_metron.metron(["pp", "-H", str(usage_only)]).stdout
+
+
+def test_an_empty_usage_file_is_no_run(run_metron):
+    write_run(run_metron.cwd / "a_", [(60, {})], info=False)
+    (run_metron.cwd / "a_usage.jsonl").write_text("")
+    empty_info(run_metron.cwd / "a_")
+    for command in ("ls", "plot", "report", "export"):
+        done = run_metron.metron([command, "a_"])
+        assert done.returncode == 1 and "a_info.json: empty" in done.message
+
+
+def test_samples_of_metron_alone_have_their_units(run_metron):
+    """The keys of the records are known to the metron that reads them."""
+    run = run_metron("-q -t processes-samples --s-i 0.05 --r-i 0.1 --events off", ["/bin/sleep", "0.3"])
+    assert "info.json" not in run.files()
+    prefix = str(run.path("usage.jsonl")).removesuffix("usage.jsonl")
+    told, = listed(run_metron, prefix)
+    assert told["status"] == "unknown" and told["peak_memory"] > 0 and told["cpu_seconds"] >= 0
+    peak = max(record["measurements"]["proc_rss_total"] for record in run.usage
+               if "proc_rss_total" in record["measurements"])
+    rows = rows_of(run_metron.metron(["export", prefix]).stdout)
+    assert max(int(row["proc_rss_total"]) for row in rows if row["proc_rss_total"]) == peak
+    row = run_metron.metron(["export", "-f", "snakemake", prefix]).stdout.decode().splitlines()[1].split("\t")
+    assert float(row[2]) >= round(peak / 2**20, 2)
+    page = strict_json(run_metron.metron(["report", "--json", prefix]).stdout)
+    assert page["outcome"]["status"] == "unknown"
+    plot = run_metron.metron(["plot", prefix])
+    assert plot.returncode == 0 and b"proc_pdcpu_total" in plot.stdout and b"(MiB)" in plot.stdout
+    assert run_metron.metron(["export", "-f", "duct", "-o", "as_duct_", prefix]).returncode == 0

@@ -106,7 +106,7 @@ static bool known_by_schema(const char *field, struct filter_known *out)
         {"exit_code", {FIELD_NUMBER, UNIT_COUNT, false, NULL}},
         {"start_time", {FIELD_TEXT, UNIT_NONE, true, NULL}},
         {"end_time", {FIELD_TEXT, UNIT_NONE, true, NULL}},
-        {"status", {FIELD_TEXT, UNIT_NONE, false, "ended, running, lost"}},
+        {"status", {FIELD_TEXT, UNIT_NONE, false, "ended, running, lost, unknown"}},
     };
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)

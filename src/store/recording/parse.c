@@ -14,6 +14,7 @@
 #include "store/recording/fields.h"
 #include "store/recording/older.h"
 #include "store/recording/reader.h"
+#include "store/recording/usage_only.h"
 #include "store/recording/words.h"
 #include "store/run_files.h"
 
@@ -367,6 +368,11 @@ static int conclude(struct parser *parser, const struct recording_wish *wish, st
 
     if (code < 0)
         return code;
+    if (field_list_text(&parser->fields, USAGE_ONLY_FIELD)) {
+        out->made_info =
+            arena_copy(&out->arena, parser->json.begin, (size_t)(parser->json.end - parser->json.begin));
+        parser->fields.no_memory |= !out->made_info;
+    }
     if (!wish->info_only || recording_says_running(&parser->fields))
         find_files(parser);
     keep_keys(parser);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "schema/recording.h"
 #include "schema/run_info.h"
@@ -32,6 +33,10 @@ typedef bool recorder_lives(void *context, const struct recorder *recorder);
 /* Makes the headline of a run from its records. False: there are none, or they cannot be read. */
 typedef bool headline_maker(const struct recording *recording, struct headline *out);
 
+/* Writes what a key of metron's is, as provenance.measurements has it; nothing of a key that it does not
+ * know. */
+typedef void key_describer(struct json *json, const char *key);
+
 struct recording_wish {
     /* Only these fields, NULL-terminated (aliases bring what they are made of); NULL: all. Summary keys other
      * than those in the comment of struct recorded_field have their unit only with `keys`. */
@@ -41,18 +46,22 @@ struct recording_wish {
     bool units_only;       /* of it: no topic and no bound, which take time */
     bool info_only;        /* no other file is looked for: no usage_path and events_path of one that ended */
     recorder_lives *lives; /* NULL: one that says that it runs is believed */
+    key_describer *describe;       /* for a run of metron without an info.json; NULL: it has no keys */
     headline_maker *make_headline; /* for a running one whose info.json has none yet; NULL: it has none */
     void *context;
     double now; /* unix seconds, for the wall time of running ones; 0: they have none */
 };
 
 /* The info.json that `path` means, in *info: `path` is an info.json, another file of the same run, or its
- * prefix (".metron/logs/2026…_", or a folder that is one or holds one run). 0; -ENOENT: there is no run;
- * others of the file system. */
+ * prefix (".metron/logs/2026…_", or a folder that is one or holds one run). It may be missing, where there is
+ * a usage file beside it. 0; -ENOENT: there is no run; others of the file system. */
 int recording_find(const char *path, struct strbuf *info, struct metron_error *error);
-/* Reads the run that `path` means, as above. 0; -ENOENT: there is no run; -EBADMSG: damaged, empty or another
- * program's (with the place); -ENOTSUP: a schema that this metron does not know; -EFBIG; others of the file.
- * On failure *out is empty. */
+/* The usage file beside an info.json, in *usage. False: there is none. */
+bool recording_usage_beside(const char *info, struct strbuf *usage);
+/* Reads the run that `path` means, as above. Of one whose info.json is missing or empty it is made up of the
+ * usage file (usage_only.h), and its status is unknown. 0; -ENOENT: there is no run; -EBADMSG: damaged, empty
+ * or another program's (with the place); -ENOTSUP: a schema that this metron does not know; -EFBIG; others of
+ * the file. On failure *out is empty. */
 int recording_read(const char *path, const struct recording_wish *wish, struct recording *out,
                    struct metron_error *error);
 /* The same from bytes, for tests and fuzzing; paths are taken to lie beside `path`. */

@@ -44,7 +44,9 @@ static int set_wanted(struct usage_reader *reader, const bool *wanted)
         return index_keys(reader);
     if (reader->wanted[DUCT_PCPU_RATE] || reader->wanted[DUCT_PCPU_SECONDS] ||
         reader->wanted[DUCT_TOTAL_PCPU_RATE])
-        return duct_rates_new(reader->recording->start_wall, &reader->rates);
+        /* Of a made info.json the start is but the first record. */
+        return duct_rates_new(reader->recording->made_info ? 0 : reader->recording->start_wall,
+                              &reader->rates);
     return 0;
 }
 

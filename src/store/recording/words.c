@@ -8,11 +8,13 @@
 #include "base/text.h"
 #include "store/recording/duct.h"
 #include "store/recording/older.h"
+#include "store/recording/usage_only.h"
 #include "store/run_files.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 const char *const recording_facts[] = {
+    USAGE_ONLY_FIELD,
     "schema_version",
     "metron_version",
     "duct_version",
@@ -61,7 +63,12 @@ int recording_recognize(struct recording *recording, const struct field_list *li
                         struct metron_error *error)
 {
     const char *schema = field_list_text(list, "schema_version");
+    const char *usage_only = field_list_text(list, USAGE_ONLY_FIELD);
 
+    if (usage_only) {
+        recording->kind = strcmp(usage_only, "metron") == 0 ? RECORDING_METRON : RECORDING_DUCT;
+        return 0;
+    }
     if (field_list_text(list, "duct_version")) {
         recording->kind = RECORDING_DUCT;
         if (!schema)
@@ -115,7 +122,9 @@ bool recording_says_running(const struct field_list *list)
 static enum recording_status status_of(const struct recording *recording, const struct field_list *list,
                                        const struct recording_wish *wish)
 {
-    if (!recording_says_running(list))
+    if (field_list_text(list, USAGE_ONLY_FIELD))
+        return RECORDING_UNKNOWN;
+    if (recording->kind == RECORDING_DUCT || !recording_says_running(list))
         return RECORDING_ENDED;
 
     const struct recorded_field *pid = field_list_find(list, "recorder.pid", FIELD_NUMBER);
@@ -189,7 +198,7 @@ static void add_answer(const struct recording *recording, struct field_list *lis
     if (!answer->has)
         return;
     if (recording->status != RECORDING_ENDED) {
-        note = note_until_now(list->arena, note, recording->status == RECORDING_LOST);
+        note = note_until_now(list->arena, note, recording->status != RECORDING_RUNNING);
         list->no_memory |= !note;
     }
     field_list_add(list, &(struct recorded_field){.name = alias->name,
@@ -211,8 +220,9 @@ static void add_headline(const struct recording *recording, struct field_list *l
     for (size_t i = 0; i < ALIAS_COUNT; i++)
         if (recorded_aliases[i].headline)
             any |= read_answer(list, &recorded_aliases[i], &answers[i]);
-    if (!any && recording->status == RECORDING_RUNNING && wish->make_headline &&
-        asks_for_headline(wish->fields) && wish->make_headline(recording, &headline)) {
+    bool has_no_end = recording->status == RECORDING_RUNNING || recording->status == RECORDING_UNKNOWN;
+    if (!any && has_no_end && wish->make_headline && asks_for_headline(wish->fields) &&
+        wish->make_headline(recording, &headline)) {
         answers[ALIAS_CPU_SECONDS] = headline.cpu_seconds;
         answers[ALIAS_PEAK_MEMORY] = headline.peak_memory_bytes;
         answers[ALIAS_PROCESSES] = headline.processes;
@@ -244,11 +254,11 @@ static void add_wall(const struct recording *recording, struct field_list *list,
 
 static void add_texts(const struct recording *recording, struct field_list *list)
 {
-    static const char *const names[] = {"ended", "running", "lost"};
     ptrdiff_t length = run_prefix_length(recording->path);
 
-    field_list_add(list, &(struct recorded_field){
-                             .name = "status", .kind = FIELD_TEXT, .text = names[recording->status]});
+    field_list_add(list, &(struct recorded_field){.name = "status",
+                                                  .kind = FIELD_TEXT,
+                                                  .text = recording_status_names[recording->status]});
     if (length < 0)
         return;
 
@@ -308,9 +318,8 @@ void recording_conclude(struct recording *recording, struct field_list *list,
                         const struct recording_wish *wish)
 {
     recording->start_wall = start_of(list);
-    recording->status =
-        recording->kind == RECORDING_METRON ? status_of(recording, list, wish) : RECORDING_ENDED;
-    if (recording->kind == RECORDING_METRON)
+    recording->status = status_of(recording, list, wish);
+    if (recording->kind == RECORDING_METRON && recording->status != RECORDING_UNKNOWN)
         older_add_facts(list, field_list_text(list, "schema_version"));
     add_texts(recording, list);
     add_numbers(recording, list, wish);

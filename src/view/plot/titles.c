@@ -98,6 +98,8 @@ static void add_cause(struct strbuf *out, const struct recording *recording)
         strbuf_adds(out, "still running");
     else if (recording->status == RECORDING_LOST)
         strbuf_adds(out, "lost: its recorder ended before it could tell how it went");
+    else if (recording->status == RECORDING_UNKNOWN)
+        strbuf_adds(out, "no info.json: how it ended is not known");
     else if (cause)
         text_printable(out, cause, strlen(cause));
     else if (recording_number(recording, "exit_code", &exit_code))

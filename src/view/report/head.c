@@ -62,8 +62,11 @@ static void add_recorder(struct report_section *section, const struct recording 
     const char *tier = recording_text(recording, "provenance.tier");
     const char *reason = recording_text(recording, "provenance.tier_reason");
     const char *kernel = filled(recording, "system.kernel");
-    const char *text = report_text_of(page, "%s%s%s, schema %s", is_metron ? "metron" : "con-duct",
-                                      version ? " " : "", version ? version : "", schema ? schema : "?");
+    const char *name = is_metron ? "metron" : "con-duct";
+    const char *text = recording->status == RECORDING_UNKNOWN
+                           ? report_text_of(page, "%s, by the look of its records", name)
+                           : report_text_of(page, "%s%s%s, schema %s", name, version ? " " : "",
+                                            version ? version : "", schema ? schema : "?");
     const char *no_group = recording_text(recording, "provenance.cgroup_reason");
 
     (void)report_add_text(section, "recorded_by", NULL, text);
@@ -180,10 +183,16 @@ static void add_survivors(struct report_section *section, const struct recording
 /* What is known of one that has no outcome. */
 static void add_no_outcome(struct report_section *section, const struct report_evidence *evidence)
 {
+    static const char *const outcomes[] = {[RECORDING_RUNNING] = "still running",
+                                           [RECORDING_LOST] = "lost: how it ended is not known",
+                                           [RECORDING_UNKNOWN] = "not known: the run has no info.json"};
     bool lost = evidence->recording->status == RECORDING_LOST;
-    struct report_item *item = report_add_text(section, "cause", "outcome",
-                                               lost ? "lost: how it ended is not known" : "still running");
+    struct report_item *item =
+        report_add_text(section, "cause", "outcome", outcomes[evidence->recording->status]);
     item->tone = lost ? REPORT_BAD : REPORT_PLAIN;
+    if (evidence->recording->status == RECORDING_UNKNOWN)
+        (void)report_add_remark(section, "It still runs, its recorder was killed, or it was recorded with "
+                                         "-t processes-samples. All that is known is in its usage file.");
     if (lost)
         (void)report_add_remark(section,
                                 "Its record was not completed: metron was killed, the machine went down, or "
@@ -199,7 +208,6 @@ static void add_no_outcome(struct report_section *section, const struct report_e
 
 void report_outcome(struct report_page *page, const struct report_evidence *evidence)
 {
-    static const char *const states[] = {"ended", "running", "lost"};
     const struct recording *recording = evidence->recording;
     struct report_section *section = report_section_add(page, "outcome", "Outcome");
     const char *cause = recording_cause(recording);
@@ -211,7 +219,7 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     if (filled(recording, "command"))
         (void)report_say_command(section, "command", "", filled(recording, "command"));
     (void)report_say(section, "message", filled(recording, "message"), NULL);
-    (void)report_add_text(section, "status", NULL, states[recording->status]);
+    (void)report_add_text(section, "status", NULL, recording_status_names[recording->status]);
     bool has_code = recording_number(recording, "exit_code", &exit_code);
     if (!cause && has_code) {
         cause = report_text_of(page, "exited with code %.0f", exit_code);

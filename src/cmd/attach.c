@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "cmd/duct_hints.h"
 #include "cmd/measuring.h"
 #include "loop/attach.h"
 
@@ -142,6 +143,7 @@ static int attach_main(int argc, char **argv)
     int first = argc, exit_code;
 
     if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
+        duct_hints_give(COMMAND_ATTACH);
         struct attach_target target = {.children = settings_flag(&settings, SETTING_CHILDREN),
                                        .duration = settings_real(&settings, SETTING_DURATION)};
         exit_code = find_processes(argv + first, &target, &list, &error);

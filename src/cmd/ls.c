@@ -25,6 +25,13 @@
 #include "view/run_summary.h"
 
 #define FIELDS_MAX 256
+#define SORT_MAX   16
+
+/* con-duct's -F and --sort-by take words: what is no file, no run and no glob is another field. */
+static bool is_path(const char *word)
+{
+    return strpbrk(word, "/*?[") || run_list_is_name(word);
+}
 
 static const struct command_description description = {
     .name = "ls",
@@ -73,6 +80,7 @@ static const struct command_description description = {
                 "  metron ls --group-by job --sort sum_cpu_seconds --reverse\n",
     .command = COMMAND_LS,
     .options_anywhere = true,
+    .is_operand = is_path,
 };
 
 /* One listing under way. */
@@ -90,8 +98,9 @@ struct ls {
     size_t field_count;
     bool registry; /* units of measured keys are needed */
     bool colors;
-    size_t width;   /* 0: any */
-    ptrdiff_t sort; /* -1: by start */
+    size_t width;          /* 0: any */
+    size_t sort[SORT_MAX]; /* columns */
+    size_t sort_count;
     size_t read_count;
     bool trouble;
 };
@@ -163,6 +172,25 @@ static int column_for(struct ls *ls, const char *name, bool grouped, ptrdiff_t *
     return code;
 }
 
+static int add_sort_columns(struct ls *ls, const char *list, bool grouped)
+{
+    const char *item;
+    size_t length;
+    ptrdiff_t column;
+    int code = 0;
+
+    while (code == 0 && (item = settings_list_next(&list, &length)) != NULL) {
+        char *name = arena_printf(&ls->arena, "%.*s", (int)length, item);
+        if (!name)
+            return -ENOMEM;
+        if (ls->sort_count == SORT_MAX)
+            return -E2BIG;
+        code = column_for(ls, name, grouped, &column);
+        ls->sort[ls->sort_count++] = (size_t)column;
+    }
+    return code;
+}
+
 static int choose_columns(struct ls *ls)
 {
     const char *fields = settings_text(ls->settings, SETTING_FIELDS);
@@ -180,9 +208,8 @@ static int choose_columns(struct ls *ls)
         code = run_columns_add_usual(&ls->listing, is_table(ls));
     if (code == 0 && group)
         code = column_for(ls, group, true, &column);
-    ls->sort = -1;
     if (code == 0 && sort)
-        code = column_for(ls, sort, group != NULL, &ls->sort);
+        code = add_sort_columns(ls, sort, group != NULL);
     for (size_t i = 0; code == 0 && i < ls->listing.column_count; i++)
         if (ls->listing.columns[i].field)
             code =
@@ -213,6 +240,9 @@ static int filter_trouble(const struct ls *ls, const char *where, const struct m
             (void)dprintf(STDERR_FILENO, "  %.*s\n", (int)strcspn(line, "\n"), line);
     }
     strbuf_fini(&lines);
+    if (strstr(ls->filter_text, "re.search") || strstr(ls->filter_text, "re.match"))
+        log_info("an expression here is not Python: instead of re.search('PATTERN', FIELD) write FIELD =~ "
+                 "'PATTERN'");
     return EXIT_WRONG_USAGE;
 }
 
@@ -242,7 +272,7 @@ static int choose(struct ls *ls)
     if (code == -EINVAL)
         return wrong_usage("--fields names no field");
     if (code == -E2BIG)
-        return wrong_usage("too many fields: at most 255");
+        return wrong_usage("too many fields: at most 255, and 16 to sort by");
     if (code < 0)
         log_error("no memory for the listing");
     return code < 0 ? EXIT_TROUBLE : EXIT_OK;
@@ -254,6 +284,7 @@ static int choose(struct ls *ls)
 static int find_standard_runs(struct ls *ls)
 {
     struct metron_error error = {0};
+    static const char duct_folder[] = ".duct/logs";
     char *folder = standard_folder(ls->settings);
     size_t added;
 
@@ -269,6 +300,8 @@ static int find_standard_runs(struct ls *ls)
     } else if (added == 0) {
         log_info("no runs are recorded in '%s': 'metron run -- COMMAND' records one", folder);
     }
+    if (ls->runs.count == 0 && access(duct_folder, F_OK) == 0)
+        log_info("there are runs of con-duct in '%s': 'metron ls %s' lists them", duct_folder, duct_folder);
     free(folder);
     return 0;
 }
@@ -477,7 +510,7 @@ static int list(struct ls *ls, char **paths, int count)
     if (ls->listing.count == 0 && ls->filter && ls->read_count > 0)
         log_info("--filter holds for none of %zu run%s", ls->read_count, ls->read_count == 1 ? "" : "s");
     look_for_slips(ls);
-    run_listing_sort(&ls->listing, ls->sort, settings_flag(ls->settings, SETTING_REVERSE));
+    run_listing_sort(&ls->listing, ls->sort, ls->sort_count, settings_flag(ls->settings, SETTING_REVERSE));
     code = show(ls);
     return code == EXIT_OK && ls->trouble ? EXIT_TROUBLE : code;
 }

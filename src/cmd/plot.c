@@ -201,15 +201,28 @@ static int check_usage(const struct settings *settings, int operands, const char
     return EXIT_OK;
 }
 
+/* con-duct has two names for what is drawn of its recordings. One of metron has rates: its best is the
+ * second. */
+static struct plot_wish wish_of(const struct settings *settings, const struct recording *recording)
+{
+    const char *cpu = settings_text(settings, SETTING_CPU_KEY);
+    bool is_duct = recording->kind == RECORDING_DUCT;
+
+    if (cpu && is_duct && strcmp(cpu, "ps-pcpu") == 0)
+        cpu = "total_pcpu";
+    else if (cpu && strcmp(cpu, "ps-cpu-timepoint") == 0)
+        cpu = is_duct ? "total_pcpu_rate" : NULL;
+    return (struct plot_wish){.keys = settings_text(settings, SETTING_KEYS),
+                              .cpu = cpu,
+                              .memory = settings_text(settings, SETTING_MEMORY_KEY)};
+}
+
 static int plot_run(const struct settings *settings, const char *run)
 {
     const struct recording_wish recording_wish = {.keys = true,
                                                   .describe = describe_known_key,
                                                   .lives = recorder_is_alive,
                                                   .now = clock_wall_seconds()};
-    const struct plot_wish wish = {.keys = settings_text(settings, SETTING_KEYS),
-                                   .cpu = settings_text(settings, SETTING_CPU_KEY),
-                                   .memory = settings_text(settings, SETTING_MEMORY_KEY)};
     const char *output = settings_text(settings, SETTING_OUTPUT);
     struct metron_error error = {0};
     struct recording recording = {0};
@@ -219,6 +232,7 @@ static int plot_run(const struct settings *settings, const char *run)
     int code = recording_read(run, &recording_wish, &recording, &error);
     if (code < 0)
         return complain(&error, code, EXIT_TROUBLE);
+    struct plot_wish wish = wish_of(settings, &recording);
     code = plot_init(&plot, &recording, &wish, &error);
     if (code < 0)
         exit_code = complain(&error, code, code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE);

@@ -8,6 +8,7 @@
 #include "cmd/alone.h"
 #include "cmd/availability.h"
 #include "cmd/commands.h"
+#include "cmd/duct_hints.h"
 #include "cmd/measuring.h"
 #include "cmd/registration.h"
 #include "loop/run.h"
@@ -170,6 +171,7 @@ static int run_main(int argc, char **argv)
     int first = argc, exit_code;
 
     if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
+        duct_hints_give(COMMAND_RUN);
         exit_code = run_command(&settings, argv + first, &availability, &error);
         availability_fini(&availability);
         if (exit_code == RUN_ALONE) {

@@ -10,7 +10,9 @@
  * mean over the run, 100 being one core.
  */
 #include <math.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "publish/export_values.h"
 
 static void add_number(struct strbuf *out, bool has, double value)
@@ -34,13 +36,12 @@ static void add_found(const struct export *export, struct strbuf *out, const cha
     add_number(out, has, value);
 }
 
-/* A text in a table of tabs: no tab, no line feed. */
+/* A text in a table of tabs: no tab, no line feed, nothing that a terminal acts on. */
 static void add_text(struct strbuf *out, const char *text, char after)
 {
     if (!text || !*text)
         text = "-";
-    for (; *text; text++)
-        strbuf_addc(out, (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text);
+    text_printable(out, text, strlen(text));
     strbuf_addc(out, after);
 }
 

@@ -25,6 +25,13 @@
 
 #define LABEL_MAX 200 /* bytes of a label; the whole text is in info.json */
 
+/* Each as \\\\xNN: the label then has a backslash before the x. */
+static void add_bytes(struct strbuf *out, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        strbuf_addf(out, "\\\\x%02x", (unsigned char)bytes[i]);
+}
+
 /* As HELP has it; with `quotes` as a label has it. What is no text becomes \\xNN. */
 static void escape(struct strbuf *out, const char *text, size_t length, bool quotes)
 {
@@ -35,8 +42,8 @@ static void escape(struct strbuf *out, const char *text, size_t length, bool quo
             strbuf_addf(out, "\\%c", text[i]);
         else if (text[i] == '\n')
             strbuf_adds(out, "\\n");
-        else if (step == 0 || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
-            strbuf_addf(out, "\\\\x%02x", (unsigned char)text[i]);
+        else if (step == 0 || text_is_control(text_character(text + i, step)))
+            add_bytes(out, text + i, step ? step : 1);
         else
             strbuf_add(out, text + i, step);
         i += step > 1 ? step - 1 : 0;

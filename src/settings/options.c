@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/strbuf.h"
 #include "base/suggest.h"
@@ -65,7 +66,8 @@ static void table_build(struct option_table *table, enum command command)
         if (!(setting->commands & command))
             continue;
         add_option(table, setting->name, setting->letter ? setting->letter : KEY_LONG + id,
-                   boolean ? NULL : (setting->placeholder ? setting->placeholder : "WORD"), 0, setting);
+                   boolean ? NULL : (setting->placeholder ? setting->placeholder : "WORD"),
+                   setting->bare ? OPTION_ARG_OPTIONAL : 0, setting);
         if (setting->alias)
             add_option(table, setting->alias, 0, NULL, OPTION_ALIAS, setting);
         if (boolean) {
@@ -182,8 +184,49 @@ static const char *way_out(const struct setting *setting)
                : "leave one out";
 }
 
-static int take_setting(struct parsing *parsing, int key, const char *value)
+/* An option that needs no value has the next word if that is one: it may be the command to run. */
+static const char *value_or_bare(const struct setting *setting, struct argp_state *state)
 {
+    const char *next = state->next < state->argc ? state->argv[state->next] : "";
+
+    for (size_t i = 0; setting->choices[i]; i++)
+        if (strcasecmp(next, setting->choices[i]) == 0) {
+            state->next++;
+            return next;
+        }
+    return setting->bare;
+}
+
+/* "a" and the words behind it as "a,b". */
+static void join_words(const struct parsing *parsing, struct argp_state *state, struct strbuf *list)
+{
+    for (; state->next < state->argc; state->next++) {
+        const char *next = state->argv[state->next];
+
+        if (next[0] == '-' || next[0] == '\0' || parsing->command->is_operand(next))
+            return;
+        strbuf_addf(list, ",%s", next);
+    }
+}
+
+/* The value as the settings take it. `joined` is room for it. */
+static const char *whole_value(const struct parsing *parsing, const struct setting *setting,
+                               const char *value, struct argp_state *state, struct strbuf *joined)
+{
+    if (!value && setting->bare)
+        return value_or_bare(setting, state);
+    /* Only behind a word of its own: what follows -Fa or --fields=a is no more of it. */
+    if (!value || !(setting->traits & SETTING_WORDS) || !parsing->command->is_operand || state->next < 1 ||
+        state->argv[state->next - 1] != value)
+        return value;
+    strbuf_adds(joined, value);
+    join_words(parsing, state, joined);
+    return joined->failed ? value : strbuf_text(joined);
+}
+
+static int take_setting(struct parsing *parsing, int key, const char *value, struct argp_state *state)
+{
+    struct strbuf joined = STRBUF_INIT;
     int id = setting_of_key(key, parsing->command->command);
     const struct setting *setting;
     struct metron_error reason = {0};
@@ -193,6 +236,8 @@ static int take_setting(struct parsing *parsing, int key, const char *value)
     setting = &settings_table[id];
     if (setting->kind == SETTING_KIND_BOOLEAN)
         value = key >= KEY_NEGATED ? "no" : "yes";
+    else
+        value = whole_value(parsing, setting, value, state, &joined);
     if (parsing->given[id] && (setting->traits & SETTING_ONCE)) {
         parsing->result = error_set(parsing->error, -EINVAL, "%s: --%s was given twice; %s",
                                     parsing->command->name, setting->name, way_out(setting));
@@ -201,6 +246,7 @@ static int take_setting(struct parsing *parsing, int key, const char *value)
     parsing->given[id] = true;
     parsing->result = settings_set_id(parsing->settings, (enum setting_id)id, value,
                                       SETTING_ORIGIN_COMMAND_LINE, NULL, &reason);
+    strbuf_fini(&joined);
     if (parsing->result < 0) {
         (void)error_set(parsing->error, parsing->result, "%s: --%s: %s", parsing->command->name,
                         setting->name, reason.message);
@@ -235,7 +281,7 @@ static error_t take_key(int key, char *value, struct argp_state *state)
     case ARGP_KEY_ARGS:
         return ARGP_ERR_UNKNOWN;
     default:
-        result = take_setting(parsing, key, value);
+        result = take_setting(parsing, key, value, state);
         parsing->next = state->next;
         return result;
     }

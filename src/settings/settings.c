@@ -35,8 +35,9 @@ static int parse_choice(const struct setting *setting, const char *text, struct 
 {
     struct strbuf words = STRBUF_INIT;
 
+    text = setting_choice_of_others(setting, text);
     for (size_t i = 0; setting->choices[i]; i++) {
-        if (strcmp(text, setting->choices[i]) == 0) {
+        if (strcasecmp(text, setting->choices[i]) == 0) {
             out->choice = i;
             strbuf_fini(&words);
             return 0;

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const streams[] = {"all", "none", "stdout", "stderr", NULL};
 static const char *const record_types[] = {"all", "system-summary", "processes-samples", "none", NULL};
@@ -157,17 +158,18 @@ const struct setting settings_table[SETTING_COUNT] = {
             "which fields: peak_memory, cpu_seconds, wall, any summary key (proc_peak_rss_total) or "
             "any field of info.json (system.hostname)",
             .letter = 'F', .initial_text = "the usual ones", .placeholder = "FIELD,...",
-            .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
-    SETTING(SORT, "sort", TEXT, SHOW, COMMAND_LS,
-            "order by this field, smallest first; runs without it stand last",
-            .initial_text = "by start time", .placeholder = "FIELD",
-            .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE | SETTING_WORDS),
+    SETTING(SORT, "sort", LIST, SHOW, COMMAND_LS,
+            "order by this field, smallest first, by the next among equals; runs without it stand last",
+            .alias = "sort-by", .initial_text = "by start time", .placeholder = "FIELD,...",
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE | SETTING_WORDS),
     SETTING(REVERSE, "reverse", BOOLEAN, SHOW, COMMAND_LS, "the other way round", .initial = "no",
             .traits = SETTING_OPTION_ONLY),
     SETTING(FILTER, "filter", TEXT, SHOW, COMMAND_LS,
             "only runs for which EXPR holds: fields compared (== != < <= > >=) with numbers, sizes "
             "(2GiB), times (1h30m) and 'texts', matched (=~ 'REGEX'), and joined by and, or, not, ( )",
-            .placeholder = "EXPR", .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
+            .alias = "eval-filter", .letter = 'e', .placeholder = "EXPR",
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(GROUP_BY, "group-by", TEXT, SHOW, COMMAND_LS,
             "one row for all runs with the same FIELD (job: the ranks or tasks of one job)",
             .placeholder = "FIELD", .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
@@ -183,9 +185,11 @@ const struct setting settings_table[SETTING_COUNT] = {
             "what is drawn: keys of the recording and globs (io_*_rate_total), keys of one unit in one panel",
             .initial_text = "CPU and memory", .placeholder = "KEY,...",
             .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
-    SETTING(CPU_KEY, "cpu", TEXT, SHOW, COMMAND_PLOT, "the method for CPU where a recording has several",
-            .initial_text = "the best that the recording has", .placeholder = "KEY",
-            .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
+    SETTING(
+        CPU_KEY, "cpu", TEXT, SHOW, COMMAND_PLOT,
+        "the method for CPU where a recording has several; of con-duct's also ps-pcpu and ps-cpu-timepoint",
+        .initial_text = "the best that the recording has", .placeholder = "KEY",
+        .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(MEMORY_KEY, "memory", TEXT, SHOW, COMMAND_PLOT,
             "the method for memory where a recording has several",
             .initial_text = "the best that the recording has", .placeholder = "KEY",
@@ -218,8 +222,9 @@ const struct setting settings_table[SETTING_COUNT] = {
     SETTING(COLORS, "colors", CHOICE, SHOW,
             COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE |
                 COMMAND_READERS,
-            "colours in what metron itself says; auto: on a terminal and without NO_COLOR", .initial = "auto",
-            .choices = colors),
+            "colours in what metron itself says; auto: on a terminal and without NO_COLOR; without a word: "
+            "always",
+            .bare = "always", .initial = "auto", .choices = colors),
     SETTING(LOG_LEVEL, "log-level", CHOICE, SHOW,
             COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE |
                 COMMAND_READERS | COMMAND_CLIENTS,
@@ -297,6 +302,22 @@ const struct setting settings_table[SETTING_COUNT] = {
     SETTING(FOLLOW, "follow", BOOLEAN, SHOW, COMMAND_EVENTS, "show events as they happen, until Ctrl-C",
             .letter = 'f', .initial = "no", .traits = SETTING_OPTION_ONLY),
 };
+
+const char *setting_choice_of_others(const struct setting *setting, const char *word)
+{
+    static const struct {
+        enum setting_id id;
+        const char *theirs, *ours;
+    } words[] = {{SETTING_LOG_LEVEL, "critical", "error"},
+                 {SETTING_LIST_FORMAT, "auto", "table"},
+                 {SETTING_LIST_FORMAT, "pyout", "table"},
+                 {SETTING_LIST_FORMAT, "json_pp", "json"}};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (setting == &settings_table[words[i].id] && strcasecmp(word, words[i].theirs) == 0)
+            return words[i].ours;
+    return word;
+}
 
 const char *setting_group_title(enum setting_group group)
 {

@@ -182,7 +182,8 @@ enum setting_trait {
     SETTING_OPTION_ONLY = 1 << 1,     /* the command line alone may set it */
     SETTING_EMPTY_IS_ABSENT = 1 << 2, /* an empty text takes the value away */
     SETTING_EMPTY_ALLOWED = 1 << 3,   /* an empty text is a value; with neither it is an error */
-    SETTING_ONCE = 1 << 4, /* twice on a command line is an error: the second would hide the first */
+    SETTING_WORDS = 1 << 5, /* a list whose items may be words of their own on a command line: -F a b */
+    SETTING_ONCE = 1 << 4,  /* twice on a command line is an error: the second would hide the first */
 };
 
 struct setting {
@@ -191,6 +192,7 @@ struct setting {
     char letter;       /* short option, or 0 */
     enum setting_kind kind;
     enum setting_group group;
+    const char *bare;           /* the value where the option has none; NULL: it must have one */
     const char *initial;        /* the default as text; NULL: none, the setting is absent */
     const char *initial_text;   /* how documents name a default that is no plain value, or NULL */
     const char *placeholder;    /* of the option's argument; NULL for booleans and choices */
@@ -203,6 +205,8 @@ struct setting {
 
 extern const struct setting settings_table[SETTING_COUNT];
 
+/* A word of con-duct's as the choice of ours that does the same; else the word itself. */
+const char *setting_choice_of_others(const struct setting *setting, const char *word);
 const char *setting_group_title(enum setting_group group);
 /* The section of a file that holds settings of one command alone ("run"), or 0 if there is none so named. */
 unsigned command_of_section(const char *section);

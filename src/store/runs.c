@@ -264,8 +264,7 @@ static int add_glob(struct run_list *list, const char *pattern, struct metron_er
     return first;
 }
 
-/* Whether a file, a folder or a run has this very name. */
-static bool is_name(const char *path)
+bool run_list_is_name(const char *path)
 {
     char *info = NULL;
 
@@ -281,7 +280,7 @@ static bool is_name(const char *path)
 int run_list_add(struct run_list *list, const char *path, size_t *added, struct metron_error *error)
 {
     size_t before = list->count;
-    bool is_glob = strpbrk(path, "*?[") && !is_name(path);
+    bool is_glob = strpbrk(path, "*?[") && !run_list_is_name(path);
     int code = is_glob ? add_glob(list, path, error) : add_plain(list, path, error);
 
     if (added)

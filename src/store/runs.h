@@ -18,6 +18,8 @@ struct run_list {
  * info.json. A file, folder or run whose name is that very text comes before a glob. 0 and how many were
  * added in *added (may be NULL); -ENOENT: there is nothing; others of the file system. */
 int run_list_add(struct run_list *list, const char *path, size_t *added, struct metron_error *error);
+/* Whether a file, a folder or a run has this very name, so that it is no glob. */
+bool run_list_is_name(const char *path);
 /* By name; a path that was found twice stays once. */
 void run_list_sort(struct run_list *list);
 /* For a walk over the list, before each is read: has the kernel fetch those that come soon. Else thousands of

@@ -47,6 +47,19 @@ static const struct run_field {
 
 #define RUN_FIELD_COUNT (sizeof(run_fields) / sizeof(run_fields[0]))
 
+/* What con-duct calls the sums over processes. Its pcpu is an average over the life of each process, for
+ * which there is no key here: the nearest is the rate. */
+static const struct {
+    const char *name, *key;
+} duct_names[] = {
+    {"peak_rss", "proc_peak_rss_total"},    {"average_rss", "proc_ave_rss_total"},
+    {"peak_vsz", "proc_peak_vsz_total"},    {"average_vsz", "proc_ave_vsz_total"},
+    {"peak_pmem", "proc_peak_pmem_total"},  {"average_pmem", "proc_ave_pmem_total"},
+    {"peak_pcpu", "proc_peak_pdcpu_total"}, {"average_pcpu", "proc_ave_pdcpu_total"},
+};
+
+#define DUCT_NAME_COUNT (sizeof(duct_names) / sizeof(duct_names[0]))
+
 static struct format_value number(double value)
 {
     return (struct format_value){.kind = FORMAT_NUMBER, .number = value};
@@ -102,6 +115,9 @@ static const char *known_key(void *context, size_t index)
     if (index < RUN_FIELD_COUNT)
         return run_fields[index].name;
     index -= RUN_FIELD_COUNT;
+    if (index < DUCT_NAME_COUNT)
+        return duct_names[index].name;
+    index -= DUCT_NAME_COUNT;
     for (size_t i = 0; i < walk->registry->count; i++) {
         const struct registry_entry *entry = &walk->registry->entries[i];
         const struct measurement *m = entry->measurement;
@@ -136,6 +152,9 @@ static bool look_up(void *context, const char *key, struct format_value *out)
             *out = value_of(info, &run_fields[i]);
             return true;
         }
+    for (size_t i = 0; i < DUCT_NAME_COUNT; i++)
+        if (strcmp(duct_names[i].name, key) == 0)
+            key = duct_names[i].key;
     if (info->summary && record_number(info->summary, key, &out->number))
         out->kind = FORMAT_NUMBER;
     return true;

@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import pathlib
+import shutil
 
 import pytest
 
 from support.records import strict_json
 
+RECORDINGS = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "recordings"
 START = 1_800_000_000
 MEMORY = 8 << 30
 
@@ -198,3 +201,132 @@ def test_samples_of_metron_alone_have_their_units(run_metron):
     plot = run_metron.metron(["plot", prefix])
     assert plot.returncode == 0 and b"proc_pdcpu_total" in plot.stdout and b"(MiB)" in plot.stdout
     assert run_metron.metron(["export", "-f", "duct", "-o", "as_duct_", prefix]).returncode == 0
+
+
+# Habits
+
+
+@pytest.mark.parametrize("level, code", [("WARNING", 0), ("Error", 0), ("NONE", 0), ("CRITICAL", 0), ("LOUD", 2)])
+def test_log_levels_in_any_case(run_metron, level, code):
+    done = run_metron.metron(["run", "-l", level, "-p", "run_", "/bin/true"])
+    assert done.returncode == code
+    assert ("not one of" in done.message) == (code == 2)
+
+
+def test_colors_needs_no_word(run_metron):
+    done = run_metron.metron(["run", "--colors", "-p", "run_", "/bin/echo", "-n", "x"])
+    assert done.returncode == 0 and done.stdout == b"x" and b"\x1b[" in done.stderr
+    for words in (["--colors", "never"], ["--colors=never"], ["--no-clobber", "--colors=auto"]):
+        done = run_metron.metron(["run", *words, "--clobber", "-p", "run_", "/bin/echo", "x"])
+        assert done.returncode == 0 and done.stdout == b"x\n" and b"\x1b[" not in done.stderr
+    for words in (["ls", "--colors", "."], ["ls", ".", "--colors"]):
+        done = run_metron.metron(words)
+        assert done.returncode == 0 and b"\x1b[" in done.stdout
+    assert run_metron.metron(["ls", "--colors=purple", "."]).returncode == 2
+
+
+@pytest.fixture
+def three(run_metron):
+    for name, folder in (("a", "duct-0.2.2"), ("b", "duct-0.2.3"), ("c", "duct-failed")):
+        shutil.copytree(RECORDINGS / folder, run_metron.cwd / "logs" / name)
+    return run_metron.cwd / "logs"
+
+
+def test_fields_may_be_words(run_metron, three):
+    for line in ("ls -f csv -F exit_code message schema_version -- logs",
+                 "ls logs -f csv -F exit_code message schema_version",
+                 "ls -f csv --fields exit_code message schema_version logs",
+                 "ls -f csv -F exit_code,message schema_version logs"):
+        done = run_metron.metron(line.split())
+        assert done.returncode == 0, done
+        assert done.stdout.decode().splitlines()[0] == "exit_code,message,schema_version", line
+    # A file or a run is no field, nor is what follows -Fa.
+    (run_metron.cwd / "message").mkdir()
+    assert run_metron.metron("ls -f csv -F exit_code message".split()).stdout == b"exit_code\n"
+    assert run_metron.metron("ls -f csv -Fexit_code schema_version".split()).returncode == 1
+
+
+def test_sort_by_several_fields(run_metron, three):
+    def order(*words):
+        done = run_metron.metron(["ls", "-f", "csv", "-F", "message,exit_code,schema_version", *words, "logs"])
+        assert done.returncode == 0, done
+        return [row["schema_version"] for row in rows_of(done.stdout)]
+
+    assert order("--sort-by", "exit_code", "schema_version") == ["0.2.2", "0.2.3", "0.2.2"]
+    assert order("--sort", "exit_code,schema_version", "--reverse") == ["0.2.2", "0.2.3", "0.2.2"]
+    assert order("--sort-by", "schema_version", "exit_code") == ["0.2.2", "0.2.2", "0.2.3"]
+    failed = [row["exit_code"] for row in rows_of(run_metron.metron(
+        "ls -f csv -F exit_code --sort-by schema_version exit_code --reverse -- logs".split()).stdout)]
+    assert failed == ["0", "137", "0"]
+
+
+@pytest.mark.parametrize("theirs, ours", [("auto", "table"), ("pyout", "table"), ("json_pp", "json"), ("YAML", "yaml")])
+def test_formats_by_their_names(run_metron, three, theirs, ours):
+    done = run_metron.metron(["ls", "-f", theirs, "logs"])
+    assert done.returncode == 0 and done.stdout == run_metron.metron(["ls", "-f", ours, "logs"]).stdout
+
+
+def test_an_expression_by_their_option(run_metron, three):
+    for option in ("-e", "--eval-filter"):
+        done = run_metron.metron(["ls", "--json", option, "exit_code == 0 and schema_version == '0.2.3'", "logs"])
+        assert [run["prefix"].split("/")[-2] for run in strict_json(done.stdout)] == ["b"]
+    done = run_metron.metron(["ls", "-e", "re.search('2025.*', prefix)", "logs"])
+    assert done.returncode == 2 and "FIELD =~ 'PATTERN'" in done.message
+
+
+def test_the_cpu_of_their_plot(run_metron):
+    run = str(RECORDINGS / "duct-jsonl")
+    assert b"total_pcpu (" in run_metron.metron(["plot", "--cpu", "ps-pcpu", run]).stdout
+    for word in ("ps-cpu-timepoint", "total_pcpu_rate"):
+        assert b"total_pcpu_rate (" in run_metron.metron(["plot", "--cpu", word, run]).stdout
+    own = str(RECORDINGS / "metron-ended")
+    done = run_metron.metron(["plot", "--cpu", "ps-cpu-timepoint", own])
+    assert done.returncode == 0 and done.stdout == run_metron.metron(["plot", own]).stdout
+    assert run_metron.metron(["plot", "--cpu", "ps-pcpu", own]).returncode == 2
+
+
+def test_their_keys_in_a_summary(run_metron):
+    """Their own summary, as con-duct 0.23 has it."""
+    names = ["peak_rss", "average_rss", "peak_vsz", "average_vsz", "peak_pmem", "average_pmem", "peak_pcpu",
+             "average_pcpu"]
+    ours = [f"proc_{'peak' if name[0] == 'p' else 'ave'}_{name.split('_')[1].replace('pcpu', 'pdcpu')}_total"
+            for name in names]
+    run = run_metron("--s-i 0.05 --fail-time 0 --summary-format " + "|".join(f"{{{name}}}" for name in names + ours),
+                     ["/bin/sleep", "0.3"])
+    line = next(line for line in run.message.splitlines() if "|" in line)
+    values = line.split("|")
+    assert values[:8] == values[8:] and float(values[0]) == run.summary["proc_peak_rss_total"]
+
+
+def test_their_variables_are_hinted_at(run_metron):
+    theirs = {"DUCT_SAMPLE_INTERVAL": "0.5", "DUCT_MESSAGE": "hi", "DUCT_UNKNOWN": "1"}
+    done = run_metron.metron(["run", "-p", "a_", "/bin/true"], env=theirs)
+    hint, = [line for line in done.message.splitlines() if "DUCT_" in line]
+    assert "METRON_SAMPLE_INTERVAL instead of DUCT_SAMPLE_INTERVAL" in hint
+    assert "METRON_MESSAGE instead of DUCT_MESSAGE" in hint and "UNKNOWN" not in hint
+    done = run_metron.metron(["run", "-p", "b_", "/bin/true"], env={"DUCT_MESSAGE": "hi", "METRON_MESSAGE": "hi"})
+    assert "DUCT_" not in done.message
+    assert "DUCT_" not in run_metron.metron(["run", "-q", "-p", "c_", "/bin/true"], env=theirs).message
+    assert "DUCT_" not in run_metron.metron(["ls", "a_"], env=theirs).message
+
+
+def test_their_settings_file_is_hinted_at(run_metron):
+    (run_metron.cwd / ".duct").mkdir()
+    (run_metron.cwd / ".duct" / ".env").write_text("DUCT_MESSAGE=hi\n")
+    assert ".metron/metron.conf" in run_metron.metron(["run", "-p", "a_", "/bin/true"]).message
+
+
+def test_their_folder_is_named_where_ours_is_empty(run_metron):
+    shutil.copytree(RECORDINGS / "duct-0.2.3", run_metron.cwd / ".duct" / "logs")
+    done = run_metron.metron(["ls"])
+    assert done.returncode == 0 and "metron ls .duct/logs" in done.message
+    assert run_metron.metron(["ls", ".duct/logs"]).returncode == 0
+    shutil.copytree(RECORDINGS / "metron-ended", run_metron.cwd / ".metron" / "logs")
+    assert ".duct" not in run_metron.metron(["ls"]).message
+
+
+def test_their_times_are_dates_for_people(run_metron):
+    done = run_metron.metron(["pp", "-H", str(RECORDINGS / "duct-0.2.3")], env={"TZ": "UTC"})
+    assert b'"start_time": 2026-11-15 18:24:16 UTC' in done.stdout
+    assert b'"end_time": 2026-11-15 18:24:19 UTC' in done.stdout
+    assert b'"start_time": 1794767' in run_metron.metron(["pp", str(RECORDINGS / "duct-0.2.3")]).stdout

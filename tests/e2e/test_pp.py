@@ -37,7 +37,8 @@ def pp(run_metron):
     def run(*arguments, data=None, runner=run_metron, **how):
         given = {"input": data} if data is not None else {"stdin": subprocess.DEVNULL}
         done = subprocess.run([*runner.wrapper, runner.binary, "pp", *map(str, arguments)], cwd=runner.cwd,
-                              env=runner.environment(), capture_output=True, timeout=60, check=False, **given, **how)
+                              env=runner.environment({"TZ": "UTC"}), capture_output=True, timeout=60, check=False, **given,
+                              **how)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     return run

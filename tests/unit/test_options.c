@@ -210,7 +210,7 @@ static void an_option_that_would_hide_the_first_is_refused(void **state)
     check_mistake(options_parse(&list, 6, fields, &settings, &first, &error),
                   "ls: --fields was given twice; join them with a comma");
     check_mistake(options_parse(&list, 5, sorts, &settings, &first, &error),
-                  "ls: --sort was given twice; leave one out");
+                  "ls: --sort was given twice; join them with a comma");
     assert_int_equal(options_parse(&list, 8, flags, &settings, &first, &error), OPTIONS_PARSED);
     /* Of run's the last wins, so that a script's can be set aside. */
     assert_int_equal(PARSE("--job", "a", "--job", "b"), OPTIONS_PARSED);

@@ -10,13 +10,32 @@ static void rows_without_the_value_stand_last_either_way(void **state)
     assert_int_equal(run_columns_add_usual(&listing, true), 0);
     for (size_t i = 0; i < 6; i++)
         add_run((struct run){NULL, "x", START, 0, walls[i], 1, 1, NULL, NULL, NULL, RECORDING_ENDED});
-    ptrdiff_t wall = run_listing_column(&listing, "wall");
+    const size_t wall = (size_t)run_listing_column(&listing, "wall");
     for (int reverse = 0; reverse < 2; reverse++) {
-        run_listing_sort(&listing, wall, reverse);
+        run_listing_sort(&listing, &wall, 1, reverse);
         for (size_t i = 0; i < 4; i++)
             assert_true(listing.rows[i]->cells[wall].number == (reverse ? down[i] : up[i]));
         assert_false(listing.rows[4]->cells[wall].there);
         assert_false(listing.rows[5]->cells[wall].there);
+    }
+}
+
+static void equals_are_in_the_order_of_the_next_column(void **state)
+{
+    static const double walls[] = {2, 1, 2, 1};
+    static const double cpus[] = {5, 6, 3, 7};
+    static const double up[] = {6, 7, 3, 5}, down[] = {5, 3, 7, 6};
+
+    (void)state;
+    assert_int_equal(run_columns_add_usual(&listing, true), 0);
+    for (size_t i = 0; i < 4; i++)
+        add_run((struct run){NULL, "x", START, 0, walls[i], cpus[i], 1, NULL, NULL, NULL, RECORDING_ENDED});
+    const size_t columns[] = {(size_t)run_listing_column(&listing, "wall"),
+                              (size_t)run_listing_column(&listing, "cpu_seconds")};
+    for (int reverse = 0; reverse < 2; reverse++) {
+        run_listing_sort(&listing, columns, 2, reverse);
+        for (size_t i = 0; i < 4; i++)
+            assert_true(listing.rows[i]->cells[columns[1]].number == (reverse ? down[i] : up[i]));
     }
 }
 
@@ -127,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(rows_without_the_value_stand_last_either_way),
+        TEST(equals_are_in_the_order_of_the_next_column),
         TEST(ranks_of_a_job_fold_into_one_row),
         TEST(a_group_says_where_values_are_missing_or_of_several_methods),
         TEST(what_is_missing_makes_the_least_an_upper_bound),

@@ -6,7 +6,7 @@ static void a_table_has_numbers_to_the_right_and_tells_methods_apart(void **stat
     (void)state;
     assert_int_equal(run_columns_add_usual(&listing, true), 0);
     add_three();
-    run_listing_sort(&listing, -1, false);
+    run_listing_sort(&listing, NULL, 0, false);
     assert_string_equal(table(0, false),
                         "START 2026   EXIT        WALL         CPU   MEMORY    PROCS  RUN   COMMAND\n"
                         "11-15 07:42     0       1.5 s      500 ms    1 MiB a      -  run_  true\n"
@@ -23,7 +23,7 @@ static void colours_are_of_the_outcome(void **state)
     (void)state;
     assert_int_equal(run_columns_add_usual(&listing, true), 0);
     add_three();
-    run_listing_sort(&listing, -1, false);
+    run_listing_sort(&listing, NULL, 0, false);
     const char *colored = table(0, true);
     assert_non_null(strstr(colored, "\033[32m0\033[0m"));
     assert_non_null(strstr(colored, "\033[31m1\033[0m"));

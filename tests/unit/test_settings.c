@@ -188,8 +188,13 @@ static void choices_take_their_words_only(void **state)
     (void)state;
     assert_int_equal(set("wait", "tree"), 0);
     assert_int_equal(settings_choice(&settings, SETTING_WAIT), CHOICE_WAIT_TREE);
-    assert_int_equal(set("wait", "TREE"), -EINVAL);
-    assert_string_equal(error.message, "wait: 'TREE' is not one of: root, tree");
+    assert_int_equal(set("wait", "ROOT"), 0); /* in any case, as yes and no */
+    assert_int_equal(settings_choice(&settings, SETTING_WAIT), CHOICE_WAIT_ROOT);
+    assert_int_equal(set("wait", "trees"), -EINVAL);
+    assert_string_equal(error.message, "wait: 'trees' is not one of: root, tree");
+    assert_int_equal(set("log_level", "CRITICAL"), 0); /* con-duct's word */
+    assert_string_equal(
+        settings_table[SETTING_LOG_LEVEL].choices[settings_choice(&settings, SETTING_LOG_LEVEL)], "error");
     assert_int_equal(set("cgroup", "none"), -EINVAL);
     assert_string_equal(error.message, "cgroup: 'none' is not one of: auto, own, inherited, off");
     assert_int_equal(set("cgroup", "inherited"), 0);

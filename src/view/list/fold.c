@@ -27,7 +27,8 @@ static int compare_cells(const struct listing_cell *a, const struct listing_cell
 
 struct order {
     const struct run_listing *listing;
-    ptrdiff_t column; /* -1: by start */
+    const size_t *columns; /* the first decides, among equals the next; behind all of them the start */
+    size_t count;
     bool reverse;
 };
 
@@ -41,30 +42,39 @@ static int by_start(const struct listing_row *a, const struct listing_row *b, bo
     return reverse ? -order : order;
 }
 
+/* 0: by this column they are equal. */
+static int by_column(const struct order *order, size_t index, const struct listing_row *a,
+                     const struct listing_row *b)
+{
+    const struct listing_column *column = &order->listing->columns[index];
+
+    /* Texts of instants are in many zones, and con-duct has numbers. */
+    if (column->kind == COLUMN_START || (column->field && strcmp(column->field, "start_time") == 0))
+        return a->start_wall > 0 && a->start_wall == b->start_wall ? 0 : by_start(a, b, order->reverse);
+    if (column->kind == COLUMN_RUNS || column->kind == COLUMN_FAILED) {
+        unsigned x = column->kind == COLUMN_RUNS ? a->runs : a->failed;
+        unsigned y = column->kind == COLUMN_RUNS ? b->runs : b->failed;
+        return x == y ? 0 : (x < y) != order->reverse ? -1 : 1;
+    }
+    const struct listing_cell *x = &a->cells[index], *y = &b->cells[index];
+    if (x->there != y->there)
+        return x->there ? -1 : 1;
+    int compared = x->there ? compare_cells(x, y) : 0;
+    return order->reverse ? -compared : compared;
+}
+
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct order *order = context;
     const struct listing_row *a = *(struct listing_row *const *)left,
                              *b = *(struct listing_row *const *)right;
 
-    if (order->column < 0)
-        return by_start(a, b, order->reverse);
-    const struct listing_column *column = &order->listing->columns[order->column];
-    /* Texts of instants are in many zones, and con-duct has numbers. */
-    if (column->kind == COLUMN_START || (column->field && strcmp(column->field, "start_time") == 0))
-        return by_start(a, b, order->reverse);
-    if (column->kind == COLUMN_RUNS || column->kind == COLUMN_FAILED) {
-        unsigned x = column->kind == COLUMN_RUNS ? a->runs : a->failed;
-        unsigned y = column->kind == COLUMN_RUNS ? b->runs : b->failed;
-        return x != y ? ((x < y) != order->reverse ? -1 : 1) : by_start(a, b, order->reverse);
+    for (size_t i = 0; i < order->count; i++) {
+        int compared = by_column(order, order->columns[i], a, b);
+        if (compared != 0)
+            return compared;
     }
-    const struct listing_cell *x = &a->cells[order->column], *y = &b->cells[order->column];
-    if (x->there != y->there)
-        return x->there ? -1 : 1;
-    int compared = x->there ? compare_cells(x, y) : 0;
-    if (compared == 0)
-        return by_start(a, b, order->reverse);
-    return order->reverse ? -compared : compared;
+    return by_start(a, b, order->reverse);
 }
 
 /* Letters then go down a table in their order. */
@@ -95,9 +105,9 @@ static void number_methods(struct run_listing *listing, size_t index)
     }
 }
 
-void run_listing_sort(struct run_listing *listing, ptrdiff_t column, bool reverse)
+void run_listing_sort(struct run_listing *listing, const size_t *columns, size_t count, bool reverse)
 {
-    struct order order = {.listing = listing, .column = column, .reverse = reverse};
+    struct order order = {.listing = listing, .columns = columns, .count = count, .reverse = reverse};
 
     if (listing->count > 1)
         qsort_r(listing->rows, listing->count, sizeof(*listing->rows), compare_rows, &order);
@@ -208,7 +218,7 @@ int run_listing_group(struct run_listing *listing, size_t column)
 {
     size_t groups = 0;
 
-    run_listing_sort(listing, (ptrdiff_t)column, false);
+    run_listing_sort(listing, &column, 1, false);
     listing->grouped = true;
     for (size_t i = 0; i < listing->count; i++) {
         struct listing_row *row = listing->rows[i];

@@ -106,9 +106,9 @@ int run_listing_add_column(struct run_listing *listing, struct listing_column co
 /* `text` is copied (may be NULL). 0 or -ENOMEM. */
 int run_listing_add(struct run_listing *listing, const struct recording *recording, const char *text);
 
-/* Orders by a column, or by start for -1; rows without the value stand last either way round. Methods are
- * then numbered in the order in which they come first. */
-void run_listing_sort(struct run_listing *listing, ptrdiff_t column, bool reverse);
+/* Orders by the first column, among equals by the next, and then by start; rows without the value stand last
+ * either way round. Methods are then numbered in the order in which they come first. */
+void run_listing_sort(struct run_listing *listing, const size_t *columns, size_t count, bool reverse);
 /* Folds all rows with the same value of a column into one, those without it too. 0 or -ENOMEM. */
 int run_listing_group(struct run_listing *listing, size_t column);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "store/recording/reader.h"
 
@@ -219,6 +220,14 @@ static struct found find_in_record(const struct pretty_units *units, const struc
     return found;
 }
 
+/* con-duct has points in time as numbers. */
+static bool is_instant(const struct pretty_units *units, const struct pretty_path *path)
+{
+    return units->is_info && units->recording.kind == RECORDING_DUCT && path->count == 2 &&
+           strcmp(path->names[0], "execution_summary") == 0 &&
+           (strcmp(path->names[1], "start_time") == 0 || strcmp(path->names[1], "end_time") == 0);
+}
+
 bool pretty_units_number(void *context, const struct pretty_path *path, double number,
                          struct pretty_text *out)
 {
@@ -226,6 +235,10 @@ bool pretty_units_number(void *context, const struct pretty_path *path, double n
 
     if (path->count == 0)
         return false;
+    if (is_instant(units, path)) {
+        out->note = NULL;
+        return *clock_local_text(number, "%Y-%m-%d %H:%M:%S %Z", out->text, sizeof(out->text)) != '\0';
+    }
 
     struct found found = units->is_info ? find_in_info(units, path) : find_in_record(units, path);
     enum unit unit = found.entry ? found.entry->unit : found.unit;

@@ -2,196 +2,10 @@
  * what is not. The tools themselves are asked in tests/e2e/test_export.py. */
 #include "publish/exporter.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/json_reader.h"
-#include "publish/export_duct.h"
+#include "export_fixture.h"
 #include "publish/export_prometheus.h"
 #include "publish/export_values.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-enum { RSS_TOTAL, CPU, SCOPE, CALLS, RSS, RATE, ETIME, STAT, CMD, HWM, PERCENT, START, AT_END, LIFETIME };
-
-static struct recorded_key keys[] = {
-    [RSS_TOTAL] = {.key = "proc_rss_total", .source = "proc", .field = "statm", .unit = UNIT_BYTES},
-    [CPU] = {.key = "proc_cpu_seconds",
-             .source = "proc",
-             .field = "ledger",
-             .unit = UNIT_SECONDS,
-             .type = TYPE_COUNTER,
-             .reduce = REDUCE_DELTA},
-    [SCOPE] =
-        {.key = "cgroup_scope", .source = "cgroup", .field = "", .type = TYPE_LABEL, .reduce = REDUCE_LAST},
-    [CALLS] = {.key = "syscall_counts_total",
-               .source = "syscall",
-               .field = "calls",
-               .unit = UNIT_COUNT,
-               .type = TYPE_CATEGORICAL,
-               .reduce = REDUCE_TALLY},
-    [RSS] =
-        {.key = "proc_rss", .source = "proc", .field = "statm", .unit = UNIT_BYTES, .scope = SCOPE_PER_PID},
-    [RATE] = {.key = "proc_pdcpu",
-              .source = "proc",
-              .field = "clock",
-              .unit = UNIT_PERCENT,
-              .scope = SCOPE_PER_PID,
-              .type = TYPE_COUNTER},
-    [ETIME] = {.key = "proc_etime",
-               .topic = TOPIC_PROCESS_AGE,
-               .source = "proc",
-               .field = "age",
-               .unit = UNIT_SECONDS,
-               .scope = SCOPE_PER_PID,
-               .reduce = REDUCE_LAST},
-    [STAT] = {.key = "proc_stat",
-              .source = "proc",
-              .field = "state",
-              .scope = SCOPE_PER_PID,
-              .type = TYPE_CATEGORICAL,
-              .reduce = REDUCE_TALLY},
-    [CMD] = {.key = "proc_cmd",
-             .topic = TOPIC_PROCESS_COMMAND,
-             .source = "proc",
-             .field = "cmdline",
-             .scope = SCOPE_PER_PID,
-             .type = TYPE_LABEL,
-             .reduce = REDUCE_LAST},
-    [HWM] = {.key = "proc_hwm_max",
-             .source = "proc",
-             .field = "VmHWM",
-             .unit = UNIT_BYTES,
-             .reduce = REDUCE_LAST},
-    [PERCENT] = {.key = "psi_cpu_some_pct",
-                 .source = "psi",
-                 .field = "pressure",
-                 .unit = UNIT_PERCENT,
-                 .type = TYPE_COUNTER},
-    [START] = {.key = "proc_start_time",
-               .topic = TOPIC_PROCESS_START,
-               .source = "proc",
-               .field = "stat",
-               .scope = SCOPE_PER_PID,
-               .type = TYPE_LABEL,
-               .reduce = REDUCE_LAST},
-    [AT_END] = {.key = "exit_cpu_seconds",
-                .source = "exit",
-                .field = "events",
-                .unit = UNIT_SECONDS,
-                .scope = SCOPE_PER_PID,
-                .type = TYPE_COUNTER,
-                .reduce = REDUCE_DELTA},
-    [LIFETIME] = {.key = "exit_lifetime_seconds",
-                  .source = "exit",
-                  .field = "events",
-                  .unit = UNIT_SECONDS,
-                  .scope = SCOPE_PER_PID,
-                  .reduce = REDUCE_LAST},
-};
-
-#define NUMBER(name_, value_)                                                                                \
-    {                                                                                                        \
-        .name = (name_), .kind = FIELD_NUMBER, .number = (value_)                                            \
-    }
-#define TEXT(name_, text_)                                                                                   \
-    {                                                                                                        \
-        .name = (name_), .kind = FIELD_TEXT, .text = (text_)                                                 \
-    }
-
-static struct recorded_field summary[] = {
-    TEXT("command", "say \"hi\"\n\\"),
-    TEXT("job", "align"),
-    TEXT("prefix", "logs/r1_"),
-    TEXT("system.hostname", "node17"),
-    NUMBER("system.memory_total", 1000000),
-    NUMBER("exit_code", 0),
-    NUMBER("proc_peak_rss_total", 200000),
-    NUMBER("proc_ave_rss_total", 150000),
-    NUMBER("proc_hwm_max", 250000),
-    NUMBER("proc_cpu_seconds", 3),
-    NUMBER("psi_peak_cpu_some_pct", 50),
-    {.name = "syscall_counts_total", .kind = FIELD_JSON, .text = "{\"read\":12,\"write\":3}"},
-    NUMBER("wall", 4),
-    {.name = "cpu_seconds", .kind = FIELD_NUMBER, .number = 3.5, .source = "cgroup_cpu_seconds"},
-};
-
-static struct recording recording(enum recording_status status, struct recorded_field *fields, size_t count)
-{
-    return (struct recording){.kind = RECORDING_METRON,
-                              .status = status,
-                              .start_wall = 1000,
-                              .fields = fields,
-                              .field_count = count,
-                              .keys = keys,
-                              .key_count = COUNT(keys)};
-}
-
-static struct usage_value number(uint32_t key, const char *subject, double value)
-{
-    return (struct usage_value){.key = key, .kind = FIELD_NUMBER, .subject = subject, .number = value};
-}
-
-static struct usage_value text(uint32_t key, const char *subject, const char *value)
-{
-    bool is_tally = keys[key].type == TYPE_CATEGORICAL;
-
-    return (struct usage_value){
-        .key = key, .kind = is_tally ? FIELD_JSON : FIELD_TEXT, .subject = subject, .text = value};
-}
-
-/* Two records: process 7 lives through both, 8 only in the first. */
-static void feed(struct export *export)
-{
-    struct usage_value first[] = {number(RSS_TOTAL, NULL, 200000),
-                                  number(CPU, NULL, 1.5),
-                                  text(SCOPE, NULL, "own, or \"inherited\""),
-                                  text(CALLS, NULL, "{\"a\":1}"),
-                                  number(RSS, "7", 120000),
-                                  number(RSS, "8", 80000),
-                                  number(RATE, "7", 100),
-                                  number(RATE, "8", 50),
-                                  number(ETIME, "7", 2),
-                                  number(ETIME, "8", 1),
-                                  text(STAT, "7", "{\"R\":2}"),
-                                  text(STAT, "8", "{\"S\":1}"),
-                                  text(CMD, "7", "sh"),
-                                  number(HWM, NULL, 125000.0625)};
-    struct usage_value second[] = {number(RSS_TOTAL, NULL, 130000),
-                                   number(CPU, NULL, 1),
-                                   number(RSS, "7", 130000),
-                                   number(RATE, "7", 100),
-                                   number(ETIME, "7", 4),
-                                   text(STAT, "7", "{\"R\":1,\"D\":1}"),
-                                   text(CMD, "7", "sh")};
-    struct usage_record one = {
-        .elapsed = 2, .wall = 1002, .num_samples = 2, .values = first, .count = COUNT(first)};
-    struct usage_record two = {
-        .elapsed = 4, .wall = 1004.25, .num_samples = 2, .values = second, .count = COUNT(second)};
-
-    assert_int_equal(export_record(export, &one), 0);
-    assert_int_equal(export_record(export, &two), 0);
-}
-
-static struct export done;
-
-static const char *exported(const char *format, const struct recording *from)
-{
-    export_fini(&done);
-    assert_int_equal(export_init(&done, exporter_find(format), from, "p/", NULL), 0);
-    assert_int_equal(export_begin(&done, NULL), 0);
-    feed(&done);
-    assert_int_equal(export_end(&done), 0);
-    return strbuf_text(&done.out);
-}
 
 static void number_is_read_back_the_same(void **state)
 {
@@ -249,7 +63,8 @@ static void nextflow_row_is_in_bytes_milliseconds_and_percent(void **state)
 
     (void)state;
     assert_string_equal(strchr(exported("nextflow", &ended), '\n') + 1,
-                        "align\t0\t1000000\t1004000\t4000\t87.5\t20\t200000\t-\t250000\t-\t-\t-\t-\t-\t-\t-\t-\t-\tnode17\t-\n");
+                        "align\t0\t1000000\t1004000\t4000\t87.5\t20\t200000\t-\t250000\t-\t-\t-\t-\t-\t-\t-"
+                        "\t-\t-\tnode17\t-\n");
 }
 
 static void snakemake_row_is_in_mebibytes(void **state)
@@ -465,137 +280,11 @@ static void perfetto_leaves_out_what_is_past_all_numbers(void **state)
     }
 }
 
-static void duct_pcpu_is_conserved_cpu_over_age(void **state)
-{
-    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
-    const char *out = exported("duct", &ended);
-
-    (void)state;
-    /* By their rates 2 s + 0.5 s in the first window, but the ledger counted 1.5: 1.2 s in 2 s, 0.3 s in 1 s.
-     */
-    assert_non_null(strstr(out, "\"7\":{\"pcpu\":60,\"pmem\":12,\"rss\":120000,"));
-    assert_non_null(strstr(out, "\"8\":{\"pcpu\":30,\"pmem\":8,\"rss\":80000,"));
-    /* Then 1 s of 2 s more: 2.2 s in 4 s. */
-    assert_non_null(strstr(out, "\"7\":{\"pcpu\":55"));
-    assert_non_null(strstr(out, "\"etime\":\"00:04\",\"stat\":{\"R\":1,\"D\":1},\"cmd\":\"sh\"}"));
-    assert_non_null(strstr(out, "\"totals\":{\"pmem\":20,\"pcpu\":90,\"rss\":200000,\"vsz\":null}"));
-    const char *info = strbuf_text(&done.second);
-    assert_non_null(strstr(info, "\"schema_version\":\"0.2.2\""));
-    assert_non_null(strstr(info, "\"peak_rss\":200000,\"average_rss\":150000,\"peak_vsz\":null"));
-    assert_non_null(strstr(info, "\"peak_pcpu\":90,"));
-    assert_non_null(strstr(info, "\"usage\":\"p/usage.jsonl\",\"info\":\"p/info.json\",\"prefix\":\"p/\""));
-}
-
-/* A record of ten seconds for con-duct. */
-static const char *duct_of(const struct recording *from, struct usage_value *values, size_t count)
-{
-    struct usage_record record = {
-        .elapsed = 10, .wall = 1010, .num_samples = 10, .values = values, .count = count};
-
-    export_fini(&done);
-    assert_int_equal(export_init(&done, exporter_find("duct"), from, "p/", NULL), 0);
-    assert_int_equal(export_begin(&done, NULL), 0);
-    assert_int_equal(export_record(&done, &record), 0);
-    assert_int_equal(export_end(&done), 0);
-    return strbuf_text(&done.out);
-}
-
-/* It was 85 us old when it was sampled, and had used 3 ms when it ended at the age of 4 ms. */
-static void duct_pcpu_of_what_has_ended_is_over_its_whole_life(void **state)
-{
-    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
-    struct usage_value values[] = {number(RSS_TOTAL, NULL, 1), number(RSS, "7", 1),
-                                   number(ETIME, "7", 0.000085), number(AT_END, "7", 0.003),
-                                   number(LIFETIME, "7", 0.004)};
-
-    (void)state;
-    assert_non_null(strstr(duct_of(&ended, values, COUNT(values)), "\"7\":{\"pcpu\":75,"));
-    assert_non_null(strstr(strbuf_text(&done.second), "\"peak_pcpu\":75,"));
-}
-
-/* Two that followed each other, and one that lived beside both. */
-static void duct_totals_add_only_what_lived_at_once(void **state)
-{
-    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
-    struct usage_value values[] = {
-        number(RSS_TOTAL, NULL, 1),
-        text(START, "6", "1970-01-01T00:16:40Z"),
-        text(START, "7", "1970-01-01T00:16:41Z"),
-        text(START, "8", "1970-01-01T00:16:45Z"),
-        number(RSS, "6", 1),
-        number(RSS, "7", 1),
-        number(RSS, "8", 1),
-        number(ETIME, "6", 10),
-        number(ETIME, "7", 3.5),
-        number(ETIME, "8", 3.5),
-        number(AT_END, "7", 2.8),
-        number(AT_END, "8", 3),
-        number(LIFETIME, "7", 4.005), /* the clock ticks: not after the next began */
-        number(LIFETIME, "8", 4),
-        number(RATE, "6", 1),
-    };
-
-    (void)state;
-    assert_non_null(
-        strstr(duct_of(&ended, values, COUNT(values)), "\"totals\":{\"pmem\":0.0001,\"pcpu\":76,"));
-}
-
-static void duct_begins_with_the_run(void **state)
-{
-    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
-    static const char start[] = "{\"timestamp\":\"1970-01-01T00:16:40.000000+00:00\",\"num_samples\":0,"
-                                "\"processes\":{},\"totals\":{\"pmem\":0,\"pcpu\":0,\"rss\":0,\"vsz\":0},"
-                                "\"averages\":{}}\n{\"timestamp\":\"1970-01-01T00:16:42";
-
-    (void)state;
-    assert_memory_equal(exported("duct", &ended), start, sizeof(start) - 1);
-    assert_non_null(strstr(strbuf_text(&done.second), "\"num_samples\":4,\"num_reports\":3,"));
-}
-
-static void duct_of_con_duct_is_refused(void **state)
-{
-    struct recording duct = recording(RECORDING_ENDED, summary, COUNT(summary));
-    struct metron_error error = {0};
-
-    (void)state;
-    duct.kind = RECORDING_DUCT;
-    export_fini(&done);
-    assert_int_equal(export_init(&done, exporter_find("duct"), &duct, "p/", &error), 0);
-    assert_true(export_begin(&done, &error) < 0);
-    assert_non_null(strstr(error.message, "con-duct's own"));
-}
-
-static void duct_age_is_as_ps_writes_it(void **state)
-{
-    static const struct {
-        double seconds;
-        const char *text;
-    } ages[] = {{0.9, "00:00"},        {83, "01:23"},       {3600, "01:00:00"},
-                {93784, "1-02:03:04"}, {INFINITY, "00:00"}, {-1, "00:00"}};
-    struct strbuf out = STRBUF_INIT;
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(ages); i++) {
-        strbuf_reset(&out);
-        duct_age(&out, ages[i].seconds);
-        assert_string_equal(strbuf_text(&out), ages[i].text);
-    }
-    strbuf_fini(&out);
-}
-
 static void only_known_formats_are_found(void **state)
 {
     (void)state;
     assert_ptr_equal(exporter_find("csv"), &exporter_csv);
     assert_null(exporter_find("xml"));
-}
-
-static int free_it(void **state)
-{
-    (void)state;
-    export_fini(&done);
-    done = (struct export){0};
-    return 0;
 }
 
 int main(void)
@@ -616,12 +305,6 @@ int main(void)
         cmocka_unit_test_teardown(perfetto_slice_follows_the_events, free_it),
         cmocka_unit_test_teardown(perfetto_event_without_a_pid_is_none_of_a_process, free_it),
         cmocka_unit_test_teardown(perfetto_leaves_out_what_is_past_all_numbers, free_it),
-        cmocka_unit_test_teardown(duct_pcpu_is_conserved_cpu_over_age, free_it),
-        cmocka_unit_test_teardown(duct_pcpu_of_what_has_ended_is_over_its_whole_life, free_it),
-        cmocka_unit_test_teardown(duct_totals_add_only_what_lived_at_once, free_it),
-        cmocka_unit_test_teardown(duct_begins_with_the_run, free_it),
-        cmocka_unit_test_teardown(duct_of_con_duct_is_refused, free_it),
-        cmocka_unit_test(duct_age_is_as_ps_writes_it),
         cmocka_unit_test(only_known_formats_are_found),
     };
 

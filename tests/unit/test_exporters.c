@@ -280,6 +280,24 @@ static void perfetto_leaves_out_what_is_past_all_numbers(void **state)
     }
 }
 
+/* CSI as one character, and a mark that turns the direction of text. */
+static void a_table_or_a_label_has_nothing_that_a_terminal_acts_on(void **state)
+{
+    struct recorded_field fields[] = {TEXT("system.hostname", "a\xc2\x9b"
+                                                              "31m\xe2\x80\xae"),
+                                      TEXT("prefix", "logs/r1_"), NUMBER("wall", 1)};
+    struct recording ended = recording(RECORDING_ENDED, fields, COUNT(fields));
+    static const char *const formats[] = {"nextflow", "prometheus"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(formats); i++) {
+        const char *out = exported(formats[i], &ended);
+        assert_non_null(strstr(out, "xc2"));
+        assert_null(strstr(out, "\xc2\x9b"));
+        assert_null(strstr(out, "\xe2\x80\xae"));
+    }
+}
+
 static void only_known_formats_are_found(void **state)
 {
     (void)state;
@@ -305,6 +323,7 @@ int main(void)
         cmocka_unit_test_teardown(perfetto_slice_follows_the_events, free_it),
         cmocka_unit_test_teardown(perfetto_event_without_a_pid_is_none_of_a_process, free_it),
         cmocka_unit_test_teardown(perfetto_leaves_out_what_is_past_all_numbers, free_it),
+        cmocka_unit_test_teardown(a_table_or_a_label_has_nothing_that_a_terminal_acts_on, free_it),
         cmocka_unit_test(only_known_formats_are_found),
     };
 

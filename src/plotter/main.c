@@ -5,8 +5,8 @@
  *
  * A program of its own because cairo and what it brings take longer to load than metron may take to start.
  * `metron plot` starts it with everything decided: what is not asked for is an empty argument; `alive` says
- * that a run which is not yet ended is still being recorded; the log level is a number (enum log_level); MADE_INFO is the text that stands
- * in for a missing info.json (store/recording/usage_only.h).
+ * that a run which is not yet ended is still being recorded; the log level is a number (enum log_level);
+ * MADE_INFO is the text that stands in for a missing info.json (store/recording/usage_only.h).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@ import subprocess
 import pytest
 
 from support.made_runs import make_run
-from support.processes import wait_until
+from support.processes import state, wait_until
 from support.records import check_no_null, strict_json, strict_lines, total, whole_lines
 from support.users import ANOTHER_USER
 
@@ -553,12 +553,26 @@ def test_a_running_run_shows_what_its_records_say_and_a_killed_one_the_same(run_
 
     wait_until(lambda: len([record for record in records() if record["measurements"].get("proc_pdcpu_total") == 0]) > 2,
                what="records of a command that sleeps")
-    wait_until(lambda: info()["headline"]["cpu_seconds"]["value"] >= 0.5, what="the headline of these")
-    headline = info()["headline"]
+    def headline_of_records():
+        """The headline, if it says what the records say: a record is written before the headline that includes it."""
+        headline, kept = info()["headline"], records()
+        cpu, peak = headline["cpu_seconds"], headline["peak_memory_bytes"]
+        key = peak["source"].replace("_peak_", "_")
+        agree = (cpu["value"] >= 0.5 and cpu["value"] == pytest.approx(total(kept, cpu["source"]), rel=0.01) and
+                 peak["value"] == max(record["measurements"].get(key, 0) for record in kept))
+        return headline if agree else None
+
+    def stopped():
+        """So that no further record comes between two readings."""
+        run.signal(signal.SIGSTOP)
+        wait_until(lambda: state(run.pid) == "T", what="metron, stopped")
+        headline = headline_of_records()
+        if headline is None:
+            run.signal(signal.SIGCONT)
+        return headline
+
+    headline = wait_until(stopped, what="a headline of the same records")
     cpu, peak = headline["cpu_seconds"], headline["peak_memory_bytes"]
-    assert cpu["value"] == pytest.approx(total(records(), cpu["source"]), rel=0.01)
-    key = peak["source"].replace("_peak_", "_")
-    assert peak["value"] == max(record["measurements"].get(key, 0) for record in records())
     running = listed(run_metron, "run_")[0]
     assert running["cpu_seconds"] == pytest.approx(cpu["value"], rel=0.01)
     assert running["peak_memory"] == peak["value"] and running["processes"] == headline["processes"]["value"]

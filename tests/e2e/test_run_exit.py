@@ -91,7 +91,7 @@ def test_options_end_at_the_command_without_dashes(run_metron):
 @pytest.mark.parametrize("line", ["run", "run --", "run --no-such-option true", "run --sample-interval",
                                   "no-such-command", "run --wait forever true", "run --capture-outputs some true",
                                   "run --record-types some true", "run --mode old-session true",
-                                  "run --colors maybe true", "run --log-level loud true",
+                                  "run --colors=maybe true", "run --log-level loud true",
                                   "run --sample-interval 0.009 true", "run --sample-interval -1 true",
                                   "run --sample-interval x true", "run --sample-interval nan true",
                                   "run --report-interval 0 true", "run --fail-time soon true",

@@ -249,8 +249,8 @@ const struct setting settings_table[SETTING_COUNT] = {
     SETTING(INTERVAL, "interval", REAL, MEASURE, COMMAND_DAEMON, "seconds between two snapshots",
             .initial = "5", .placeholder = "S", .lowest = 0.1, .highest = 86400, .traits = SETTING_NOT_LOCAL),
     SETTING(ENABLED, "enabled", BOOLEAN, MEASURE, COMMAND_DAEMON,
-            "whether there is to be a daemon at all; 'no' has it end at once, with exit code 0",
-            .initial = "yes", .traits = SETTING_NOT_LOCAL),
+            "run the daemon; 'no' ends it at once, with exit code 0", .initial = "yes",
+            .traits = SETTING_NOT_LOCAL),
     SETTING(WATCH, "watch", CHOICE, MEASURE, COMMAND_DAEMON,
             "which processes are shown and stored: all of the user (for root: of the machine), or "
             "only those of jobs",

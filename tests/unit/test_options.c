@@ -305,6 +305,25 @@ static void other_commands_have_their_own_help(void **state)
     strbuf_fini(&out);
 }
 
+/* Meanings of settings that are on are shown behind "do not". */
+static void what_is_on_says_what_its_option_does_not_do(void **state)
+{
+    (void)state;
+    struct strbuf out = STRBUF_INIT;
+    struct command_description daemon = {
+        .name = "daemon",
+        .summary = "s",
+        .usage = "[OPTION...]",
+        .description = "d",
+        .command = COMMAND_DAEMON,
+    };
+
+    options_help(&daemon, &out);
+    assert_non_null(strstr(out.data, "--no-enabled          do not run the daemon"));
+    assert_non_null(strstr(out.data, "--no-gpu-enabled      do not read NVIDIA GPUs"));
+    strbuf_fini(&out);
+}
+
 static void the_man_page_is_escaped(void **state)
 {
     (void)state;
@@ -339,6 +358,7 @@ int main(void)
         TEST(every_option_of_the_command_is_accepted),
         TEST(help_shows_every_option_in_80_columns),
         TEST(other_commands_have_their_own_help),
+        TEST(what_is_on_says_what_its_option_does_not_do),
         TEST(the_man_page_is_escaped),
     };
 

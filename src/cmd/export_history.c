@@ -59,6 +59,10 @@ static int find_database(const struct settings *settings, struct strbuf *out, st
         return out->failed ? error_set(error, -ENOMEM, "out of memory") : 0;
     }
     code = -errno;
+    if (out->length == 0)
+        return error_set(error, code,
+                         "HOME is not set, and '%s' cannot be read (%s); --database PATH names a history",
+                         STATE_FOLDER_OF_ROOT "/" STATE_DATABASE, strerror(-code));
     return error_set(error, code,
                      "there is no history in '%s', and '%s' cannot be read (%s); 'metron daemon' writes one, "
                      "--database PATH names another",

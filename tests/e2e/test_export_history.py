@@ -622,6 +622,8 @@ def test_without_a_history_the_error_names_the_places(run_as_user):
         pytest.skip("the machine has a daemon of its own")
     refused(run_as_user.metron("export --history out.db"), f"'{run_as_user.home}/.local/state/metron/monitor.db'",
             "'/var/lib/metron/monitor.db'", "metron daemon", "--database")
+    run = run_as_user.metron("export --history out.db", env={"HOME": "", "XDG_STATE_HOME": ""})
+    refused(run, "HOME is not set", "'/var/lib/metron/monitor.db'", "--database")
     for env in ({"METRON_DATABASE": "off"}, {}):
         line = ["export", "--history", "out.db", *([] if env else ["--database", "off"])]
         refused(run_as_user.metron(line, env=env), "keeps no history", "--database")

@@ -25,7 +25,8 @@ struct output {
  * may not be replaced; -EINVAL: it cannot be; -EBUSY: SQLite has files beside it. */
 int output_open(struct output *output, const char *path, bool clobber, const char *database,
                 struct metron_error *error);
-/* Once everything is on the disk it gets its name. A link of that name is replaced, not followed. */
+/* Once everything is on the disk it gets its name. A link of that name is replaced, not followed: one that
+ * leads to a plain file or nowhere, since output_open refuses others. */
 int output_commit(struct output *output, struct metron_error *error);
 /* Removes what was not committed. */
 void output_fini(struct output *output);

@@ -385,6 +385,15 @@ def test_what_is_no_plain_file_is_not_replaced(run_metron, history, make, clobbe
     assert names(run_metron.cwd) == ["monitor.db", "out.db"]
 
 
+@pytest.mark.parametrize("clobber", [[], ["--clobber"]])
+@pytest.mark.parametrize("target", ["/dev/null", "/proc/self/fd/1", "."], ids=["device", "stdout", "folder"])
+def test_a_link_to_what_is_no_plain_file_is_not_replaced(run_metron, history, target, clobber):
+    """As /dev/stdout is, which root could replace."""
+    (run_metron.cwd / "out.db").symlink_to(target)
+    refused(export(run_metron, "out.db", history, *clobber), "'out.db' is not a plain file")
+    assert os.readlink(run_metron.cwd / "out.db") == target
+
+
 def test_a_temporary_name_that_is_taken_stays(run_metron, history):
     """metron becomes metron-history: the pid in the name of the temporary file is known."""
     shell = 'ln -s precious ".out.db.$$.tmp"; exec "$@"'

@@ -235,8 +235,9 @@ def stopped_export(runner, output, database):
             time.sleep(0.001)
         process.send_signal(signal.SIGSTOP)
         wait_until(lambda: state(process.pid) in ("T", "Z", None), what="the stop")
-        if state(process.pid) == "T":
+        if state(process.pid) == "T" and not (runner.cwd / output).exists():
             return process
+        process.send_signal(signal.SIGCONT)
         assert process.wait() == 0, process.communicate()
         (runner.cwd / output).unlink()
 
@@ -349,13 +350,9 @@ def test_an_existing_file_is_an_error_before_anything_is_read(run_metron, histor
 
 
 def test_a_file_that_appears_meanwhile_is_not_replaced(run_metron):
-    path = write(run_metron.cwd / "monitor.db")
-    replace_view(path, "process_events", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000)"
-                 " SELECT i AS id, 0 AS timestamp, 1 AS pid, 'spawn' AS event_type, 0 AS exit_code, 0 AS signal_num,"
-                 " '' AS job_id, 0 AS sheet_num, '' AS details FROM n")
-    process = start_export(run_metron, "out.db", path)
-    wait_until(lambda: temporaries(run_metron.cwd), what="the temporary file")
+    process = stopped_export(run_metron, "out.db", write(run_metron.cwd / "monitor.db", processes=500, ticks=400))
     (run_metron.cwd / "out.db").write_text("precious")
+    process.send_signal(signal.SIGCONT)
     output = process.communicate(timeout=120)
     assert process.returncode == 1 and b"'out.db' exists" in output[1], output
     assert (run_metron.cwd / "out.db").read_text() == "precious"

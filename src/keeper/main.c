@@ -290,13 +290,13 @@ static int keep(struct keeper *keeper, struct metron_error *error)
         code = look_at_machine(keeper, error);
     if (code == 0)
         code = new_daemon(keeper, error);
-    /* First the handlers: who can connect may send a signal. */
+    /* First the handlers: who can connect may send a signal. One that a handler took would wait in the loop,
+     * where is_to_end does not see it. */
+    block_signals(SIG_BLOCK);
     if (code == 0 && (code = listen_to_signals(keeper)) < 0)
         (void)error_set(error, code, "cannot take signals: %s", uv_strerror(code));
-    if (code < 0)
-        return code;
-    block_signals(SIG_BLOCK);
-    code = daemon_open(keeper->daemon, error);
+    if (code == 0)
+        code = daemon_open(keeper->daemon, error);
     keeper->opened = code == 0;
     block_signals(SIG_UNBLOCK);
     if (code < 0)

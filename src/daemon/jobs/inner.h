@@ -22,6 +22,7 @@ struct part {
     bool resumed;          /* it began under another daemon: `before` has a part of this try too */
     bool changed;          /* to be stored */
     bool was_covered;      /* it has ended, and its runner had followed all of it */
+    bool is_within;        /* a sheet whose runner runs within another sheet, which has used all of it */
     uint64_t rss_bytes;    /* of this tick: the sum over its members, */
     bool has_rss;          /* if any was read */
     uint64_t abandoned_ns; /* monotonic: since then nothing is left of it; 0: something is. lost.c */
@@ -107,6 +108,8 @@ int entry_restore_members(struct entry *entry, const struct job *job);
 void entry_resume(struct jobs *jobs, struct entry *entry);
 /* Whether the process is a child of the ancestor, or a child's child, and so on. */
 bool jobs_descends(struct jobs *jobs, pid_t pid, pid_t ancestor, uint64_t start_ticks);
+/* Whether the process or an ancestor of it is in another sheet of the same job, which runs. */
+bool jobs_runs_within_sheet(struct jobs *jobs, pid_t pid, const struct group *sheet);
 /* Whether a process that nobody announced may join a job of this user. */
 bool jobs_may_join(struct jobs *jobs, const struct process *process, uid_t owner);
 /* Those that inherited a job's name and ran before it was announced. */

@@ -312,6 +312,7 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     part->unannounced = false;
     sheet->runner = runner_ticks ? start->runner : 0;
     sheet->runner_start_ticks = runner_ticks;
+    part->is_within |= start->runner && jobs_runs_within_sheet(jobs, start->runner, part->group);
     if (start->pid) {
         sheet->pid = start->pid;
         is_there = jobs_take_in(jobs, part->group, start->pid, &sheet->pid_start_ticks);
@@ -323,14 +324,15 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     return 0;
 }
 
-/* Of the job it is known to have used at least what its sheets have. */
+/* Of the job it is known to have used at least what its sheets have; of those that ran within others what
+ * these have. */
 static void add_up_sheets(struct entry *entry)
 {
     double sum = 0, seconds;
     bool is_low, is_known = false;
 
     for (size_t i = 0; i < entry->job.sheet_count; i++)
-        if (job_usage_cpu(&entry->job.sheets[i].usage, &seconds, &is_low)) {
+        if (!entry->sheets[i].is_within && job_usage_cpu(&entry->job.sheets[i].usage, &seconds, &is_low)) {
             sum += seconds;
             is_known = true;
         }
@@ -359,7 +361,7 @@ void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_
         group_close(jobs->tree, part->group);
         jobs->active_sheets--;
     }
-    *part = (struct part){.changed = true, .was_covered = was_covered};
+    *part = (struct part){.changed = true, .was_covered = was_covered, .is_within = part->is_within};
 }
 
 /* What is used until now is still its own. A pass is cheap as long as there are not too many of them: at most

@@ -264,6 +264,21 @@ bool jobs_descends(struct jobs *jobs, pid_t pid, pid_t ancestor, uint64_t start_
     return descends;
 }
 
+bool jobs_runs_within_sheet(struct jobs *jobs, pid_t pid, const struct group *sheet)
+{
+    const struct process *process = tree_take_in(jobs->tree, pid);
+    bool is_within = false;
+
+    for (unsigned i = 0; process && !is_within && i < ANCESTORS_MAX; i++) {
+        const struct group *group = process->group;
+
+        is_within =
+            group && group != sheet && group->has_sheet && !group->closed && group->above == sheet->above;
+        process = parent_of(jobs, process);
+    }
+    return is_within;
+}
+
 void jobs_claim(struct jobs *jobs, struct process *process)
 {
     struct strbuf *text = &jobs->scratch;

@@ -28,16 +28,14 @@ static void add_cpu(struct report_section *section, const struct job_part *part)
     };
     const struct job_usage *usage = &part->usage;
     struct report_page *page = section->page;
-    double best;
-    bool is_low, is_first = true;
+    bool is_first = true;
 
-    (void)job_usage_cpu(usage, &best, &is_low);
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
         double seconds = usage->numbers[methods[i].value];
         if (!usage_has(usage, methods[i].value))
             continue;
         report_sayf(section, is_first ? "cpu" : "", "%s%s %s",
-                    part->cpu_is_low && seconds == best ? "at least " : "",
+                    part->cpu_is_low && seconds == part->cpu_seconds ? "at least " : "",
                     report_human(page, UNIT_SECONDS, seconds), methods[i].what)
             ->source = job_usage_columns[methods[i].value].name;
         is_first = false;

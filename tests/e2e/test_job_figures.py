@@ -110,6 +110,19 @@ def test_a_job_used_at_least_what_its_sheets_did(either):
     assert job["usage"]["cpu_is_exact"] is False
 
 
+def test_at_least_is_said_of_the_number_that_is_shown_first(either):
+    with either.client() as client:
+        client.call("job.start", job_id="low")
+        publish(client, "sheet.started", "low", 1)
+        publish(client, "sheet.completed", "low", 1, usage={"rusage_cpu_seconds": 0.03})
+        job = client.call("job.finish", job_id="low", outcome="completed",
+                          usage={"proc_cpu_seconds": 0.02, "cpu_is_exact": False})
+    assert (job["usage"]["cpu_source"], job["usage"]["cpu_is_exact"]) == ("sheets_cpu_seconds", False)
+    shown = [row.strip() for row in listed(either, "show", "low").splitlines()]
+    assert "cpu        20 ms of all its processes (proc_cpu_seconds)" in shown
+    assert "at least 30 ms of all its sheets (sheets_cpu_seconds)" in shown
+
+
 def test_a_runner_does_not_speak_for_those_it_did_not_start(either):
     with either.client() as client:
         shell = dc.job_shell(either, "shared")

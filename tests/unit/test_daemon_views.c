@@ -143,7 +143,8 @@ static void cpu_that_is_a_lower_bound_is_shown_as_one(void **state)
     static const char list[] =
         "[{\"job_id\":\"x\",\"status\":\"running\",\"usage\":{\"cpu_seconds\":90,"
         "\"cpu_is_exact\":false}},{\"job_id\":\"y\",\"status\":\"running\",\"usage\":{\"cpu_seconds\":80}}]";
-    static const char page[] = "{\"job_id\":\"x\",\"cpu_is_exact\":false,\"proc_cpu_seconds\":90}";
+    static const char page[] =
+        "{\"job_id\":\"x\",\"cpu_seconds\":90,\"cpu_is_exact\":false,\"proc_cpu_seconds\":90}";
 
     (void)state;
     job_table_write(&text, list, sizeof(list) - 1, NOW, 80);

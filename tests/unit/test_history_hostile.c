@@ -1,11 +1,15 @@
 /* A history whose rows no metron wrote: what is read of it can be sent and shown, or it is damaged. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,6 +19,7 @@
 #include "schema/job.h"
 #include "store/history/reader_state.h"
 #include "store/history/schema.h"
+#include "store/history/tables.h"
 
 static struct history_reader *reader;
 static struct snapshot_pool *pool;
@@ -242,6 +247,63 @@ static void a_snapshot_takes_the_memory_of_the_processes_it_has(void **state)
     assert_int_equal(read_snapshots(), -EBADMSG);
 }
 
+/* ---- exports ---- */
+
+static int swapping_open(const char *path, int flags, int mode)
+{
+    int fd = open(path, flags, mode);
+
+    if (strcmp(path, "victim") == 0 || strstr(path, "/victim"))
+        (void)rename("kept", "output"); /* in place of the link that led here */
+    return fd;
+}
+
+static void make_history(const char *path)
+{
+    sqlite3 *database = NULL;
+
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(schema_migrate(database, path, schema_steps, SCHEMA_VERSION, all_columns(), NULL, NULL),
+                     0);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
+/* A user who owns the folder has the file back in place as soon as SQLite has opened the other one. */
+static void an_export_writes_to_no_file_that_a_link_led_to(void **state)
+{
+    char folder[] = "/tmp/metron-unit-XXXXXX", before[PATH_MAX];
+    const volatile sig_atomic_t stop = 0;
+    struct history_tables tables = {.database = "source", .path = "output", .name = "output", .stop = &stop};
+    int rows[HISTORY_TABLES];
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    sqlite3_syscall_ptr own = vfs->xGetSystemCall(vfs, "open");
+    sqlite3 *victim = NULL;
+
+    (void)state;
+    assert_non_null(getcwd(before, sizeof(before)));
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    make_history("source");
+    assert_int_equal(sqlite3_open("victim", &victim), SQLITE_OK);
+    assert_int_equal(database_run(victim, "CREATE TABLE precious(id)"), 0);
+    assert_int_equal(sqlite3_close(victim), SQLITE_OK);
+    tables.fd = open("kept", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(symlink("victim", "output"), 0);
+
+    assert_int_equal(vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)swapping_open), SQLITE_OK);
+    int code = history_write_tables(&tables, rows, NULL);
+    assert_int_equal(vfs->xSetSystemCall(vfs, "open", own), SQLITE_OK);
+    assert_int_equal(code, -EAGAIN);
+    assert_int_equal(access("kept", F_OK), -1); /* it was put back in time */
+    assert_int_equal(sqlite3_open("victim", &victim), SQLITE_OK);
+    assert_int_equal(database_run(victim, "CREATE TABLE snapshots(id)"), 0); /* no export has made it */
+    assert_int_equal(sqlite3_close(victim), SQLITE_OK);
+
+    assert_int_equal(close(tables.fd), 0);
+    assert_int_equal(unlink("source") + unlink("victim") + unlink("output"), 0);
+    assert_int_equal(chdir(before) + rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +314,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(members_with_a_number_that_cannot_be_are_not_known, setup, teardown),
         cmocka_unit_test_setup_teardown(a_snapshot_takes_the_memory_of_the_processes_it_has, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_that_nothing_can_be_are_damage, setup, teardown),
+        cmocka_unit_test(an_export_writes_to_no_file_that_a_link_led_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

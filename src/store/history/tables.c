@@ -86,26 +86,27 @@ static void add_uri(struct strbuf *out, const char *path, const char *query)
     strbuf_adds(out, query);
 }
 
-/* Nothing is to be rolled back or to survive a crash: then the file is thrown away. */
 static int attach(sqlite3 *database, const char *path)
 {
     struct strbuf sql = STRBUF_INIT;
 
     strbuf_adds(&sql, "ATTACH '");
     add_uri(&sql, path, "?mode=rw");
-    strbuf_adds(&sql, "' AS output; PRAGMA output.journal_mode = MEMORY; PRAGMA output.synchronous = OFF");
+    strbuf_adds(&sql, "' AS output");
     int code = sql.failed ? -ENOMEM : database_run(database, strbuf_text(&sql));
     strbuf_fini(&sql);
     return code;
 }
 
-/* Whether SQLite has opened the file that was opened here: another program may have replaced it. */
-static bool is_in_place(sqlite3 *database, const char *schema, int fd, const char *path)
+/* Whether SQLite has opened the file that was opened here: another program may have replaced it. SQLite's
+ * name for it has no links in it: a link in its place may have been there while SQLite opened it alone. */
+static bool is_in_place(sqlite3 *database, const char *schema, int fd)
 {
+    const char *path = sqlite3_db_filename(database, schema);
     int moved = 0;
 
     (void)sqlite3_file_control(database, schema, SQLITE_FCNTL_HAS_MOVED, &moved);
-    return !moved && file_is_at(fd, path);
+    return !moved && path && file_is_at(fd, path);
 }
 
 static int is_stopped(void *stop)
@@ -148,12 +149,14 @@ static int copy(const struct history_tables *tables, sqlite3 *database, int sour
 {
     int code = attach(database, tables->path);
 
-    if (code == 0 && (!is_in_place(database, "main", source_fd, tables->database) ||
-                      !is_in_place(database, "output", tables->fd, tables->path)))
+    if (code == 0 &&
+        (!is_in_place(database, "main", source_fd) || !is_in_place(database, "output", tables->fd)))
         return error_set(error, -EAGAIN, "'%s' or '%s' was replaced while it was opened; try again",
                          tables->database, tables->name);
+    /* Nothing is to be rolled back or to survive a crash: then the file is thrown away. */
     if (code == 0)
-        code = database_run(database, "BEGIN");
+        code = database_run(database,
+                            "PRAGMA output.journal_mode = MEMORY; PRAGMA output.synchronous = OFF; BEGIN");
     for (int table = 0; table < HISTORY_TABLES && code == 0; table++)
         code = write_table(database, (enum history_table)table, &rows[table]);
     if (code == 0)

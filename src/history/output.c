@@ -69,14 +69,15 @@ static int check_companions(const struct output *output, const char *database, s
 
 static int check_existing(const struct output *output, struct metron_error *error)
 {
-    struct stat status, target;
+    struct stat status;
 
     if (lstat(output->path, &status) < 0)
         return 0;
-    /* A link to a device or a pipe may be everybody's, such as /dev/stdout. */
-    if (S_ISLNK(status.st_mode) && stat(output->path, &target) == 0)
-        status = target;
-    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+    /* It may be everybody's, such as /dev/stdout. */
+    if (S_ISLNK(status.st_mode))
+        return error_set(error, -EINVAL, "'%s' is a symbolic link; name a file, or remove the link",
+                         output->path);
+    if (!S_ISREG(status.st_mode))
         return error_set(error, -EINVAL, "'%s' is not a plain file; choose another name", output->path);
     return output->clobber ? 0 : complain(output, -EEXIST, error);
 }

@@ -183,6 +183,36 @@ void text_shell_quote(struct strbuf *out, const char *argument)
     strbuf_addc(out, '\'');
 }
 
+void text_shell_unquote(struct strbuf *out, const char *line)
+{
+    char quote = '\0'; /* that is open */
+
+    for (; *line; line++) {
+        if (quote ? *line == quote : *line == '\'' || *line == '"')
+            quote = quote ? '\0' : *line;
+        else if (*line == '\\' && line[1] && (!quote || (quote == '"' && strchr("\"\\$`", line[1]))))
+            strbuf_addc(out, *++line);
+        else
+            strbuf_addc(out, *line);
+    }
+}
+
+bool text_shell_is_same(const char *a, const char *b)
+{
+    struct strbuf bare_a = STRBUF_INIT, bare_b = STRBUF_INIT;
+
+    if (strcmp(a, b) == 0)
+        return true;
+    text_shell_unquote(&bare_a, a);
+    text_shell_unquote(&bare_b, b);
+    bool same = !bare_a.failed && !bare_b.failed &&
+                (strcmp(strbuf_text(&bare_a), strbuf_text(&bare_b)) == 0 ||
+                 strcmp(strbuf_text(&bare_a), b) == 0 || strcmp(a, strbuf_text(&bare_b)) == 0);
+    strbuf_fini(&bare_a);
+    strbuf_fini(&bare_b);
+    return same;
+}
+
 void text_csv(struct strbuf *out, const char *text)
 {
     size_t length = strlen(text);

@@ -46,6 +46,11 @@ void text_printable(struct strbuf *out, const char *bytes, size_t length);
 void text_printable_lines(struct strbuf *out, const char *bytes, size_t length);
 /* Appends an argument quoted for a POSIX shell, only where needed. */
 void text_shell_quote(struct strbuf *out, const char *argument);
+/* Appends a line of a shell without its quotes and backslashes, as far as it is one: `sh -c 'a b'` is
+ * `sh -c a b`. */
+void text_shell_unquote(struct strbuf *out, const char *line);
+/* Whether two command lines differ in nothing but how they are quoted, or in that one is not. */
+bool text_shell_is_same(const char *a, const char *b);
 /* Appends a cell of CSV as RFC 4180 has it: quoted only where needed, also where blanks at its ends would be
  * lost on some readers. */
 void text_csv(struct strbuf *out, const char *text);

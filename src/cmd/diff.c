@@ -29,10 +29,13 @@ static const struct command_description description = {
         "what lies outside all of them and farther from their median than their robust deviations allow. "
         "Of these only runs that succeeded count, unless none did. Two runs tell nothing of noise: changed "
         "is then what differs by more than 5 % and by more than 10 ms, 1 MiB, 64 KiB/s, 1 point of percent "
-        "or a count of 5. Numbers that were measured in different ways are not compared, but named; peaks "
-        "of memory are then compared by the largest sum of resident memory that a sample saw, if both "
-        "sides have it. What is of the whole machine stands in a table of its own.\n\n"
-        "--fail-if makes the command exit with 1 if a limit is passed, for use in tests. A limit is a "
+        "or a count of 5. Numbers that were measured in different ways are not compared, but named. "
+        "Peaks of memory are compared by one key that all runs have: by a high-water mark of the kernel "
+        "where it makes up most of the peak, else by the key of the headline, else by a sampled sum. The "
+        "key is named where it is not that of the headline. What is of the whole machine stands in a table "
+        "of its own.\n\n"
+        "--fail-if makes the command print FAIL and exit with 1 if the condition holds, for use in tests. "
+        "A condition is a "
         "field, one of > >= < <= == != and an amount; an amount with + or - is relative to the run before, "
         "or to the median of the earlier ones. A limit that cannot be judged, because the field is absent "
         "or was measured in another way, fails as well; a field that none of the runs has is wrong usage.",
@@ -280,7 +283,7 @@ static int print_answer(const struct diff *diff, struct diff_limit *limits)
         strbuf_reset(&line);
         diff_limit_text(&line, &limits[i]);
         if (limits[i].result != LIMIT_KEPT)
-            log_error("limit %s", strbuf_text(&line));
+            log_error("--fail-if: %s", strbuf_text(&line));
     }
     strbuf_fini(&text);
     strbuf_fini(&line);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash_table.h"
+#include "base/text.h"
 #include "learn/quantile.h"
 
 /* More names than any recording has; who has more is damaged, or up to something. */
@@ -147,7 +148,7 @@ static const char *fact_text(struct comparison *comparison, const struct recorde
 void comparison_init(struct comparison *comparison, const struct recording *now)
 {
     *comparison = (struct comparison){0};
-    resident_init(&comparison->resident, now);
+    peaks_init(&comparison->peaks, now);
     for (size_t i = 0; i < now->field_count; i++) {
         const struct recorded_field *field = &now->fields[i];
         struct comparison_field *into = is_left_out(field) ? NULL : column(comparison, now, field);
@@ -179,7 +180,10 @@ static void add_other_method(struct comparison *comparison, struct comparison_fi
         into->source_before = kept(comparison, field->source);
         into->alias_before = field->number;
     }
-    if (recording_number(earlier, into->source_now, &number) && is_sound(number)) {
+    into->other_source++;
+    /* Peaks have more to choose from, see compare_peaks(). */
+    if (strcmp(into->name, recorded_aliases[ALIAS_PEAK_MEMORY].name) != 0 &&
+        recording_number(earlier, into->source_now, &number) && is_sound(number)) {
         into->by_key++;
         keep_number(comparison, into, number);
     } else {
@@ -196,11 +200,17 @@ static void add_number(struct comparison *comparison, struct comparison_field *i
         keep_number(comparison, into, field->number);
 }
 
+/* con-duct and metron quote one command in two ways. */
+static bool is_same_text(const struct comparison_field *field, const char *a, const char *b)
+{
+    return strcmp(field->name, "command") == 0 ? text_shell_is_same(a, b) : strcmp(a, b) == 0;
+}
+
 static bool is_as_before(const struct comparison_field *into, const struct recorded_field *field)
 {
     if (!into->text_before)
         return false;
-    return field->kind == FIELD_TEXT ? field->text && strcmp(field->text, into->text_before) == 0
+    return field->kind == FIELD_TEXT ? field->text && is_same_text(into, field->text, into->text_before)
                                      : field->number == into->number_before;
 }
 
@@ -214,7 +224,7 @@ static void add_fact(struct comparison *comparison, struct comparison_field *int
     const char *text = fact_text(comparison, field);
     if (!text)
         return;
-    into->text_varies = into->text_before && strcmp(text, into->text_before) != 0;
+    into->text_varies = into->text_before && !is_same_text(into, text, into->text_before);
     into->text_before = text;
     into->number_before = field->kind == FIELD_TEXT ? NAN : field->number;
 }
@@ -222,7 +232,7 @@ static void add_fact(struct comparison *comparison, struct comparison_field *int
 void comparison_add(struct comparison *comparison, const struct recording *earlier)
 {
     comparison->earlier++;
-    comparison->no_memory |= resident_add(&comparison->resident, earlier) < 0;
+    comparison->no_memory |= peaks_add(&comparison->peaks, earlier) < 0;
     for (size_t i = 0; i < earlier->field_count; i++) {
         const struct recorded_field *field = &earlier->fields[i];
         struct comparison_field *into = is_left_out(field) ? NULL : column(comparison, earlier, field);
@@ -244,7 +254,7 @@ static enum comparison_state state_of_fact(const struct comparison *comparison,
         return COMPARISON_ONLY_NOW;
     if (!field->text_now)
         return COMPARISON_ONLY_BEFORE;
-    return strcmp(field->text_now, field->text_before) == 0 ? COMPARISON_SAME : COMPARISON_CHANGED;
+    return is_same_text(field, field->text_now, field->text_before) ? COMPARISON_SAME : COMPARISON_CHANGED;
 }
 
 /* An exit code is no amount: it is new, or it was there before. */
@@ -270,23 +280,31 @@ static enum comparison_state state_of_number(struct comparison_field *field)
     return field->change.outside ? COMPARISON_CHANGED : COMPARISON_SAME;
 }
 
-/* A peak whose own key no earlier run has: by the sum of resident memory, if both sides have that. */
-static void compare_by_resident(struct comparison *comparison)
+/* By a mark of the kernel where there is one; else by the headline where all were measured in one way; else
+ * by what else all have. */
+static void compare_peaks(struct comparison *comparison)
 {
-    struct resident *resident = &comparison->resident;
-    struct comparison_field *peak = field_named(comparison, "peak_memory");
+    struct comparison_field *peak = field_named(comparison, recorded_aliases[ALIAS_PEAK_MEMORY].name);
 
-    if (!peak || peak->state != COMPARISON_OTHER_METHOD || !resident->key_now || resident->count == 0)
+    if (!peak || !peak->source_now || !peak->has_now || (peak->past_count == 0 && peak->other_method == 0))
         return;
-    peak->resident_now = resident->key_now;
-    peak->resident_before = resident->key_before;
+    struct peak_measure *measure = peaks_measure(&comparison->peaks, peak->other_source == 0);
+    if (!measure || (peak->other_source == 0 && strcmp(measure->key_now, peak->source_now) == 0))
+        return;
+    peak->measure_now = measure->key_now;
+    peak->measure_before = measure->key_before;
+    peak->measure_meaning = measure->meaning;
     peak->alias_now = peak->now;
-    peak->now = resident->now;
+    if (strcmp(measure->key_now, peak->source_now) != 0)
+        peak->note = NULL;
+    peak->now = measure->now;
     free(peak->past);
-    peak->past = resident->past;
-    peak->past_count = resident->count;
-    peak->past_capacity = resident->capacity;
-    *resident = (struct resident){0};
+    peak->past = measure->past;
+    peak->past_count = measure->count;
+    peak->past_capacity = measure->capacity;
+    measure->past = NULL;
+    measure->count = measure->capacity = 0;
+    peak->by_key = strcmp(measure->key_now, peak->source_now) == 0 ? peak->other_source : 0;
     peak->other_method = comparison->earlier - peak->past_count;
     quantile_sort(peak->past, peak->past_count);
     peak->state = state_of_number(peak);
@@ -297,9 +315,10 @@ static void drop_repeated(struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->count; i++) {
         const struct comparison_field *alias = &comparison->fields[i];
-        struct comparison_field *key = alias->source_now ? field_named(comparison, alias->source_now) : NULL;
+        const char *name = alias->measure_now ? alias->measure_now : alias->source_now;
+        struct comparison_field *key = name ? field_named(comparison, name) : NULL;
         if (key && key != alias && alias->kind == COMPARISON_HEADLINE &&
-            alias->state != COMPARISON_OTHER_METHOD && !alias->resident_now)
+            alias->state != COMPARISON_OTHER_METHOD)
             key->repeats = true;
     }
 }
@@ -312,7 +331,7 @@ int comparison_finish(struct comparison *comparison)
         field->state =
             field->kind == COMPARISON_FACT ? state_of_fact(comparison, field) : state_of_number(field);
     }
-    compare_by_resident(comparison);
+    compare_peaks(comparison);
     drop_repeated(comparison);
     return comparison->no_memory ? -ENOMEM : 0;
 }
@@ -325,7 +344,7 @@ void comparison_fini(struct comparison *comparison)
     for (size_t i = 0; i < comparison->count; i++)
         free(comparison->fields[i].past);
     free(comparison->fields);
-    resident_fini(&comparison->resident);
+    peaks_fini(&comparison->peaks);
     arena_fini(&comparison->arena);
     *comparison = (struct comparison){0};
 }
@@ -346,7 +365,7 @@ enum limit_result comparison_judge(const struct comparison *comparison, const st
     numbers->unit = field->unit;
     numbers->has_now = field->has_now;
     numbers->now = field->now;
-    if (field->resident_now && !limit->relative) { /* of itself, not of what it can be compared by */
+    if (field->measure_now && !limit->relative) { /* of itself, not of what it can be compared by */
         numbers->now = field->alias_now;
         return limit_judge(limit, numbers, reason);
     }

@@ -9,9 +9,9 @@
  *
  * The fields are those of the recordings themselves. What was measured (a number with a unit, or one of the
  * aliases) is judged by learn/change.h; the rest are facts, which are the same or not. Numbers that were got
- * in different ways are never compared: an alias that was taken from another key in an earlier run is
- * compared with that run's value of the same key, if it has one. If none has, peaks of memory are compared by
- * the measure that all have (learn/resident.h), which is then said, and others not at all.
+ * in different ways are never compared: peaks of memory are compared by one measure that all runs have
+ * (learn/peaks.h); another alias that was taken from another key in an earlier run is compared with that
+ * run's value of the same key, if it has one.
  */
 #ifndef METRON_LEARN_COMPARISON_H
 #define METRON_LEARN_COMPARISON_H
@@ -22,7 +22,7 @@
 #include "base/arena.h"
 #include "learn/change.h"
 #include "learn/limit.h"
-#include "learn/resident.h"
+#include "learn/peaks.h"
 #include "schema/recording.h"
 
 enum comparison_kind {
@@ -58,9 +58,10 @@ struct comparison_field {
     const char *source_before;
     double alias_before;
     size_t by_key, other_method;
-    /* A peak that is compared by the sum of resident memory: `now` and `past` are that, under these names,
-     * and the peak of the run itself is here. NULL: it is not. */
-    const char *resident_now, *resident_before;
+    size_t other_source; /* earlier runs whose alias came from another key: by_key and other_method */
+    /* A peak that is compared by another key than a headline's: `now` and `past` are that, under these
+     * names, and the headline of the run itself is here. NULL: it is not. */
+    const char *measure_now, *measure_before, *measure_meaning;
     double alias_now;
     double *past; /* owned; sorted once finished */
     size_t past_count, past_capacity;
@@ -77,7 +78,7 @@ struct comparison {
     struct comparison_field *fields; /* those of the run in its order, then those of the earlier ones */
     size_t count, capacity;
     size_t earlier; /* runs */
-    struct resident resident;
+    struct peaks peaks;
     struct arena arena;
     void *index; /* by name */
     bool no_memory;

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/strbuf.h"
+#include "base/text.h"
 #include "learn/requested.h"
 
 const char *const past_run_fields[] = {
@@ -101,22 +103,37 @@ static const char *kept(struct arena *arena, const char *text)
     return text ? arena_strdup(arena, text) : NULL;
 }
 
-/* "/opt/bin/sort -n x" -> "sort"; a program whose name had to be quoted is named with its quotes. */
+/* Behind the first word of a command line, which may be quoted. */
+static size_t first_word(const char *command)
+{
+    size_t at = 0;
+
+    for (char quote = '\0'; command[at] && (quote || command[at] != ' '); at++) {
+        if (command[at] == '\\' && command[at + 1] && quote != '\'')
+            at++;
+        else if (quote ? command[at] == quote : command[at] == '\'' || command[at] == '"')
+            quote = quote ? '\0' : command[at];
+    }
+    return at;
+}
+
+/* "/opt/bin/sort -n x" and "'/opt/bin/sort' -n x" -> "sort" */
 static const char *program_of(struct arena *arena, const char *command)
 {
     static const size_t longest = 64;
+    struct strbuf word = STRBUF_INIT;
 
     if (!command || !command[0])
         return NULL;
-    size_t length = command[0] == '\'' ? 1 + strcspn(command + 1, "\'") + 1 : strcspn(command, " ");
-    if (command[0] != '\'')
-        for (size_t i = length; i-- > 0;)
-            if (command[i] == '/' && i + 1 < length) {
-                command += i + 1;
-                length -= i + 1;
-                break;
-            }
-    return arena_printf(arena, "%.*s", (int)(length < longest ? length : longest), command);
+    char *quoted = arena_printf(arena, "%.*s", (int)first_word(command), command);
+    if (!quoted)
+        return NULL;
+    text_shell_unquote(&word, quoted);
+    const char *name = strbuf_text(&word), *slash = strrchr(name, '/');
+    const char *program =
+        word.failed ? NULL : arena_printf(arena, "%.*s", (int)longest, slash && slash[1] ? slash + 1 : name);
+    strbuf_fini(&word);
+    return program;
 }
 
 /* The kernel keeps some peaks itself; the peak of what is only looked at now and then has the statistic in

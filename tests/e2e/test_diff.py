@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -171,7 +172,7 @@ def test_con_duct_and_metron_are_compared_by_the_measure_that_both_have(diff, nu
 
 
 def test_another_headline_method_is_compared_by_the_key_that_both_have(numbers, tmp_path):
-    make_run(tmp_path / "a_", memory=200 * MIB, source="smaps_peak_pss_total", summary={"proc_hwm_max": 99 * MIB})
+    make_run(tmp_path / "a_", memory=120 * MIB, source="smaps_peak_pss_total", summary={"proc_hwm_max": 99 * MIB})
     make_run(tmp_path / "b_", memory=100 * MIB, source="proc_hwm_max")
     peak = numbers(tmp_path / "a_", tmp_path / "b_")["peak_memory"]
     assert (peak["before"], peak["now"], peak["state"]) == (99 * MIB, 100 * MIB, "same")
@@ -337,6 +338,50 @@ def test_thousands_of_runs_are_compared_in_little_memory(run_metron, tmp_path):
     assert json.loads(done.stdout)["runs_before"] == 3020
 
 
+def test_equal_builds_whose_headlines_came_from_two_keys_are_equal(diff, numbers, tmp_path):
+    """The marks were 67.4 and 67.3 MiB; one headline is the mark, the other a sum that was sampled."""
+    make_run(tmp_path / "a_", memory=67.4 * MIB, summary={"smaps_peak_pss_total": 57.9 * MIB})
+    make_run(tmp_path / "b_", memory=68.2 * MIB, source="smaps_peak_pss_total",
+             summary={"proc_hwm_max": 67.3 * MIB})
+    for pair in (["a_", "b_"], ["b_", "a_"]):
+        peak = numbers(*[tmp_path / each for each in pair], "--fail-if", "peak_memory > +10%")["peak_memory"]
+        assert peak["state"] == "same" and {peak["before"], peak["now"]} == {67.4 * MIB, 67.3 * MIB}
+        assert peak["compared_by"] == "proc_hwm_max"
+    text = " ".join(diff(tmp_path / "a_", tmp_path / "b_", width=300).split())
+    assert "compared by proc_hwm_max (the largest single process, kept by the kernel)" in text
+    assert "its headline now is 68.2 MiB by smaps_peak_pss_total" in text
+
+
+def test_a_mark_comes_before_a_sum_that_was_sampled_in_both(numbers, tmp_path):
+    for name, total in ("a_", 68), ("b_", 80):
+        make_run(tmp_path / name, memory=total * MIB, source="smaps_peak_pss_total",
+                 summary={"proc_hwm_max": 67 * MIB})
+    peak = numbers(tmp_path / "a_", tmp_path / "b_")["peak_memory"]
+    assert (peak["state"], peak["compared_by"]) == ("same", "proc_hwm_max")
+
+
+def test_the_mark_of_one_process_does_not_hide_that_more_of_them_ran(diff, numbers, tmp_path):
+    make_run(tmp_path / "a_", memory=100 * MIB, summary={"smaps_peak_pss_total": 96 * MIB})
+    make_run(tmp_path / "b_", memory=400 * MIB, source="smaps_peak_pss_total", summary={"proc_hwm_max": 101 * MIB})
+    peak = numbers(tmp_path / "a_", tmp_path / "b_", "--fail-if", "peak_memory > +10%", code=1)["peak_memory"]
+    assert (peak["before"], peak["now"], peak["state"]) == (96 * MIB, 400 * MIB, "changed")
+    assert "compared by smaps_peak_pss_total" in diff(tmp_path / "a_", tmp_path / "b_", width=300)
+
+
+def test_runs_that_differ_in_their_quotes_have_the_same_command(numbers, tmp_path):
+    script = "echo 'hi there'; make -j2"
+    ways = [f"sh -c {shlex.quote(script)}", f'sh -c "{script}"', f"sh -c {script}"]
+    for i, command in enumerate(ways):
+        make_run(tmp_path / f"{i}_", top={"command": command}, summary={"command": command})
+    other = {"command": "sh -c 'echo hi; make -j2'"}
+    make_run(tmp_path / "other_", top=other, summary=other)
+    for i in (1, 2):
+        numbers(tmp_path / "0_", tmp_path / f"{i}_")
+        assert "command" not in [each["name"] for each in numbers.all["facts"]], i
+    numbers(tmp_path / "0_", tmp_path / "other_")
+    assert "command" in [each["name"] for each in numbers.all["facts"]]
+
+
 # Limits
 
 
@@ -355,7 +400,7 @@ def pair(tmp_path):
 ])
 def test_limits(diff, pair, limit, code):
     text = diff(*pair, "--fail-if", limit, code=code)
-    assert ("passed: " in text) == (code == 1)
+    assert ("FAIL: " in text) == (code == 1) and "passed" not in text
 
 
 def test_changes_alone_are_no_failure(diff, pair):
@@ -387,14 +432,14 @@ def test_a_limit_between_two_methods_fails(diff, tmp_path):
             "smaps_peak_pss_total")
     make_run(tmp_path / "b_", memory=200 * MIB, source="smaps_peak_pss_total")
     text = diff(tmp_path / "a_", tmp_path / "b_", "--fail-if", "peak_memory > +900%", code=1, width=200)
-    assert "cannot be judged: peak_memory > +900%" in text and "proc_hwm_max" in text
+    assert "FAIL: peak_memory > +900%: cannot be judged: " in text and "proc_hwm_max" in text
 
 
 def test_limits_in_json(diff, numbers, pair):
     numbers(*pair, "--fail-if", "peak_memory > +10%, wall > 1h, proc_hwm_max > 10s", code=1)
-    assert [each["result"] for each in numbers.all["limits"]] == ["passed", "kept", "not_judged"]
+    assert [each["result"] for each in numbers.all["limits"]] == ["fail", "ok", "not_judged"]
     assert numbers.all["limits"][0]["before"] == 100 * MIB
-    assert "limit passed: peak_memory > +10%" in diff.messages
+    assert "FAIL: peak_memory > +10%" in diff.messages
     assert "wall" not in diff.messages
 
 

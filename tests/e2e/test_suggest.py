@@ -261,8 +261,10 @@ def test_con_duct_has_no_cpus(suggest, suggest_json):
 
 
 def test_runs_of_different_programs_are_a_warning(suggest, tmp_path):
-    make_run(tmp_path / "a_", top={"command": "/usr/bin/sort x"})
-    make_run(tmp_path / "b_", top={"command": "sort y"})
+    for name, command in ("a_", "/usr/bin/sort x"), ("b_", "sort y"):
+        make_run(tmp_path / name, top={"command": command}, summary={"command": command})
+    quoted = {"command": "'/usr/bin/sort' 'z'"}
+    make_run(tmp_path / "quoted_", top=quoted, summary=quoted)
     assert "different programs" not in suggest(tmp_path)
     make_run(tmp_path / "c_", top={"command": "cat \x1b[31m y"}, summary={"command": "cat \x1b[31m y"})
     text = suggest(tmp_path, width=200)

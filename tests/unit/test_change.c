@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -215,8 +216,88 @@ static void another_headline_method_is_compared_by_the_same_key(void **state)
     assert_int_equal(peak->by_key, 1);
     assert_true(peak->change.before == 99 * MIB);
     assert_true(peak->alias_before == 120 * MIB);
+    assert_string_equal(peak->measure_now, "proc_hwm_max");
     assert_true(comparison_find(&comparison, "proc_hwm_max")->repeats);
     comparison_fini(&comparison);
+}
+
+/* Peaks of one pair of runs: the state, and the numbers that were compared. */
+static enum comparison_state compare_peaks_of(struct recording *before, struct recording *now, char *key,
+                                              size_t size, double numbers[2])
+{
+    struct comparison comparison;
+
+    comparison_init(&comparison, now);
+    comparison_add(&comparison, before);
+    assert_int_equal(comparison_finish(&comparison), 0);
+    const struct comparison_field *peak = comparison_find(&comparison, "peak_memory");
+    const enum comparison_state state = peak->state;
+    (void)snprintf(key, size, "%s", peak->measure_now ? peak->measure_now : "");
+    numbers[0] = peak->change.before;
+    numbers[1] = peak->now;
+    comparison_fini(&comparison);
+    return state;
+}
+
+/* A spike of one process is the kernel's word, however much of it the samples saw. */
+static void peaks_are_compared_by_a_mark_where_it_is_most_of_them(void **state)
+{
+    (void)state;
+    struct recorded_field before_fields[] = {
+        NUMBER("proc_hwm_max", UNIT_BYTES, 67 * MIB), NUMBER("smaps_peak_pss_total", UNIT_BYTES, 70 * MIB),
+        ALIAS("peak_memory", UNIT_BYTES, 70 * MIB, "smaps_peak_pss_total")};
+    struct recorded_field now_fields[] = {NUMBER("proc_hwm_max", UNIT_BYTES, 67 * MIB),
+                                          NUMBER("smaps_peak_pss_total", UNIT_BYTES, 88 * MIB),
+                                          ALIAS("peak_memory", UNIT_BYTES, 88 * MIB, "smaps_peak_pss_total")};
+    struct recording before = RECORDING(before_fields), now = RECORDING(now_fields);
+    double numbers[2];
+    char key[64];
+
+    assert_int_equal(compare_peaks_of(&before, &now, key, sizeof(key), numbers), COMPARISON_SAME);
+    assert_string_equal(key, "proc_hwm_max");
+    /* Two processes of that size, and the mark knows of one. */
+    now_fields[1].number = now_fields[2].number = 134 * MIB;
+    assert_int_equal(compare_peaks_of(&before, &now, key, sizeof(key), numbers), COMPARISON_CHANGED);
+    assert_true(numbers[0] == 70 * MIB && numbers[1] == 134 * MIB);
+}
+
+static void the_nearest_of_the_marks_is_taken(void **state)
+{
+    (void)state;
+    struct recorded_field before_fields[] = {NUMBER("proc_hwm_max", UNIT_BYTES, 50 * MIB),
+                                             NUMBER("rusage_max_rss", UNIT_BYTES, 60 * MIB),
+                                             ALIAS("peak_memory", UNIT_BYTES, 60 * MIB, "rusage_max_rss")};
+    struct recorded_field now_fields[] = {NUMBER("proc_hwm_max", UNIT_BYTES, 61 * MIB),
+                                          NUMBER("rusage_max_rss", UNIT_BYTES, 60 * MIB),
+                                          ALIAS("peak_memory", UNIT_BYTES, 61 * MIB, "proc_hwm_max")};
+    struct recording before = RECORDING(before_fields), now = RECORDING(now_fields);
+    double numbers[2];
+    char key[64];
+
+    assert_int_equal(compare_peaks_of(&before, &now, key, sizeof(key), numbers), COMPARISON_SAME);
+    assert_string_equal(key, "rusage_max_rss");
+}
+
+static void a_group_that_is_shared_measures_no_run(void **state)
+{
+    (void)state;
+    struct recorded_field before_fields[] = {
+        TEXT("provenance.cgroup_scope", "shared"), NUMBER("cgroup_peak_mem_anon_shmem", UNIT_BYTES, 90 * MIB),
+        NUMBER("proc_peak_rss_total", UNIT_BYTES, 70 * MIB),
+        ALIAS("peak_memory", UNIT_BYTES, 70 * MIB, "proc_peak_rss_total")};
+    struct recorded_field now_fields[] = {
+        TEXT("provenance.cgroup_scope", "own"), NUMBER("cgroup_peak_mem_anon_shmem", UNIT_BYTES, 60 * MIB),
+        NUMBER("proc_peak_rss_total", UNIT_BYTES, 71 * MIB),
+        ALIAS("peak_memory", UNIT_BYTES, 60 * MIB, "cgroup_peak_mem_anon_shmem")};
+    struct recording before = RECORDING(before_fields), now = RECORDING(now_fields);
+    double numbers[2];
+    char key[64];
+
+    assert_int_equal(compare_peaks_of(&before, &now, key, sizeof(key), numbers), COMPARISON_SAME);
+    assert_string_equal(key, "proc_peak_rss_total");
+    before_fields[0].text = "own";
+    assert_int_equal(compare_peaks_of(&before, &now, key, sizeof(key), numbers), COMPARISON_CHANGED);
+    assert_string_equal(key, "cgroup_peak_mem_anon_shmem");
 }
 
 static void facts_that_always_vary_are_no_change(void **state)
@@ -270,6 +351,9 @@ int main(void)
         cmocka_unit_test(methods_are_not_mixed),
         cmocka_unit_test(a_text_is_no_number_to_compare_with),
         cmocka_unit_test(another_headline_method_is_compared_by_the_same_key),
+        cmocka_unit_test(peaks_are_compared_by_a_mark_where_it_is_most_of_them),
+        cmocka_unit_test(the_nearest_of_the_marks_is_taken),
+        cmocka_unit_test(a_group_that_is_shared_measures_no_run),
         cmocka_unit_test(facts_that_always_vary_are_no_change),
         cmocka_unit_test(an_exit_code_is_new_or_was_there),
     };

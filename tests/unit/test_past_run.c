@@ -237,9 +237,11 @@ static void the_program_is_the_first_word_without_folders(void **state)
     (void)state;
     assert_string_equal(READ(TEXT("command", "/usr/bin/sort -n /tmp/x")).program, "sort");
     assert_string_equal(READ(TEXT("command", "sort")).program, "sort");
-    assert_string_equal(READ(TEXT("command", "'my tool' -n")).program, "'my tool'");
+    assert_string_equal(READ(TEXT("command", "'my tool' -n")).program, "my tool");
+    assert_string_equal(READ(TEXT("command", "'/opt/my tool' -n")).program, "my tool");
+    assert_string_equal(READ(TEXT("command", "\"/usr/bin/sort\" x")).program, "sort");
     assert_string_equal(READ(TEXT("command", "/")).program, "/");
-    assert_string_equal(READ(TEXT("command", "'unended")).program, "'unended");
+    assert_string_equal(READ(TEXT("command", "'unended")).program, "unended");
     assert_null(READ(TEXT("command", "")).program);
 }
 

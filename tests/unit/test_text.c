@@ -193,6 +193,21 @@ static void shell_quotes_stand_where_needed(void **state)
     check_quote("\xc3\xa9", "'\xc3\xa9'");
 }
 
+static void command_lines_that_differ_in_their_quotes_are_the_same(void **state)
+{
+    (void)state;
+    assert_true(text_shell_is_same("sort -n x", "sort -n x"));
+    assert_true(text_shell_is_same("sh -c 'sort x; echo'", "sh -c \"sort x; echo\""));
+    assert_true(text_shell_is_same("sh -c 'sort x; echo'", "sh -c sort x; echo"));
+    assert_true(text_shell_is_same("sh -c 'it'\\''s'", "sh -c \"it's\""));
+    assert_true(text_shell_is_same("echo a\\ b", "echo 'a b'"));
+    assert_false(text_shell_is_same("sort x", "sort y"));
+    assert_false(text_shell_is_same("awk '{print \"a\"}'", "awk '{print a}'"));
+    assert_false(text_shell_is_same("echo ''", "echo"));
+    assert_true(text_shell_is_same("echo 'unended", "echo unended"));
+    assert_true(text_shell_is_same("echo \\", "echo \\"));
+}
+
 /* The one judge of quoting is a shell. */
 static void a_shell_reads_back_every_byte(void **state)
 {
@@ -383,6 +398,7 @@ int main(void)
         cmocka_unit_test(lines_keep_their_ends_and_tabs),
         cmocka_unit_test(errors_are_one_printable_line),
         cmocka_unit_test(shell_quotes_stand_where_needed),
+        cmocka_unit_test(command_lines_that_differ_in_their_quotes_are_the_same),
         cmocka_unit_test(csv_is_quoted_only_where_needed),
         cmocka_unit_test(a_shell_reads_back_every_byte),
         cmocka_unit_test(distance_counts_edits),

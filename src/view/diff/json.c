@@ -46,9 +46,9 @@ static void number_json(struct json *json, const struct comparison_field *field)
     json_key_integer(json, "runs_before", (int64_t)field->past_count);
     json_key_string(json, "source", field->source_now);
     json_key_string(json, "source_before", field->source_before);
-    if (field->resident_now) {
-        json_key_string(json, "compared_by", field->resident_now);
-        json_key_string(json, "compared_by_before", field->resident_before);
+    if (field->measure_now) {
+        json_key_string(json, "compared_by", field->measure_now);
+        json_key_string(json, "compared_by_before", field->measure_before);
         json_key_number(json, "now_by_source", field->alias_now);
     }
     if (field->machine)
@@ -74,7 +74,7 @@ static void fact_json(struct json *json, const struct comparison_field *field)
 static void limit_json(struct json *json, const struct diff_limit *limit)
 {
     static const char *const results[] = {
-        [LIMIT_KEPT] = "kept", [LIMIT_PASSED] = "passed", [LIMIT_NOT_JUDGED] = "not_judged"};
+        [LIMIT_KEPT] = "ok", [LIMIT_PASSED] = "fail", [LIMIT_NOT_JUDGED] = "not_judged"};
 
     json_object_begin(json);
     json_key_string(json, "limit", limit->limit->text);

@@ -123,18 +123,29 @@ static void add_headline_of(struct strbuf *line, const char *when, enum unit uni
     text_printable(line, source, strlen(source));
 }
 
-/* Peaks of different methods, compared by the measure that both have. */
-static void add_resident_remark(struct strbuf *line, const struct diff_rows *rows,
-                                const struct comparison_field *field)
+/* Peaks whose headlines came from other keys, compared by a measure that all have. */
+static void add_measure_remark(struct strbuf *line, const struct diff_rows *rows,
+                               const struct comparison_field *field)
 {
-    strbuf_addf(line, "    compared by %s now and %s before", field->resident_now, field->resident_before);
-    if (rows->history)
+    const bool one_name = strcmp(field->measure_now, field->measure_before) == 0;
+
+    strbuf_addf(line, "    compared by %s", field->measure_now);
+    if (!one_name)
+        strbuf_addf(line, " now and %s before", field->measure_before);
+    if (rows->history && field->other_method)
         strbuf_addf(line, " (%zu run%s)", field->past_count, field->past_count == 1 ? "" : "s");
-    strbuf_adds(line, ", the same measure: the largest sum of resident memory that a sample saw");
-    add_headline_of(line, "now", field->unit, field->alias_now, field->source_now, field->resident_now);
+    strbuf_addf(line, one_name ? " (%s)" : ", the same measure: %s", field->measure_meaning);
+    add_headline_of(line, "now", field->unit, field->alias_now, field->source_now, field->measure_now);
+    if (!field->source_before)
+        return;
     if (!rows->history)
         add_headline_of(line, "before", field->unit, field->alias_before, field->source_before,
-                        field->resident_before);
+                        field->measure_before);
+    else if (strcmp(field->source_before, field->measure_before) != 0) {
+        strbuf_adds(line, "; the headline is by ");
+        text_printable(line, field->source_before, strlen(field->source_before));
+        strbuf_addf(line, " in %zu of the runs before", field->other_source);
+    }
 }
 
 /* Where the methods differ, how it was compared. */
@@ -168,9 +179,9 @@ static void add_remark(struct table *table, const struct diff_rows *rows,
 {
     struct strbuf line = STRBUF_INIT;
 
-    if (!field->source_before || !field->source_now)
+    if (!field->measure_now && (!field->source_before || !field->source_now))
         return;
-    (field->resident_now ? add_resident_remark : add_method_remark)(&line, rows, field);
+    (field->measure_now ? add_measure_remark : add_method_remark)(&line, rows, field);
     strbuf_addc(&line, '\n');
     table_text(table, strbuf_text(&line), REMARK_INDENT);
     strbuf_fini_part(&line, &table->texts);

@@ -301,10 +301,10 @@ void diff_limit_text(struct strbuf *out, const struct diff_limit *limit)
     char text[UNIT_TEXT_SIZE];
 
     if (limit->result == LIMIT_NOT_JUDGED) {
-        strbuf_addf(out, "cannot be judged: %s: %s", limit->limit->text, limit->reason.message);
+        strbuf_addf(out, "FAIL: %s: cannot be judged: %s", limit->limit->text, limit->reason.message);
         return;
     }
-    strbuf_addf(out, "%s: %s: ", limit->result == LIMIT_PASSED ? "passed" : "ok", limit->limit->text);
+    strbuf_addf(out, "%s: %s: ", limit->result == LIMIT_PASSED ? "FAIL" : "ok", limit->limit->text);
     if (numbers->has_before)
         strbuf_addf(out, "%s before, ", diff_amount(numbers->unit, numbers->before, text));
     strbuf_addf(out, "%s now", diff_amount(numbers->unit, numbers->now, text));

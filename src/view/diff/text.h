@@ -32,7 +32,7 @@ struct diff_page {
 void diff_text(struct strbuf *out, const struct diff_page *page, size_t width, bool colors);
 /* Every number and every changed fact, unrounded. */
 void diff_json(struct strbuf *out, const struct diff_page *page);
-/* "passed: peak_memory > +10%: 2 GiB before, 2.5 GiB now (+25 %)", without a newline. */
+/* "FAIL: peak_memory > +10%: 2 GiB before, 2.5 GiB now (+25 %)", without a newline. */
 void diff_limit_text(struct strbuf *out, const struct diff_limit *limit);
 /* Whether the field is wanted: by its name, or by a glob of the list; NULL takes all. */
 bool diff_wants(const char *fields, const char *name);

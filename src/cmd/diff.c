@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "cmd/commands.h"
 #include "cmd/known_keys.h"
+#include "cmd/newest.h"
 #include "cmd/recorder.h"
 #include "learn/comparison.h"
 #include "store/filter/filter.h"
@@ -23,8 +24,8 @@ static const struct command_description description = {
     .usage = "[OPTION...] RUN RUN | --against GLOB RUN",
     .description =
         "Compares a run with the one before it, or with many earlier ones, and tells what changed beyond "
-        "their noise. RUN is a recording of metron or of con-duct: a file of it, or its prefix; the "
-        "earlier one comes first.\n\n"
+        "their noise. RUN is a recording of metron or of con-duct: a file of it, its prefix, its id "
+        "or the beginning of its name (metron ls has them), last, -1 or -2; the earlier one comes first.\n\n"
         "With --against and three earlier runs or more, the noise of every number is known: changed is "
         "what lies outside all of them and farther from their median than their robust deviations allow. "
         "Of these only runs that succeeded count, unless none did. Two runs tell nothing of noise: changed "
@@ -39,17 +40,20 @@ static const struct command_description description = {
         "field, one of > >= < <= == != and an amount; an amount with + or - is relative to the run before, "
         "or to the median of the earlier ones. A limit that cannot be judged, because the field is absent "
         "or was measured in another way, fails as well; a field that none of the runs has is wrong usage.",
-    .examples = "  metron diff .metron/logs/2026.11.14T07.42.53-812_ .metron/logs/2026.11.15T07.42.51-977_\n"
+    .examples = "  metron diff -2 -1\n"
+                "  metron diff .metron/logs/2026.11.14T07.42.53-812_ .metron/logs/2026.11.15T07.42.51-977_\n"
                 "  metron diff --against 'logs/nightly-*' logs/today_\n"
                 "  metron diff OLD NEW --fail-if 'peak_memory > +10%, wall > +30s, exit_code != 0'\n"
                 "  metron diff -F 'io_*,wall' OLD NEW\n",
     .command = COMMAND_DIFF,
     .options_anywhere = true,
+    .numbers_are_operands = true,
 };
 
 struct diff {
     const struct settings *settings;
     const char *now_path, *before_path; /* `before_path` is a glob with --against */
+    char *now_owned, *before_owned;
     bool history;
     bool trouble; /* something could not be read, and was named */
     struct limits limits;
@@ -170,7 +174,7 @@ static int add_history(struct diff *diff)
     struct metron_error error = {0};
     bool any_succeeded = false;
 
-    if (run_list_add(&list, diff->before_path, NULL, &error) < 0) {
+    if (add_named_runs(diff->settings, &list, diff->before_path, NULL, &error) < 0) {
         log_error("--against: %s", error.message);
         diff->trouble = true;
         if (list.count == 0)
@@ -290,12 +294,27 @@ static int print_answer(const struct diff *diff, struct diff_limit *limits)
     return failed || diff->trouble ? EXIT_TROUBLE : exit_code;
 }
 
+/* From what was typed to what is read, and shown. */
+static bool find_runs(struct diff *diff)
+{
+    struct metron_error error = {0};
+
+    if (named_run(diff->settings, diff->now_path, &diff->now_owned, &error) < 0 ||
+        (!diff->history && named_run(diff->settings, diff->before_path, &diff->before_owned, &error) < 0)) {
+        log_error("%s", error.message);
+        return false;
+    }
+    diff->now_path = diff->now_owned;
+    diff->before_path = diff->history ? diff->before_path : diff->before_owned;
+    return true;
+}
+
 static int compare(struct diff *diff)
 {
     struct diff_limit *limits;
     int code;
 
-    if (read_run(diff->now_path, &diff->now) < 0)
+    if (!find_runs(diff) || read_run(diff->now_path, &diff->now) < 0)
         return EXIT_TROUBLE;
     warn_if_not_ended(diff->now_path, &diff->now);
     comparison_init(&diff->comparison, &diff->now);
@@ -332,6 +351,8 @@ static int diff_main(int argc, char **argv)
     if (diff) {
         comparison_fini(&diff->comparison);
         recording_fini(&diff->now);
+        free(diff->now_owned);
+        free(diff->before_owned);
     }
     free(diff);
     settings_fini(&settings);

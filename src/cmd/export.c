@@ -27,7 +27,9 @@ static const struct command_description description = {
     .usage = "[OPTION...] [RUN | --history FILE]",
     .description =
         "Writes a recorded run, of metron or of con-duct, as another tool has it. RUN is a run's info.json, "
-        "another of its files, or their common prefix (without it: the newest run that was recorded here). "
+        "another of its files, their common prefix, its id or the beginning of its name (metron ls has "
+        "them), "
+        "last, -1 or -2 (without it: the newest run that was recorded here). "
         "What was not measured is that format's mark for it, or is left out; it is never 0. Of a damaged "
         "recording what can be read is written, and the exit code is 1. A file that -o names is written "
         "aside and renamed, so that nobody sees half of it.\n\n"
@@ -60,6 +62,7 @@ static const struct command_description description = {
                 "  metron export --history history.db --database /var/lib/metron/monitor.db\n",
     .command = COMMAND_EXPORT,
     .options_anywhere = true,
+    .numbers_are_operands = true,
 };
 
 #define WRITE_SIZE ((size_t)64 << 10)
@@ -258,7 +261,7 @@ static int export_main(int argc, char **argv)
     struct settings settings;
     struct metron_error error = {0};
     struct job job = {.out = EXPORT_FILE_INIT, .second = EXPORT_FILE_INIT};
-    char *newest = NULL;
+    char *path = NULL;
     int first = argc, exit_code;
 
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
@@ -276,8 +279,8 @@ static int export_main(int argc, char **argv)
         log_error("one run at a time: metron export [OPTION...] RUN");
     } else if (exporter->suffix && (!output || strcmp(output, "-") == 0)) {
         log_error("--format %s writes two files: -o PREFIX says where", exporter->name);
-    } else if ((first == argc && newest_run(&settings, &newest, &error) < 0) ||
-               export_run(&job, newest ? newest : argv[first], exporter, output, &error) < 0) {
+    } else if (named_run(&settings, first < argc ? argv[first] : NULL, &path, &error) < 0 ||
+               export_run(&job, path, exporter, output, &error) < 0) {
         if (error.code != -EPIPE) /* a reader that went away has seen enough */
             log_error("%s", error.message);
         exit_code = EXIT_TROUBLE;
@@ -289,7 +292,7 @@ out:
     export_file_fini(&job.out);
     export_file_fini(&job.second);
     free(job.wanted);
-    free(newest);
+    free(path);
     recording_fini(&job.recording);
     settings_fini(&settings);
     return exit_code;

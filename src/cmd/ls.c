@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/suggest.h"
@@ -27,25 +28,17 @@
 #define FIELDS_MAX 256
 #define SORT_MAX   16
 
-/* con-duct's -F and --sort-by take words: what is no file, no run and no glob is another field. */
-static bool is_path(const char *word)
-{
-    return strpbrk(word, "/*?[") || run_list_is_name(word);
-}
-
 static const struct command_description description = {
     .name = "ls",
     .summary = "list recorded runs",
     .usage = "[OPTION...] [PATH...]",
     .description =
         "Lists recorded runs, of metron and of con-duct: those at PATH (a folder with all below it, a "
-        "prefix, a file of a run, or a glob of these), or those in the folder of the standard prefix. A run "
-        "whose record was not completed (metron was killed, the machine went down, or the disk was full) is "
-        "shown as lost; one that still runs with what it has used up to its newest record. Of a run without "
-        "an "
-        "info.json (con-duct has none before the end, and -t processes-samples leaves it out) the usage file "
-        "is "
-        "read, and its status is unknown. A file that "
+        "prefix, a file of a run, a glob of these, or a name of runs: see below), or those in the folder of "
+        "the standard prefix. A run whose record was not completed (metron was killed, the machine went "
+        "down, or the disk was full) is shown as lost; one that still runs with what it has used up to its "
+        "newest record. Of a run without an info.json (con-duct has none before the end, and -t "
+        "processes-samples leaves it out) the usage file is read, and its status is unknown. A file that "
         "cannot be read, is damaged or is no recording is named and passed over; the exit code is then 1.\n\n"
         "Fields are those of a run's info.json: of its top level and its execution_summary by their names "
         "(command, job, exit_code, proc_peak_rss_total), deeper ones by their path (system.hostname, "
@@ -56,10 +49,11 @@ static const struct command_description description = {
         "peak_memory_note, and upper, lower or estimate as peak_memory_bound where it is one. These are "
         "fields, too, for --fields and --filter. In these formats numbers are exact, in bytes, seconds and "
         "percent, and what a run does not have is left out.\n\n"
-        "In the table RUN is what to paste behind metron report, plot and the like; it needs a screen "
-        "of about 110 columns (json and the like have it always, as prefix). EXIT says oom where the "
-        "OOM killer struck, also if the command ended well. What a narrow screen has no room for is "
-        "named below the table.\n\n"
+        "In the table ID names the run for metron report, plot and the like, which also know last, -1 (the "
+        "newest) and -2 (the one before), the beginning of a run's name, and a job. RUN, the prefix of its "
+        "files, needs a screen of about 120 columns (json and the like have it always, as prefix). EXIT says "
+        "oom where the OOM killer struck, also if the command ended well. What a narrow screen has no room "
+        "for is named below the table.\n\n"
         "The expression of --filter compares fields with values by == != < <= > >=, matches them with =~ and "
         "!~ (POSIX extended regular expressions, anywhere in the text), and joins that by not, and, or and ( "
         "). Values are numbers; sizes: 2GiB, 500M, 1.5 GB (K, M, G, T and KiB, MiB, GiB, TiB count by 1024, "
@@ -74,13 +68,21 @@ static const struct command_description description = {
         "time). --fields then takes sum_FIELD, max_FIELD, min_FIELD, runs, failed, and of a plain "
         "field what all runs of the group share.",
     .examples = "  metron ls\n"
+                "  metron ls -n 5\n"
                 "  metron ls --filter 'peak_memory > 2GiB and exit_code != 0' --sort wall\n"
                 "  metron ls --filter \"command =~ 'train.*py' and not (status == lost or wall < 1h30m)\"\n"
                 "  metron ls -F command,peak_memory,system.hostname -f csv results/\n"
                 "  metron ls --group-by job --sort sum_cpu_seconds --reverse\n",
     .command = COMMAND_LS,
     .options_anywhere = true,
-    .is_operand = is_path,
+    .numbers_are_operands = true,
+    .is_operand = word_is_run,
+};
+
+/* A run of the list by its start. */
+struct begun {
+    double start_wall;
+    size_t index;
 };
 
 /* One listing under way. */
@@ -102,6 +104,8 @@ struct ls {
     size_t sort[SORT_MAX]; /* columns */
     size_t sort_count;
     size_t read_count;
+    struct begun *newest; /* owned: with --newest those that the filter leaves */
+    size_t newest_count, newest_capacity;
     bool trouble;
 };
 
@@ -308,7 +312,7 @@ static int find_standard_runs(struct ls *ls)
 
 static int find_runs(struct ls *ls, char **paths, int count)
 {
-    ls->trouble |= !named_runs(&ls->runs, paths, count);
+    ls->trouble |= !named_runs(ls->settings, &ls->runs, paths, count);
     int code = count == 0 ? find_standard_runs(ls) : 0;
     run_list_sort(&ls->runs);
     return code;
@@ -320,24 +324,30 @@ static void note_seen(struct ls *ls, const struct recording *recording)
         ls->seen[i] = ls->seen[i] || recording_field(recording, ls->fields[i]);
 }
 
-/* 0, or -EINVAL: the filter cannot be asked (told already), -ENOMEM. */
-static int take_run(struct ls *ls, const struct recording *recording)
+/* 1: the run is wanted; 0: it is not; -EINVAL: the filter cannot be asked (told already), -ENOMEM. */
+static int asks_filter(struct ls *ls, const struct recording *recording)
 {
     struct metron_error error = {0};
     struct strbuf text = STRBUF_INIT;
     size_t place = 0;
     int holds = ls->filter ? filter_holds(ls->filter, recording, &place, &error) : 1;
 
+    ls->read_count++;
     note_seen(ls, recording);
     if (holds == -EINVAL) {
         strbuf_adds(&text, recording->path);
         strbuf_adds(&text, ": ");
         (void)filter_trouble(ls, strbuf_text(&text), &error, place);
     }
-    if (holds <= 0) {
-        strbuf_fini(&text);
-        return holds;
-    }
+    strbuf_fini(&text);
+    return run_listing_note_id(&ls->listing, recording->id) < 0 ? -ENOMEM : holds;
+}
+
+static int add_run(struct ls *ls, const struct recording *recording, size_t index)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    (void)index;
     if (ls->format == CHOICE_LIST_FORMAT_SUMMARIES) {
         struct run_summary summary;
         run_summary_of_recording(&summary, recording);
@@ -348,6 +358,51 @@ static int take_run(struct ls *ls, const struct recording *recording)
                    : run_listing_add(&ls->listing, recording, text.length > 0 ? strbuf_text(&text) : NULL);
     strbuf_fini(&text);
     return code;
+}
+
+static int take_run(struct ls *ls, const struct recording *recording, size_t index)
+{
+    int holds = asks_filter(ls, recording);
+
+    return holds <= 0 ? holds : add_run(ls, recording, index);
+}
+
+/* One run: 0, or what the caller's `take` says. */
+static int read_run(struct ls *ls, size_t index, const struct recording_wish *wish,
+                    int take(struct ls *, const struct recording *, size_t))
+{
+    struct recording recording;
+    struct metron_error error = {0};
+
+    if (recording_read(ls->runs.paths[index], wish, &recording, &error) < 0) {
+        log_error("%s", error.message);
+        ls->trouble = true;
+        return 0;
+    }
+    int code = take(ls, &recording, index);
+    recording_fini(&recording);
+    return code;
+}
+
+static int take_newest(struct ls *ls, const struct recording *recording, size_t index)
+{
+    int holds = asks_filter(ls, recording);
+
+    if (holds <= 0)
+        return holds;
+    if (ARRAY_RESERVE(ls->newest, ls->newest_capacity, ls->newest_count + 1) < 0)
+        return -ENOMEM;
+    ls->newest[ls->newest_count++] = (struct begun){recording->start_wall, index};
+    return 0;
+}
+
+static int newer_first(const void *a, const void *b)
+{
+    const struct begun *x = a, *y = b;
+
+    if (x->start_wall != y->start_wall)
+        return x->start_wall < y->start_wall ? 1 : -1;
+    return x->index < y->index ? 1 : -1;
 }
 
 static int read_runs(struct ls *ls)
@@ -363,21 +418,20 @@ static int read_runs(struct ls *ls)
         .make_headline = headline_of_records,
         .now = clock_wall_seconds(),
     };
+    const bool all = !settings_has(ls->settings, SETTING_NEWEST);
     int code = 0;
 
     for (size_t i = 0; i < ls->runs.count && code == 0; i++) {
-        struct recording recording;
-        struct metron_error error = {0};
         run_list_prefetch(&ls->runs, i);
-        if (recording_read(ls->runs.paths[i], &wish, &recording, &error) < 0) {
-            log_error("%s", error.message);
-            ls->trouble = true;
-            continue;
-        }
-        ls->read_count++;
-        code = take_run(ls, &recording);
-        recording_fini(&recording);
+        code = read_run(ls, i, &wish, all ? take_run : take_newest);
     }
+    if (all || code < 0)
+        return code;
+    /* Only of these more than the start is kept. */
+    const size_t limit = (size_t)settings_integer(ls->settings, SETTING_NEWEST);
+    qsort(ls->newest, ls->newest_count, sizeof(*ls->newest), newer_first);
+    for (size_t i = 0; i < ls->newest_count && i < limit && code == 0; i++)
+        code = read_run(ls, ls->newest[i].index, &wish, add_run);
     return code;
 }
 
@@ -533,6 +587,7 @@ static int ls_main(int argc, char **argv)
     }
     filter_free(ls.filter);
     run_list_fini(&ls.runs);
+    free(ls.newest);
     run_listing_fini(&ls.listing);
     arena_fini(&ls.arena);
     free(folder);

@@ -3,28 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/strbuf.h"
 #include "store/recording/reader.h"
 #include "store/run_files.h"
-
-bool named_runs(struct run_list *list, char **paths, int count)
-{
-    struct metron_error error = {0};
-    bool all_found = true;
-    size_t added = 0;
-
-    for (int i = 0; i < count; i++) {
-        if (run_list_add(list, paths[i], &added, &error) < 0) {
-            log_error("%s", error.message);
-            all_found = false;
-        } else if (added == 0) {
-            log_warning("no recorded run lies in '%s': nothing there is called …info.json", paths[i]);
-        }
-    }
-    return all_found;
-}
+#include "store/run_names.h"
 
 char *standard_folder(const struct settings *settings)
 {
@@ -36,71 +22,92 @@ char *standard_folder(const struct settings *settings)
     return length > 0 ? strndup(prefix, length) : strdup(".");
 }
 
-/* Which of them began last; -1: none can be read. By what they say, because a name may be anything and the
- * time of a file is that of its copy. */
-static ptrdiff_t find_last(const struct run_list *runs, size_t *unread)
+static int no_memory(struct metron_error *error)
 {
-    static const char *const fields[] = {"start_time", NULL};
-    const struct recording_wish wish = {.fields = fields, .info_only = true};
-    ptrdiff_t last = -1;
-    double last_start = -1;
+    return error_set(error, -ENOMEM, "no memory for the list of runs");
+}
 
-    *unread = 0;
-    for (size_t i = 0; i < runs->count; i++) {
-        struct recording recording;
-        if (recording_read(runs->paths[i], &wish, &recording, NULL) < 0) {
-            ++*unread;
-            continue;
-        }
-        if (recording.start_wall >= last_start) {
-            last_start = recording.start_wall;
-            last = (ptrdiff_t)i;
-        }
-        recording_fini(&recording);
+int add_named_runs(const struct settings *settings, struct run_list *list, const char *name, size_t *added,
+                   struct metron_error *error)
+{
+    const size_t before = list->count;
+    char *folder = NULL;
+    int code;
+
+    if (name[0] == '\0' || run_list_is_name(name) || strpbrk(name, "*?[")) {
+        code = run_list_add(list, name, added, error);
+    } else {
+        folder = standard_folder(settings);
+        code = folder ? run_names_find(name, folder, list, error) : no_memory(error);
     }
-    return last;
+    if (added)
+        *added = list->count - before;
+    free(folder);
+    return code;
 }
 
-static int choose(const struct run_list *runs, const char *folder, char **path, struct metron_error *error)
+bool named_runs(const struct settings *settings, struct run_list *list, char **names, int count)
 {
-    size_t unread;
-    ptrdiff_t last = find_last(runs, &unread);
+    struct metron_error error = {0};
+    bool all_found = true;
+    size_t added = 0;
 
-    if (last < 0 && unread == 0)
-        return error_set(
-            error, -ENOENT,
-            "which run? None is recorded in '%s'; name one, or record one: metron run -- COMMAND", folder);
-    if (last < 0)
-        return error_set(error, -EBADMSG, "which run? Nothing in '%s' can be read; metron ls tells why",
-                         folder);
-    if (unread > 0)
-        log_warning("%zu of %zu runs in '%s' cannot be read; metron ls tells why", unread, runs->count,
-                    folder);
-    *path = strndup(runs->paths[last], (size_t)run_prefix_length(runs->paths[last]));
-    if (!*path)
-        return error_set(error, -ENOMEM, "no memory for the list of runs");
-    log_info("the newest run is taken: %s", *path);
-    return 0;
+    for (int i = 0; i < count; i++) {
+        if (add_named_runs(settings, list, names[i], &added, &error) < 0) {
+            log_error("%s", error.message);
+            all_found = false;
+        } else if (added == 0) {
+            log_warning("no recorded run lies in '%s': nothing there is called …info.json", names[i]);
+        }
+    }
+    return all_found;
 }
 
-int newest_run(const struct settings *settings, char **path, struct metron_error *error)
+bool word_is_run(const char *word)
 {
-    struct run_list runs = {0};
-    struct metron_error trouble = {0};
-    char *folder = standard_folder(settings);
+    return strpbrk(word, "/*?[") || (*word >= '0' && *word <= '9') || run_names_place(word) > 0 ||
+           run_names_is_id(word) || run_list_is_name(word);
+}
+
+/* Shorter for people; but where a file has the name of the prefix, that would be meant. */
+static char *prefix_of(const char *info_path)
+{
+    char *prefix = strndup(info_path, (size_t)run_prefix_length(info_path));
+    struct stat status;
+
+    if (!prefix || prefix[0] == '\0' || (stat(prefix, &status) == 0 && !S_ISDIR(status.st_mode))) {
+        free(prefix);
+        prefix = strdup(info_path);
+    }
+    return prefix;
+}
+
+int named_run(const struct settings *settings, const char *name, char **path, struct metron_error *error)
+{
+    struct run_list found = {0};
+    char *folder = NULL;
     int code = 0;
 
     *path = NULL;
-    if (!folder)
-        return error_set(error, -ENOMEM, "no memory for the list of runs");
-    if (access(folder, F_OK) == 0 && run_list_add(&runs, folder, NULL, &trouble) < 0 && runs.count == 0)
-        code = error_set(error, trouble.code, "%s", trouble.message);
-    else if (trouble.code < 0)
-        log_warning("%s", trouble.message);
-    run_list_sort(&runs);
-    if (code == 0)
-        code = choose(&runs, folder, path, error);
-    run_list_fini(&runs);
+    if (name && recording_is_named(name)) {
+        *path = strdup(name);
+        return *path ? 0 : no_memory(error);
+    }
+    folder = standard_folder(settings);
+    code = folder ? run_names_find_one(name ? name : "last", folder, &found, error) : no_memory(error);
+    if (code == -ENOENT && !name)
+        code = error_set(
+            error, code,
+            "which run? None is recorded in '%s'; name one, or record one: metron run -- COMMAND", folder);
+    else if (code == -EBADMSG && !name)
+        code = error_set(error, code, "which run? Nothing in '%s' can be read; metron ls tells why", folder);
+    if (code == 0 && found.paths) {
+        *path = prefix_of(found.paths[0]);
+        code = *path ? 0 : no_memory(error);
+    }
+    if (code == 0 && !name)
+        log_info("the newest run is taken: %s", *path);
+    run_list_fini(&found);
     free(folder);
     return code;
 }

@@ -27,7 +27,8 @@ static const struct command_description description = {
     .usage = "[OPTION...] [RUN]",
     .description =
         "Draws what a run used over the time since its start. RUN is an info.json, another file of the "
-        "run, or its prefix (without it: the newest run that was recorded here); recordings of con-duct "
+        "run, its prefix, its id or the beginning of its name (metron ls has them), last, -1 or -2 (without "
+        "it: the newest run that was recorded here); recordings of con-duct "
         "(schema 0.2) are read as well. With --output a picture is made (svg, png or pdf by the end of its "
         "name); else it is drawn on the terminal. The start is told in your time zone (TZ), which stands "
         "beside it.\n\n"
@@ -51,6 +52,7 @@ static const struct command_description description = {
                 "  metron plot --keys 'io_*_rate_total,proc_rss' RUN\n",
     .command = COMMAND_PLOT,
     .options_anywhere = true,
+    .numbers_are_operands = true,
 };
 
 static int complain(const struct metron_error *error, int code, int exit_code)
@@ -249,17 +251,18 @@ static int plot_main(int argc, char **argv)
 {
     struct settings settings;
     struct metron_error error = {0};
-    char *newest = NULL;
+    char *path = NULL;
     int first = argc, exit_code;
 
     if (command_begin(&description, argc, argv, &settings, &first, &exit_code)) {
         exit_code = check_usage(&settings, argc - first, argc - first > 1 ? argv[first + 1] : "");
-        if (exit_code == EXIT_OK && first == argc && newest_run(&settings, &newest, &error) < 0)
+        if (exit_code == EXIT_OK &&
+            named_run(&settings, first < argc ? argv[first] : NULL, &path, &error) < 0)
             exit_code = complain(&error, error.code, EXIT_TROUBLE);
         else if (exit_code == EXIT_OK)
-            exit_code = plot_run(&settings, newest ? newest : argv[first]);
+            exit_code = plot_run(&settings, path);
     }
-    free(newest);
+    free(path);
     settings_fini(&settings);
     return exit_code;
 }

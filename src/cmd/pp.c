@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/commands.h"
+#include "cmd/newest.h"
 #include "store/recording/json_pieces.h"
 #include "store/recording/reader.h"
 #include "store/run_files.h"
@@ -28,7 +29,8 @@ static const struct command_description description = {
     .description =
         "Prints files of recorded runs so that people can read them: info.json, usage.jsonl and events.jsonl "
         "of metron, info.json, usage.json and usage.jsonl of con-duct, or any other JSON, as a document or "
-        "as a value a line. A RUN, named by its prefix or its folder, is its info.json. Each value has a "
+        "as a value a line. A RUN, named by its prefix, its folder, its id (metron ls) or last, is "
+        "its info.json. Each value has a "
         "line of its own, with an indent; numbers and strings are exactly as they stand in the file. Without "
         "FILE, or with -, it reads stdin.\n\n"
         "With --humanize numbers are as people write them (1.5 GiB, 2 h 05 min, 98.2 %), by the units that "
@@ -42,10 +44,12 @@ static const struct command_description description = {
                 "  tail -f .metron/logs/2026.11.15T07.42.53-4711_events.jsonl | metron pp\n",
     .command = COMMAND_PP,
     .options_anywhere = true,
+    .numbers_are_operands = true,
 };
 
 /* One command under way. */
 struct pp {
+    const struct settings *settings;
     bool humanize;
     bool colors;
     bool trouble; /* something could not be shown */
@@ -175,8 +179,10 @@ static int find_run(const char *named, struct strbuf *path, struct metron_error 
 
 /* A file, or a run by its prefix or its folder, of which the info.json is meant. One that is called as the
  * files of a run are and is not there is not looked for beside it: somebody wants that very file. */
-static int find_file(const char *named, struct strbuf *path, struct metron_error *error)
+static int find_file(const struct settings *settings, const char *named, struct strbuf *path,
+                     struct metron_error *error)
 {
+    char *run = NULL;
     struct stat status = {0};
     int code = strcmp(named, "-") == 0 || stat(named, &status) == 0 ? 0 : -errno;
 
@@ -185,9 +191,11 @@ static int find_file(const char *named, struct strbuf *path, struct metron_error
     if (S_ISDIR(status.st_mode))
         return find_run(named, path, error);
     if (code == -ENOENT && run_prefix_length(named) < 0) {
-        if (find_run(named, path, error) == 0)
-            return 0;
-        return error_set(error, code, "%s: there is no such file, and no run with this prefix", named);
+        code = named_run(settings, named, &run, error);
+        if (code == 0)
+            code = find_run(run, path, error);
+        free(run);
+        return code;
     }
     strbuf_adds(path, named);
     return path->failed ? error_set(error, -ENOMEM, "%s: no memory to read it", named) : 0;
@@ -198,7 +206,7 @@ static void print_named(struct pp *pp, const char *named, bool with_head)
     struct strbuf path = STRBUF_INIT;
     struct metron_error error = {0};
 
-    if (find_file(named, &path, &error) < 0) {
+    if (find_file(pp->settings, named, &path, &error) < 0) {
         log_error("%s", error.message);
         pp->trouble = true;
     } else {
@@ -212,7 +220,7 @@ static void print_named(struct pp *pp, const char *named, bool with_head)
 static int pp_main(int argc, char **argv)
 {
     struct settings settings;
-    struct pp pp = {.out = STRBUF_INIT};
+    struct pp pp = {.settings = &settings, .out = STRBUF_INIT};
     int first = argc, exit_code;
 
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))

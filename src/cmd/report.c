@@ -14,6 +14,7 @@
 #include "cmd/report_job.h"
 #include "store/recording/line_reader.h"
 #include "store/recording/reader.h"
+#include "store/run_names.h"
 #include "view/report/report.h"
 
 static const struct command_description description = {
@@ -24,18 +25,23 @@ static const struct command_description description = {
         "One page about a recorded run: how it ended and why, what to do next, time and CPU, memory, stalls "
         "and I/O by every method that was in force, GPUs, the processes and programs that used most, what "
         "happened (failures, signals and who sent them, OOM kills, anomalies), system calls where they were "
-        "counted, and what watching cost. RUN is a file of the run or its prefix (without it: the newest run "
-        "that was recorded here); a run of con-duct (schema 0.2.x) will do. A number stands beside the key "
+        "counted, and what watching cost. RUN is a file of the run, its prefix, its id or the beginning of "
+        "its "
+        "name (metron ls has them), last, or -1, -2 ... for the newest, the one before ... (without it: the "
+        "newest run that was recorded here); a run of con-duct (schema 0.2.x) will do. A number stands "
+        "beside the key "
         "it was taken from; what was not measured is not there, and the reason is told. A run that is still "
         "going on, or whose record was not completed, is reported up to its last record. What names no run "
         "may be a job that the daemon knows; --job NAME means the job also where there are files of that "
         "name. With --json all of it as one object, also what the page sums up or leaves out: a key for each "
         "section, every number exact, with its unit and source.",
-    .examples = "  metron report .metron/logs/2026.11.15T07.42.53-4711_\n"
+    .examples = "  metron report -2\n"
+                "  metron report .metron/logs/2026.11.15T07.42.53-4711_\n"
                 "  metron report --json .metron/logs/2026.11.15T07.42.53-4711_ | jq .outcome.kind\n"
                 "  metron report --job night\n",
     .command = COMMAND_REPORT,
     .options_anywhere = true,
+    .numbers_are_operands = true,
 };
 
 static int read_run(const char *path, struct recording *recording, struct metron_error *error)
@@ -103,15 +109,27 @@ static int print_job(const char *name, const struct settings *settings, int *exi
     return code;
 }
 
-/* Files come first: what names none of them may be a job. */
+/* Files come first, then a job that the daemon knows, which may be more than any one run of that name. */
 static int report_named(const char *name, const struct settings *settings)
 {
     struct metron_error no_run = {0}, no_job = {0};
-    int exit_code = EXIT_TROUBLE;
+    int exit_code = EXIT_TROUBLE, code = -ENOENT;
+    char *path = NULL;
 
-    if (report_run(name, settings, &exit_code, &no_run) == -ENOENT &&
-        print_job(name, settings, &exit_code, &no_job) < 0)
-        log_error("%s; nor is it a job that can be asked about: %s", no_run.message, no_job.message);
+    if (recording_is_named(name))
+        code = report_run(name, settings, &exit_code, &no_run);
+    if (code == 0 || (run_names_place(name) == 0 && print_job(name, settings, &exit_code, &no_job) == 0))
+        return exit_code;
+    if (!no_run.message[0]) {
+        code = named_run(settings, name, &path, &no_run);
+        if (code == 0)
+            code = report_run(path, settings, &exit_code, &no_run);
+    }
+    if (code == -ENOENT && no_job.message[0])
+        log_error("%s; nor is it a job that the daemon knows: %s", no_run.message, no_job.message);
+    else if (code < 0)
+        log_error("%s", no_run.message);
+    free(path);
     return exit_code;
 }
 
@@ -139,13 +157,16 @@ static int report_main(int argc, char **argv)
         exit_code = EXIT_TROUBLE;
         if (print_job(job, &settings, &exit_code, &error) < 0)
             log_error("%s", error.message);
-    } else if (first >= argc && newest_run(&settings, &newest, &error) < 0) {
-        log_error("%s", error.message);
-        exit_code = EXIT_TROUBLE;
-    } else if (first + 1 < argc)
+    } else if (first + 1 < argc) {
         log_error("one run at a time: '%s' is one too many", argv[first + 1]);
-    else
-        exit_code = report_named(newest ? newest : argv[first], &settings);
+    } else if (first < argc) {
+        exit_code = report_named(argv[first], &settings);
+    } else {
+        exit_code = EXIT_TROUBLE;
+        if (named_run(&settings, NULL, &newest, &error) < 0 ||
+            report_run(newest, &settings, &exit_code, &error) == -ENOENT)
+            log_error("%s", error.message);
+    }
 out:
     free(newest);
     settings_fini(&settings);

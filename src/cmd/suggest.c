@@ -20,7 +20,8 @@ static const struct command_description description = {
     .usage = "[OPTION...] RUN...",
     .description =
         "Tells how much memory, how many CPUs and how much time to request for runs like these. RUN is a "
-        "recording of metron or of con-duct: a file of it, its prefix, a glob, or a folder with many.\n\n"
+        "recording of metron or of con-duct: a file of it, its prefix, its id or name (metron ls "
+        "has them), a job, a glob, or a folder with many.\n\n"
         "Memory is the largest peak of the runs (of 20 runs or more the 99th percentile) plus the margin; "
         "time the same of their wall times; CPUs the 90th percentile of CPU time / wall time. All are "
         "rounded up. Only runs that succeeded count, unless none did. A run that was killed by a limit "
@@ -37,6 +38,7 @@ static const struct command_description description = {
                 "  metron suggest --margin 50 --json logs/ | jq .memory_bytes.value\n",
     .command = COMMAND_SUGGEST,
     .options_anywhere = true,
+    .numbers_are_operands = true,
 };
 
 struct past_runs {
@@ -117,7 +119,7 @@ static int suggest_main(int argc, char **argv)
         goto out;
     }
     exit_code = EXIT_TROUBLE;
-    bool all_found = named_runs(&list, argv + first, argc - first);
+    bool all_found = named_runs(&settings, &list, argv + first, argc - first);
     run_list_sort(&list);
     if (list.count == 0)
         goto out;

@@ -28,7 +28,7 @@ static bool begins_with(const char *text, const char *prefix)
 /* What differs between any two runs, and what repeats other fields. */
 bool comparison_leaves_out(const char *name)
 {
-    static const char *const names[] = {"start_time", "end_time", "prefix", "logs_prefix"};
+    static const char *const names[] = {"start_time", "end_time", "prefix", "id", "logs_prefix"};
     static const char *const folders[] = {"output_paths.", "recorder.",  "headline.", "outcome.",
                                           "stall.",        "survivors.", "syscalls."};
 

@@ -1,5 +1,7 @@
 #include "schema/recording.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -209,4 +211,10 @@ bool recording_topic_number(const struct recording *recording, enum topic topic,
         }
     }
     return false;
+}
+
+char *recording_id_text(uint64_t id, char out[RECORDING_ID_SIZE])
+{
+    (void)snprintf(out, RECORDING_ID_SIZE, "%0*" PRIx64, RECORDING_ID_DIGITS, id);
+    return out;
 }

@@ -32,6 +32,7 @@ enum field_kind { FIELD_NUMBER, FIELD_TEXT, FIELD_BOOLEAN, FIELD_JSON };
  *
  *   status       "ended", "running", "lost" or "unknown"
  *   prefix       of its files, as they lie now
+ *   id           of the run, see below
  *   wall         seconds: wall_clock_time; of a running one, from its start until now
  *   cpu_seconds  headline.cpu_seconds; absent for con-duct, which does not count CPU
  *   peak_memory  headline.peak_memory_bytes; for con-duct peak_rss, an estimate
@@ -86,7 +87,14 @@ struct recorded_key {
     const char *note; /* NULL: nothing */
 };
 
+/* An id of a run: hex digits of a hash of its recorder, which is a process of a host since a boot; of one of
+ * con-duct, which names none, of its start, its host and the name of its files. It stays when the files are
+ * moved; a copy has the same. People see and type its beginning. Without an info.json it is made of the first
+ * record and the name of the files: once con-duct has written its info.json, the id is another. */
+enum { RECORDING_ID_DIGITS = 10, RECORDING_ID_SIZE = RECORDING_ID_DIGITS + 1 };
+
 struct recording {
+    uint64_t id;
     enum recording_kind kind;
     enum recording_status status;
     const char *path;        /* of its info.json */
@@ -104,6 +112,7 @@ struct recording {
 /* "2026-11-15T07:42:53.123456+01:00" (or with Z, a blank for T, no fraction) as unix seconds. */
 bool recording_parse_time(const char *text, double *out);
 
+char *recording_id_text(uint64_t id, char out[RECORDING_ID_SIZE]); /* returns out */
 void recording_fini(struct recording *recording);
 /* NULL: there is no such field. */
 const struct recorded_field *recording_field(const struct recording *recording, const char *name);

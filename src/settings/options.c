@@ -23,6 +23,7 @@ enum {
 };
 
 #define NEGATED_SIZE 64
+#define MASK         '\1' /* for the - of a number that is an operand */
 /* name, alias, negated name; help, usage, the end */
 #define OPTIONS_MAX (3 * SETTING_COUNT + 3)
 
@@ -203,7 +204,7 @@ static void join_words(const struct parsing *parsing, struct argp_state *state, 
     for (; state->next < state->argc; state->next++) {
         const char *next = state->argv[state->next];
 
-        if (next[0] == '-' || next[0] == '\0' || parsing->command->is_operand(next))
+        if (next[0] == '-' || next[0] == MASK || next[0] == '\0' || parsing->command->is_operand(next))
             return;
         strbuf_addf(list, ",%s", next);
     }
@@ -281,6 +282,8 @@ static error_t take_key(int key, char *value, struct argp_state *state)
     case ARGP_KEY_ARGS:
         return ARGP_ERR_UNKNOWN;
     default:
+        if (value && value[0] == MASK)
+            value[0] = '-';
         result = take_setting(parsing, key, value, state);
         parsing->next = state->next;
         return result;
@@ -296,6 +299,15 @@ static const char *stopped_at(const struct parsing *parsing, int argc, char **ar
     while (at < argc && (argv[at][0] != '-' || argv[at][1] == '\0'))
         at++;
     return at < argc ? argv[at] : "-";
+}
+
+/* argp would take -2 for an option. While it parses, such a word begins with another byte. */
+static void mask_numbers(int argc, char **argv, char from, char to)
+{
+    for (int i = 1; i < argc && (from != '-' || strcmp(argv[i], "--") != 0); i++)
+        if (argv[i][0] == from && argv[i][1] != '\0' &&
+            argv[i][1 + strspn(argv[i] + 1, "0123456789")] == '\0')
+            argv[i][0] = to;
 }
 
 int options_parse(const struct command_description *command, int argc, char **argv, struct settings *settings,
@@ -316,7 +328,11 @@ int options_parse(const struct command_description *command, int argc, char **ar
 
     const unsigned order = command->options_anywhere ? 0 : ARGP_IN_ORDER;
     const struct argp argp = {.options = table.options, .parser = take_key};
+    if (command->numbers_are_operands)
+        mask_numbers(argc, argv, '-', MASK);
     error_t result = argp_parse(&argp, argc, argv, order | ARGP_SILENT, NULL, &parsing);
+    if (command->numbers_are_operands)
+        mask_numbers(argc, argv, MASK, '-');
 
     if (result == 0 || parsing.result != 0)
         return parsing.result;

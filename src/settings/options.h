@@ -20,6 +20,7 @@ struct command_description {
     const char *examples;    /* lines; those that begin with a blank are commands, the others text */
     enum command command;    /* which settings are its options */
     bool options_anywhere;   /* options may follow operands; else they end at the first operand */
+    bool numbers_are_operands; /* -1 and -2 are no options */
     /* Whether a word behind a list (SETTING_WORDS) is an operand, not an item; NULL: there are no such lists.
      */
     bool (*is_operand)(const char *word);

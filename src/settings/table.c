@@ -301,6 +301,10 @@ const struct setting settings_table[SETTING_COUNT] = {
             .traits = SETTING_OPTION_ONLY),
     SETTING(FOLLOW, "follow", BOOLEAN, SHOW, COMMAND_EVENTS, "show events as they happen, until Ctrl-C",
             .letter = 'f', .initial = "no", .traits = SETTING_OPTION_ONLY),
+    SETTING(NEWEST, "newest", INTEGER, SHOW, COMMAND_LS,
+            "only the N runs that began last, of those that --filter leaves", .letter = 'n',
+            .initial_text = "all", .placeholder = "N", .lowest = 1, .highest = 1e9,
+            .traits = SETTING_OPTION_ONLY),
 };
 
 const char *setting_choice_of_others(const struct setting *setting, const char *word)

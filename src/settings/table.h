@@ -85,6 +85,7 @@ enum setting_id {
     SETTING_DETACH,
     SETTING_CHECK_CONFIG,
     SETTING_FOLLOW,
+    SETTING_NEWEST,
     SETTING_COUNT,
 };
 

@@ -264,6 +264,11 @@ static int add_glob(struct run_list *list, const char *pattern, struct metron_er
     return first;
 }
 
+int run_list_take(struct run_list *list, const char *path)
+{
+    return add_path(list, strdup(path));
+}
+
 bool run_list_is_name(const char *path)
 {
     char *info = NULL;

@@ -141,7 +141,7 @@ static void measure(const struct table *table, size_t index)
     column->least = larger(column->least, title);
     column->wants = larger(column->wants, column->least);
     if (column->drop_if_same && !same)
-        column->drop = 0;
+        column->drop = column->drop_else;
 }
 
 /* -- Fitting -- */

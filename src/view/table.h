@@ -42,12 +42,13 @@ struct table_column {
     const char *over;  /* a word above the title; NULL: none; borrowed */
     bool right;        /* texts stand to the right */
     enum table_fit fit;
-    size_t least;      /* columns of the screen that a text keeps when it is cut */
-    size_t wants;      /* as many, if more, before other columns are left out for it; 0: as `least` */
-    unsigned drop;     /* where there is no room: those with the lowest go first, together; 0: it stays */
-    bool drop_if_same; /* only if all rows have the same text */
-    size_t texts_give; /* columns of the screen that texts give of what they want, so that it stays */
-    bool left_out;     /* by the caller; after table_write, also where there is no room */
+    size_t least;       /* columns of the screen that a text keeps when it is cut */
+    size_t wants;       /* as many, if more, before other columns are left out for it; 0: as `least` */
+    unsigned drop;      /* where there is no room: those with the lowest go first, together; 0: it stays */
+    bool drop_if_same;  /* so early only if all rows have the same text */
+    unsigned drop_else; /* and else; 0: it stays */
+    size_t texts_give;  /* columns of the screen that texts give of what they want, so that it stays */
+    bool left_out;      /* by the caller; after table_write, also where there is no room */
     /* inner: */
     size_t width, tag, natural;
 };

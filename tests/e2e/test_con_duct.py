@@ -240,7 +240,20 @@ def test_fields_may_be_words(run_metron, three):
         done = run_metron.metron(line.split())
         assert done.returncode == 0, done
         assert done.stdout.decode().splitlines()[0] == "exit_code,message,schema_version", line
-    # A file or a run is no field, nor is what follows -Fa.
+    # What follows -Fa is no field, nor is a file or a run by any name that no field has.
+    rows = strict_json(run_metron.metron("ls --json -F id,prefix logs".split()).stdout)
+    for row in rows:
+        for id in (row["id"], row["id"][:5].upper()):
+            for option in ("-F", "--sort-by"):
+                one, = strict_json(run_metron.metron(
+                    ["ls", "--json", option, "exit_code", "id", id], env={"METRON_OUTPUT_PREFIX": "logs/"}).stdout)
+                assert one["id"] == row["id"], (option, id)
+    for word in ("last", "-1", "-3"):
+        done = run_metron.metron(["ls", "-f", "csv", "-F", "exit_code", "schema_version", word],
+                                 env={"METRON_OUTPUT_PREFIX": "logs/"})
+        assert done.stdout.count(b"\n") == 2 and done.stdout.startswith(b"exit_code,schema_version\n"), done
+    done = run_metron.metron("ls -F exit_code 2026".split(), env={"METRON_OUTPUT_PREFIX": "logs/"})
+    assert "2026 may be any of 3 runs" in done.message
     (run_metron.cwd / "message").mkdir()
     assert run_metron.metron("ls -f csv -F exit_code message".split()).stdout == b"exit_code\n"
     assert run_metron.metron("ls -f csv -Fexit_code schema_version".split()).returncode == 1

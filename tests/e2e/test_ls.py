@@ -112,7 +112,7 @@ def test_a_command_keeps_its_script_and_a_run_its_prefix(run_metron, columns):
     text = ls(run_metron, columns=columns).stdout.decode()
     assert "python3 train.py --epoc" in text
     assert (".metron/logs/2026.11.15T18.10.59-16222_ " in text) == (columns == 120)
-    assert bool(re.search(r"^no room for .*\bRUN ", text, re.M)) == (columns == 80)
+    assert bool(re.search(r"^no room for .*\bRUN$", text, re.M)) == (columns == 80)
     pasted = re.search(r"\.metron/logs/\S+_ ", ls(run_metron).stdout.decode())[0].strip()
     assert run_metron.metron(["report", pasted]).returncode == 0
 

@@ -8,10 +8,10 @@ static void a_table_has_numbers_to_the_right_and_tells_methods_apart(void **stat
     add_three();
     run_listing_sort(&listing, NULL, 0, false);
     assert_string_equal(table(0, false),
-                        "START 2026   EXIT        WALL         CPU   MEMORY    PROCS  RUN   COMMAND\n"
-                        "11-15 07:42     0       1.5 s      500 ms    1 MiB a      -  run_  true\n"
-                        "11-15 07:43     1  1 min 30 s  2 min 00 s  ≤64 MiB b      -  run_  false\n"
-                        "11-15 07:44  lost           -           -        -        -  run_  sleep\n"
+                        "ID     START 2026   EXIT        WALL         CPU   MEMORY    PROCS  RUN   COMMAND\n"
+                        "00000  11-15 07:42     0       1.5 s      500 ms    1 MiB a      -  run_  true\n"
+                        "00000  11-15 07:43     1  1 min 30 s  2 min 00 s  ≤64 MiB b      -  run_  false\n"
+                        "00000  11-15 07:44  lost           -           -        -        -  run_  sleep\n"
                         "\n"
                         "MEMORY a: proc_hwm_max\n"
                         "MEMORY b: peak_rss (an upper bound)\n"
@@ -59,7 +59,7 @@ static void the_end_of_a_command_stays_where_it_tells_it_from_others(void **stat
                          0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
     add_run((struct run){NULL, "python3 test.py --learning-rate 0.001 --momentum 0.9 --seed 8", START + 120,
                          0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
-    const char *shown = table(80, false);
+    const char *shown = table(87, false);
     assert_non_null(strstr(shown, "python3 train.py --l"));
     assert_non_null(strstr(shown, "seed 7\n"));
     assert_non_null(strstr(shown, "seed 8\n"));
@@ -130,10 +130,10 @@ static void seconds_are_told_where_two_runs_share_a_minute(void **state)
     assert_int_equal(run_columns_add_usual(&listing, true), 0);
     add_run((struct run){NULL, "a", START, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
     add_run((struct run){NULL, "b", START + 90, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
-    assert_non_null(strstr(table(0, false), "\n11-15 07:42     0"));
+    assert_non_null(strstr(table(0, false), "\n00000  11-15 07:42     0"));
     add_run((struct run){NULL, "c", START + 5, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
-    assert_non_null(strstr(table(0, false), "\n11-15 07:42:53     0"));
-    assert_non_null(strstr(table(0, false), "\n11-15 07:44:23     0"));
+    assert_non_null(strstr(table(0, false), "\n00000  11-15 07:42:53     0"));
+    assert_non_null(strstr(table(0, false), "\n00000  11-15 07:44:23     0"));
 }
 
 static void columns_are_left_out_for_the_command_and_named(void **state)
@@ -144,16 +144,18 @@ static void columns_are_left_out_for_the_command_and_named(void **state)
     assert_int_equal(run_columns_add_usual(&listing, true), 0);
     add_run((struct run){"night", command, START, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
     add_run((struct run){"night", command, START + 60, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
-    const char *shown = table(74, false);
+    const char *shown = table(81, false);
     assert_null(strstr(shown, "night")); /* the same in all */
     assert_non_null(strstr(shown, "PROCS"));
-    assert_non_null(strstr(shown, "\nno room for JOB, RUN (which run is which: ls -F prefix,command)\n"));
-    shown = table(64, false);
+    assert_non_null(strstr(shown, "\nno room for JOB, RUN\n"));
+    shown = table(71, false);
     assert_non_null(strstr(shown, "  python3 train.py --learn"));
     assert_non_null(strstr(shown, "\nno room for PROCS, JOB, RUN"));
     assert_non_null(strstr(table(PREFIX_SCREEN, false), "  run_  python3 train.py"));
     add_run((struct run){"day", command, START + 120, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
-    assert_non_null(strstr(table(72, false), "night")); /* it tells them apart now */
+    assert_non_null(strstr(table(79, false), "night")); /* it tells them apart now */
+    assert_null(strstr(table(72, false), "night"));     /* but the id tells more */
+    assert_non_null(strstr(table(30, false), "00000"));
 }
 
 static void a_row_is_broken_between_columns_on_the_narrowest_screens(void **state)
@@ -168,6 +170,22 @@ static void a_row_is_broken_between_columns_on_the_narrowest_screens(void **stat
             assert_true(text_width(line, strcspn(line, "\n")) <= width);
         assert_non_null(strstr(shown, "1 min 30 s")); /* whole */
     }
+}
+
+static void ids_have_as_many_digits_as_tell_them_apart(void **state)
+{
+    static const struct {
+        uint64_t id;
+        size_t digits;
+    } cases[] = {{0x1234500000, 5},  {0x123ff00000, 7},  {0x123ff01000, 8}, {0x123ff01fff, 8},
+                 {0xfedcba9876, 10}, {0xfedcba9875, 10}, {0xabcde00000, 5}, {0xabcde00000, 5}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(run_listing_note_id(&listing, cases[i].id), 0);
+    run_listing_sort(&listing, NULL, 0, false);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(run_listing_id_digits(&listing, cases[i].id), cases[i].digits);
 }
 
 static void the_oom_killer_is_seen_beside_the_exit_code(void **state)
@@ -297,6 +315,7 @@ int main(void)
         TEST(seconds_are_told_where_two_runs_share_a_minute),
         TEST(columns_are_left_out_for_the_command_and_named),
         TEST(a_row_is_broken_between_columns_on_the_narrowest_screens),
+        TEST(ids_have_as_many_digits_as_tell_them_apart),
         TEST(the_oom_killer_is_seen_beside_the_exit_code),
         TEST(a_prefix_is_told_as_it_is_pasted),
         TEST(parts_are_told_once_and_bounds_by_a_word),

@@ -121,6 +121,15 @@ int recording_find(const char *path, struct strbuf *info, struct metron_error *e
     return error_set(error, -ENOENT, "%s: there is no such run: no %s", path, strbuf_text(info));
 }
 
+bool recording_is_named(const char *path)
+{
+    struct strbuf info = STRBUF_INIT;
+    int code = path[0] == '\0' ? 0 : recording_find(path, &info, NULL);
+
+    strbuf_fini(&info);
+    return code != -ENOENT || access(path, F_OK) == 0;
+}
+
 /* Reads a regular file whole. Its size is known beforehand, so this is one read. */
 static int read_file(const char *path, struct strbuf *out, struct metron_error *error)
 {

@@ -56,6 +56,9 @@ struct recording_wish {
  * prefix (".metron/logs/2026…_", or a folder that is one or holds one run). It may be missing, where there is
  * a usage file beside it. 0; -ENOENT: there is no run; others of the file system. */
 int recording_find(const char *path, struct strbuf *info, struct metron_error *error);
+/* Whether a file, a folder or a prefix has this very name, be there a run that can be read or not. An empty
+ * name is taken for one, so that its reader complains of it. */
+bool recording_is_named(const char *path);
 /* The usage file beside an info.json, in *usage. False: there is none. */
 bool recording_usage_beside(const char *info, struct strbuf *usage);
 /* Reads the run that `path` means, as above. Of one whose info.json is missing or empty it is made up of the

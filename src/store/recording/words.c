@@ -252,10 +252,53 @@ static void add_wall(const struct recording *recording, struct field_list *list,
     field_list_add(list, &alias);
 }
 
+/* FNV-1a */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t hash_field(uint64_t hash, const struct field_list *list, const char *name)
+{
+    const char *text = field_list_text(list, name);
+    const struct recorded_field *number = field_list_find(list, name, FIELD_NUMBER);
+
+    if (text)
+        return hash_bytes(hash, text, strlen(text) + 1);
+    return number ? hash_bytes(hash, &number->number, sizeof(number->number)) : hash_bytes(hash, "", 1);
+}
+
+/* Its start is not known to the last digit before the command runs: a recorder is enough, it records one run.
+ */
+static uint64_t make_id(const struct recording *recording, const struct field_list *list)
+{
+    static const char *const names[] = {"system.hostname", "recorder.pid", "recorder.start_ticks",
+                                        "recorder.boot_id"};
+    const char *slash = strrchr(recording->path, '/'), *file = slash ? slash + 1 : recording->path;
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        hash = hash_field(hash, list, names[i]);
+    if (!field_list_find(list, "recorder.pid", FIELD_NUMBER))
+        hash = hash_field(hash, list, "start_time");
+    if (recording->kind == RECORDING_DUCT || field_list_text(list, USAGE_ONLY_FIELD))
+        hash = hash_bytes(hash, file, strlen(file));
+    hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); /* the last bytes reach the first digits */
+    return hash >> (64 - 4 * RECORDING_ID_DIGITS);
+}
+
 static void add_texts(const struct recording *recording, struct field_list *list)
 {
     ptrdiff_t length = run_prefix_length(recording->path);
+    char id[RECORDING_ID_SIZE], *kept = arena_strdup(list->arena, recording_id_text(recording->id, id));
 
+    list->no_memory |= !kept;
+    if (kept)
+        field_list_add(list, &(struct recorded_field){.name = "id", .kind = FIELD_TEXT, .text = kept});
     field_list_add(list, &(struct recorded_field){.name = "status",
                                                   .kind = FIELD_TEXT,
                                                   .text = recording_status_names[recording->status]});
@@ -318,6 +361,7 @@ void recording_conclude(struct recording *recording, struct field_list *list,
                         const struct recording_wish *wish)
 {
     recording->start_wall = start_of(list);
+    recording->id = make_id(recording, list);
     recording->status = status_of(recording, list, wish);
     if (recording->kind == RECORDING_METRON && recording->status != RECORDING_UNKNOWN)
         older_add_facts(list, field_list_text(list, "schema_version"));

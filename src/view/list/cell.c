@@ -171,6 +171,12 @@ void run_cell_make(struct run_cell *out, const struct listing_row *row, size_t i
     case COLUMN_OUTCOME:
         make_outcome(out, row, cell);
         break;
+    case COLUMN_ID: {
+        char id[RECORDING_ID_SIZE];
+        strbuf_addf(&out->value, "%.*s", (int)run_listing_id_digits(out->listing, row->id),
+                    recording_id_text(row->id, id));
+        break;
+    }
     case COLUMN_PREFIX:
         make_prefix(out, row);
         break;

@@ -7,13 +7,14 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct listing_column usual_table[] = {
+    {.name = "id", .title = "ID", .kind = COLUMN_ID},
     {.name = "start_time", .title = "START", .field = "start_time", .kind = COLUMN_START},
     {.name = "exit_code", .title = "EXIT", .field = "exit_code", .kind = COLUMN_OUTCOME},
     {.name = "wall", .title = "WALL", .field = "wall"},
     {.name = "cpu_seconds", .title = "CPU", .field = "cpu_seconds"},
     {.name = "peak_memory", .title = "MEMORY", .field = "peak_memory"},
     {.name = "processes", .title = "PROCS", .field = "processes", .drop = 2},
-    {.name = "job", .title = "JOB", .field = "job", .drop = 1, .drop_if_same = true},
+    {.name = "job", .title = "JOB", .field = "job", .drop = 1, .drop_if_same = true, .drop_else = 4},
     {.name = "run", .title = "RUN", .kind = COLUMN_PREFIX, .drop = 3},
     {.name = "command", .title = "COMMAND", .field = "command"},
 };
@@ -61,7 +62,7 @@ const char *const *run_columns_usual_fields(void)
 {
     static const char *const names[] = {"start_time",  "status",      "exit_code", "wall",
                                         "cpu_seconds", "peak_memory", "processes", "job",
-                                        "command",     "prefix",      NULL};
+                                        "command",     "prefix",      "id",        NULL};
     return names;
 }
 

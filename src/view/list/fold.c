@@ -105,10 +105,19 @@ static void number_methods(struct run_listing *listing, size_t index)
     }
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
 void run_listing_sort(struct run_listing *listing, const size_t *columns, size_t count, bool reverse)
 {
     struct order order = {.listing = listing, .columns = columns, .count = count, .reverse = reverse};
 
+    if (listing->id_count > 1)
+        qsort(listing->ids, listing->id_count, sizeof(*listing->ids), compare_ids);
     if (listing->count > 1)
         qsort_r(listing->rows, listing->count, sizeof(*listing->rows), compare_rows, &order);
     for (size_t i = 0; i < listing->column_count; i++)

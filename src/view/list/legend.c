@@ -108,7 +108,7 @@ static void add_column(struct strbuf *single, struct strbuf *several, const stru
 /* "no room for PROCS, SUM MEMORY" */
 static void add_left_out(struct strbuf *out, const struct run_listing *listing, const bool *shown)
 {
-    bool any = false, prefix = false;
+    bool any = false;
 
     for (size_t i = 0; i < listing->column_count; i++) {
         const struct listing_column *column = &listing->columns[i];
@@ -118,9 +118,7 @@ static void add_left_out(struct strbuf *out, const struct run_listing *listing, 
         strbuf_addf(out, "%s%s", column->over ? column->over : "", column->over ? " " : "");
         add_text(out, title_of(column));
         any = true;
-        prefix = prefix || column->kind == COLUMN_PREFIX;
     }
-    strbuf_adds(out, prefix ? " (which run is which: ls -F prefix,command)" : "");
     strbuf_adds(out, any ? "\n" : "");
 }
 

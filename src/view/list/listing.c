@@ -18,6 +18,7 @@ void run_listing_fini(struct run_listing *listing)
     arena_fini(&listing->arena);
     free(listing->columns);
     free(listing->rows);
+    free(listing->ids);
     *listing = (struct run_listing){0};
 }
 
@@ -140,6 +141,7 @@ int run_listing_add(struct run_listing *listing, const struct recording *recordi
     row->text = text ? arena_strdup(&listing->arena, text) : NULL;
     if (!row->cells || !row->path || (text && !row->text))
         return -ENOMEM;
+    row->id = recording->id;
     row->start_wall = recording->start_wall;
     row->status = recording->status;
     row->runs = 1;
@@ -153,6 +155,44 @@ int run_listing_add(struct run_listing *listing, const struct recording *recordi
             return code;
     }
     return push_row(listing, row);
+}
+
+int run_listing_note_id(struct run_listing *listing, uint64_t id)
+{
+    if (ARRAY_RESERVE(listing->ids, listing->id_capacity, listing->id_count + 1) < 0)
+        return -ENOMEM;
+    listing->ids[listing->id_count++] = id;
+    return 0;
+}
+
+/* How many digits two ids have in common; a copy of a run has all of them, and nothing tells it apart. */
+static size_t shared_digits(uint64_t a, uint64_t b)
+{
+    size_t digits = RECORDING_ID_DIGITS;
+
+    for (uint64_t differs = a ^ b; differs; differs >>= 4)
+        digits--;
+    return digits;
+}
+
+size_t run_listing_id_digits(const struct run_listing *listing, uint64_t id)
+{
+    size_t low = 0, high = listing->id_count, digits = LISTING_ID_LEAST;
+
+    while (low < high) { /* the first that is not smaller */
+        size_t middle = low + (high - low) / 2;
+        if (listing->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (high < listing->id_count && listing->ids[high] == id)
+        high++;
+    if (low > 0 && shared_digits(listing->ids[low - 1], id) >= digits)
+        digits = shared_digits(listing->ids[low - 1], id) + 1;
+    if (high < listing->id_count && shared_digits(listing->ids[high], id) >= digits)
+        digits = shared_digits(listing->ids[high], id) + 1;
+    return digits;
 }
 
 ptrdiff_t run_listing_column(const struct run_listing *listing, const char *name)

@@ -37,6 +37,7 @@ enum listing_kind {
     COLUMN_FIELD,
     COLUMN_OUTCOME, /* the exit code, or how it stands if there is none; tables only */
     COLUMN_START,   /* the local time of the start; tables only */
+    COLUMN_ID,      /* the beginning of the run's id, as long as it has to be; tables only */
     COLUMN_PREFIX,  /* the prefix of the run's files, to be pasted; tables only */
     COLUMN_RUNS,    /* of a group: how many */
     COLUMN_FAILED,  /* of a group: how many ended with another exit code than 0 */
@@ -68,10 +69,11 @@ struct listing_column {
     const char *field; /* of the recording; borrowed */
     enum listing_kind kind;
     enum listing_fold fold;
-    unsigned drop;     /* where a table has no room: those with the lowest go first; 0: it stays */
-    bool drop_if_same; /* only if all rows say the same */
-    bool hidden;       /* only to sort or group by */
-    size_t limit;      /* bytes of text that are kept; 0: all */
+    unsigned drop;      /* where a table has no room: those with the lowest go first; 0: it stays */
+    bool drop_if_same;  /* so early only if all rows say the same */
+    unsigned drop_else; /* and else */
+    bool hidden;        /* only to sort or group by */
+    size_t limit;       /* bytes of text that are kept; 0: all */
     /* filled in by the rows: */
     bool has_notes, has_bounds;
     struct listing_method methods[LISTING_METHODS_MAX];
@@ -82,6 +84,7 @@ struct listing_column {
 struct listing_row {
     const char *path; /* of the info.json; of a group that of its first run */
     const char *text; /* what the caller gave */
+    uint64_t id;      /* of a group that of its first run */
     double start_wall;
     enum recording_status status; /* of a group: lost if one is, else running if one is */
     unsigned runs, failed, lost, running;
@@ -95,6 +98,8 @@ struct run_listing {
     size_t column_count, column_capacity;
     struct listing_row **rows; /* owned; the rows lie in the arena */
     size_t count, capacity;
+    uint64_t *ids; /* owned: of all runs that were read, listed or not; in order once sorted */
+    size_t id_count, id_capacity;
     bool grouped;
     const char *folder; /* paths below it are told relative to it; NULL: as they are. Borrowed */
 };
@@ -105,6 +110,13 @@ void run_listing_fini(struct run_listing *listing);
 int run_listing_add_column(struct run_listing *listing, struct listing_column column);
 /* `text` is copied (may be NULL). 0 or -ENOMEM. */
 int run_listing_add(struct run_listing *listing, const struct recording *recording, const char *text);
+
+/* An id that a short one must not be taken for: of every run that was read. 0 or -ENOMEM. */
+int run_listing_note_id(struct run_listing *listing, uint64_t id);
+/* How many digits of it are shown: at least LISTING_ID_LEAST, and so many that they mean one of the noted. Of
+ * a sorted listing. */
+#define LISTING_ID_LEAST 5
+size_t run_listing_id_digits(const struct run_listing *listing, uint64_t id);
 
 /* Orders by the first column, among equals by the next, and then by start; rows without the value stand last
  * either way round. Methods are then numbered in the order in which they come first. */

@@ -46,7 +46,7 @@ static struct table_column make_column(const struct run_listing *listing, size_t
 
     return (struct table_column){
         .over = column->over,
-        .right = column->kind != COLUMN_START && !is_prefix && !is_text,
+        .right = column->kind != COLUMN_START && column->kind != COLUMN_ID && !is_prefix && !is_text,
         .fit = !is_text     ? TABLE_WHOLE
                : is_command ? TABLE_COMMAND
                             : TABLE_CUT,
@@ -54,6 +54,7 @@ static struct table_column make_column(const struct run_listing *listing, size_t
         .wants = is_command ? COMMAND_WANTS : 0,
         .drop = column->drop,
         .drop_if_same = column->drop_if_same,
+        .drop_else = column->drop_else,
         .texts_give = is_prefix ? COMMAND_GIVES : 0,
         .left_out = column->hidden || (is_prefix && width > 0 && width < PREFIX_FROM),
     };

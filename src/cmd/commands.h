@@ -19,7 +19,7 @@ struct metron_command {
 
 extern const struct metron_command command_run, command_measurements, command_doctor, command_trace,
     command_ls, command_pp, command_plot, command_diff, command_suggest, command_report, command_export,
-    command_attach, command_daemon, command_job, command_events;
+    command_attach, command_daemon, command_job, command_events, command_rm, command_gc;
 
 /* Exit codes that are metron's own. */
 enum { EXIT_OK = 0, EXIT_TROUBLE = 1, EXIT_WRONG_USAGE = 2 };

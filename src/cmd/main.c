@@ -19,9 +19,9 @@
 
 /* One line per command. */
 static const struct metron_command *const commands[] = {
-    &command_run,          &command_attach,  &command_ls,     &command_report, &command_plot,
-    &command_diff,         &command_suggest, &command_pp,     &command_export, &command_trace,
-    &command_measurements, &command_doctor,  &command_daemon, &command_job,    &command_events,
+    &command_run,          &command_attach, &command_ls,     &command_report, &command_plot,   &command_diff,
+    &command_suggest,      &command_pp,     &command_export, &command_rm,     &command_gc,     &command_trace,
+    &command_measurements, &command_doctor, &command_daemon, &command_job,    &command_events,
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 

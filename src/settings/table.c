@@ -221,13 +221,13 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial_text = "a short built-in one", .placeholder = "F", .traits = SETTING_EMPTY_ALLOWED),
     SETTING(COLORS, "colors", CHOICE, SHOW,
             COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE |
-                COMMAND_READERS,
+                COMMAND_READERS | COMMAND_REMOVERS,
             "colours in what metron itself says; auto: on a terminal and without NO_COLOR; without a word: "
             "always",
             .bare = "always", .initial = "auto", .choices = colors),
     SETTING(LOG_LEVEL, "log-level", CHOICE, SHOW,
             COMMAND_RUN | COMMAND_ATTACH | COMMAND_MEASUREMENTS | COMMAND_DOCTOR | COMMAND_TRACE |
-                COMMAND_READERS | COMMAND_CLIENTS,
+                COMMAND_READERS | COMMAND_REMOVERS | COMMAND_CLIENTS,
             "which messages about metron itself are shown", .letter = 'l', .initial = "info",
             .choices = log_levels),
     SETTING(QUIET, "quiet", BOOLEAN, SHOW,
@@ -305,6 +305,14 @@ const struct setting settings_table[SETTING_COUNT] = {
             "only the N runs that began last, of those that --filter leaves", .letter = 'n',
             .initial_text = "all", .placeholder = "N", .lowest = 1, .highest = 1e9,
             .traits = SETTING_OPTION_ONLY),
+    SETTING(YES, "yes", BOOLEAN, REMOVE, COMMAND_REMOVERS, "remove without asking", .letter = 'y',
+            .initial = "no", .traits = SETTING_OPTION_ONLY),
+    SETTING(OLDER_THAN, "older-than", TEXT, REMOVE, COMMAND_GC,
+            "runs that ended longer ago than this: 30d, 12h, 2w", .placeholder = "TIME",
+            .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
+    SETTING(KEEP_FAILED, "keep-failed", BOOLEAN, REMOVE, COMMAND_GC,
+            "keep runs that failed, met the OOM killer, or ended in a way that is not known", .initial = "no",
+            .traits = SETTING_OPTION_ONLY),
 };
 
 const char *setting_choice_of_others(const struct setting *setting, const char *word)
@@ -331,6 +339,7 @@ const char *setting_group_title(enum setting_group group)
         [SETTING_GROUP_COMMAND] = "How the command runs",
         [SETTING_GROUP_MEASURE] = "How it is measured",
         [SETTING_GROUP_STORE] = "Where it listens, what it keeps",
+        [SETTING_GROUP_REMOVE] = "What is removed",
         [SETTING_GROUP_SHOW] = "What is shown",
     };
 

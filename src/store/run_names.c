@@ -159,8 +159,7 @@ static bool is_begin(const struct named *run, const char *wanted)
 
     if (begins_with(run->name, wanted, length) || begins_with(run->base, wanted, length))
         return true;
-    return run_names_is_id(wanted) &&
-           strncasecmp(recording_id_text(run->id, id), wanted, length) == 0;
+    return run_names_is_id(wanted) && strncasecmp(recording_id_text(run->id, id), wanted, length) == 0;
 }
 
 /* The runs of which `holds` is true: how many. The first of them in *first. */

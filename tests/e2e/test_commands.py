@@ -9,7 +9,7 @@ import pytest
 from support.records import check_no_null, strict_json
 
 COMMANDS = ["run", "ls", "report", "plot", "diff", "suggest", "pp", "export", "trace", "measurements", "doctor", "daemon",
-            "job", "events"]
+            "job", "events", "rm", "gc"]
 PROMISED = """
     proc_rss proc_rss_total proc_vsz proc_vsz_total proc_hwm proc_hwm_max proc_pdcpu proc_pdcpu_total
     proc_cpu_seconds proc_etime proc_stat proc_cmd proc_ppid proc_start_time proc_threads proc_threads_total

@@ -154,7 +154,7 @@ def test_a_run_without_an_info_has_all_names(run_metron, recording, info):
 def test_what_means_several_runs_names_them(run_metron, runs):
     known = ids(run_metron)
     for name in ("beta", "train"):
-        for command in (["report"], ["pp"], ["export"], ["plot"], ["diff", "last"]):
+        for command in (["report"], ["pp"], ["export"], ["plot"], ["rm"], ["diff", "last"]):
             message = call(run_metron, *command, name, code=1).stderr.decode()
             assert f"{name} may be any of 2 runs: beta-2 ({known['beta-2']}), beta-1 ({known['beta-1']})" in message
     for number in range(4, 12):
@@ -163,7 +163,7 @@ def test_what_means_several_runs_names_them(run_metron, runs):
     assert "may be any of 10 runs: beta-11 (" in message and " and 6 more" in message
 
 
-COMMANDS = [["report"], ["plot"], ["export"], ["pp"], ["diff", "last"], ["ls"], ["suggest"],
+COMMANDS = [["report"], ["plot"], ["export"], ["pp"], ["rm"], ["diff", "last"], ["ls"], ["suggest"],
             ["diff", "last", "--against"]]
 
 

@@ -1,4 +1,5 @@
 /* metron gc: remove recorded runs that are old. */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,7 +127,8 @@ static bool find_runs(const struct settings *settings, struct run_list *list, ch
         all = named_runs(settings, list, paths, count);
     } else {
         folder = standard_folder(settings);
-        if (!folder || (access(folder, F_OK) == 0 && run_list_add(list, folder, NULL, &error) < 0)) {
+        if (!folder || ((access(folder, F_OK) == 0 || errno != ENOENT) &&
+                        run_list_add(list, folder, NULL, &error) < 0)) {
             log_error("%s", folder ? error.message : "no memory for the list of runs");
             all = false;
         }
@@ -175,7 +177,7 @@ static int gc_main(int argc, char **argv)
         take(&gc, list.paths[i]);
     }
     tell_kept(&gc);
-    if (gc.removal.count == 0 && !gc.removal.trouble)
+    if (gc.removal.count == 0 && !gc.removal.trouble && all_found)
         log_info("no run is that old: nothing was removed");
     exit_code = removal_do(&gc.removal, &settings, "gc");
     if (exit_code == EXIT_OK && !all_found)

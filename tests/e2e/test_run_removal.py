@@ -220,6 +220,16 @@ def test_a_folder_that_may_not_be_written_is_named(run_as_user):
     assert len(names(folder)) == 5
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="root alone makes a folder that the user may not enter")
+def test_a_folder_that_may_not_be_read_is_named(run_as_user):
+    folder = run_as_user.cwd / ".metron"
+    made(folder / "logs", "a", days=9)
+    folder.chmod(0o700)
+    for command in (["gc", "--older-than", "1d"], ["rm", "last"], ["rm", ".metron/logs/a_"]):
+        _, err = call(run_as_user, *command, "-y", code=1)
+        assert "Permission denied" in err and "no run is that old" not in err
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"metron_version": "9", "schema_version": "7.0"}', '{"a": 1}'])
 def test_what_is_no_recording_stays(run_metron, logs, content):
     (logs / "b_info.json").write_text(content)

@@ -202,7 +202,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             "compare RUN with all recorded runs that GLOB matches, and tell what lies outside their noise",
             .placeholder = "GLOB", .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(FAIL_IF, "fail-if", LIST, SHOW, COMMAND_DIFF,
-            "print FAIL and exit with 1 if one of these holds: 'peak_memory > +10%', 'wall > +30s', 'cpu_seconds > 100'",
+            "print FAIL and exit with 1 if one of these holds: 'peak_memory > +10%', 'wall > +30s', "
+            "'cpu_seconds > 100'",
             .placeholder = "LIMIT,...", .traits = SETTING_OPTION_ONLY | SETTING_ONCE),
     SETTING(FOR, "for", CHOICE, SHOW, COMMAND_SUGGEST,
             "also print the lines to paste, for this scheduler or workflow", .initial = "people",

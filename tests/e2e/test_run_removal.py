@@ -257,6 +257,52 @@ def test_con_duct_is_removed_only_by_name(run_metron):
     assert names(run_metron.cwd) == {".metron/logs/2026.11.15T18.30.00-4711_mine"}
 
 
+@pytest.mark.parametrize("recording, info, kept", [("metron-ended", None, "without an info.json"),
+                                                   ("duct-0.2.2", None, "of con-duct"),
+                                                   ("duct-0.2.2", "", "of con-duct")])
+def test_what_may_still_run_goes_only_by_name(run_metron, open_terminal, recording, info, kept):
+    """Nothing says of a run without an info.json whether it has ended."""
+    folder = run_metron.cwd / ".metron" / "logs"
+    folder.mkdir(parents=True)
+    usage, = (RECORDINGS / recording).glob("*usage.json*")
+    for name in "ab":
+        shutil.copy(usage, folder / f"{name}_{usage.name.rpartition('_')[2]}")
+        (folder / f"{name}_stdout").write_text("x")
+        if info is not None:
+            (folder / f"{name}_info.json").write_text(info)
+    before = names(folder)
+    for where in ([], [".metron/logs"], [".metron/logs/a_"]):
+        _, err = call(run_metron, "gc", "-y", "--older-than", "0s", *where)
+        assert f"kept: {1 if '_' in str(where) else 2} {kept}" in err and names(folder) == before
+    _, err = call(run_metron, "rm", "a", code=2)
+    assert "may still be under way" in err and names(folder) == before
+    terminal = open_terminal([run_metron.binary, "rm", "a"], run_metron.cwd, run_metron.environment())
+    terminal.expect("[y/N]")
+    assert b"may still be under way" in terminal.seen
+    terminal.type("y\n")
+    assert terminal.finish() == 0
+    assert names(folder) == {name for name in before if name.startswith("b_")}
+    out, err = call(run_metron, "rm", "-y", "b")
+    assert not names(folder) and out.startswith("removed ") and err == ""
+
+
+@pytest.mark.parametrize("change", ["info", "usage"])
+def test_a_run_without_an_info_that_has_changed_stays(run_metron, open_terminal, change):
+    folder = run_metron.cwd / ".metron" / "logs"
+    folder.mkdir(parents=True)
+    shutil.copy(RECORDINGS / "metron-ended" / "usage.jsonl", folder / "a_usage.jsonl")
+    terminal = open_terminal([run_metron.binary, "rm", "a"], run_metron.cwd, run_metron.environment())
+    terminal.expect("[y/N]")
+    if change == "info":
+        shutil.copy(RECORDINGS / "metron-ended" / "info.json", folder / "a_info.json")
+    else:
+        shutil.copy(RECORDINGS / "metron-short" / "usage.jsonl", folder / "a_usage.jsonl")
+    before = names(folder)
+    terminal.type("y\n")
+    assert terminal.finish() == 1
+    assert names(folder) == before and b"has changed by now" in terminal.seen
+
+
 # -- gc --
 
 

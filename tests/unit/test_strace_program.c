@@ -288,6 +288,21 @@ static void a_second_tracer_is_refused_by_name(void **state)
     nobody_is_left();
 }
 
+/* Until they are listed no thread may go on, so not a line of strace's may fit. */
+static void nothing_fits_into_the_pipe_before_it_is_read(void **state)
+{
+    (void)state;
+    char path[64];
+
+    stand_in("#!/bin/sh\n");
+    assert_int_equal(strace_start(test.calls, &test.run, &test.error), 0);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", test.run->output_fd);
+    struct pollfd polled = {.fd = open(path, O_WRONLY | O_CLOEXEC), .events = POLLOUT};
+    assert_true(polled.fd >= 0);
+    assert_int_equal(poll(&polled, 1, 0), 0);
+    (void)close(polled.fd);
+}
+
 static void another_users_process_is_refused_with_the_reason(void **state)
 {
     (void)state;
@@ -582,6 +597,7 @@ int main(void)
         RUN(a_process_that_lives_on_is_let_go),
         RUN(one_that_the_caller_has_waited_for_is_not_waited_for_again),
         RUN(a_second_tracer_is_refused_by_name),
+        RUN(nothing_fits_into_the_pipe_before_it_is_read),
         RUN(another_users_process_is_refused_with_the_reason),
         RUN(a_process_that_is_gone_is_told),
         RUN(a_missing_strace_is_told),

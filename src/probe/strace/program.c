@@ -100,10 +100,10 @@ static int output_open(struct strace_run *run)
 {
     int code = pipe_open(&run->output_fd, &run->child.output);
 
-    if (code == 0 && run->calls)
-        output_fill(run->child.output);
     if (code == 0)
         (void)fcntl(run->output_fd, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES); /* fewer waits, where permitted */
+    if (code == 0 && run->calls)
+        output_fill(run->child.output);
     return code;
 }
 

@@ -3,25 +3,30 @@
  * gets a CPU to die on, and until the kernel has taken its memory apart. Whether it outlives the command must
  * not depend on how busy the machine is.
  *
- * Its state shows that: SIGKILL is pending (the kernel also sends it to every thread of a process that
- * another fatal signal ends), or the flag that do_exit() sets. Its exit may have to be reported still, and
- * one of our own children may have to be reaped.
+ * Its state shows that: a signal is pending that ends it, or the kernel has set the flag of one that a signal
+ * ends, or of one that exits. Its exit may have to be reported still, and one of our own children may have to
+ * be reaped.
  */
 #include <errno.h>
 
 #include "tree/members.h"
 
-#define SIGKILL_BIT (UINT64_C(1) << (SIGKILL - 1))
-#define EXITING     0x4 /* PF_EXITING (linux/sched.h) */
+#define BIT(signal) (UINT64_C(1) << ((signal)-1))
+#define HARMLESS                                                                                             \
+    (BIT(SIGCHLD) | BIT(SIGCONT) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGSTOP) | BIT(SIGTSTP) |               \
+     BIT(SIGTTIN) | BIT(SIGTTOU))
+#define DYING       0x404 /* PF_EXITING, PF_SIGNALED (linux/sched.h) */
 #define STATUS_SIZE 4096
 
-static bool is_killed(struct tree *tree, struct process *process)
+/* One that is stopped keeps every other signal until it is continued. */
+static bool is_killed(struct tree *tree, struct process *process, char state)
 {
+    const uint64_t deadly = state == 'T' ? BIT(SIGKILL) : ~HARMLESS;
     char text[STATUS_SIZE];
     uint64_t pending;
     ssize_t length = pid_dir_read(&process->dir, &tree->reader, PID_FILE_STATUS, false, text, sizeof(text));
 
-    return length > 0 && pid_pending_parse(text, (size_t)length, &pending) == 0 && (pending & SIGKILL_BIT);
+    return length > 0 && pid_pending_parse(text, (size_t)length, &pending) == 0 && (pending & deadly);
 }
 
 /* It has exited, and its parent has waited for it or will do so. */
@@ -40,10 +45,10 @@ static bool is_exiting(struct tree *tree, struct process *process)
     if (code < 0)
         return code == -ESRCH && is_to_be_reported(tree, process);
     if (stat.state != 'Z')
-        return (stat.flags & EXITING) || is_killed(tree, process);
+        return (stat.flags & DYING) || is_killed(tree, process, stat.state);
     /* Its first thread alone may have left. */
     if (stat.threads > 1)
-        return is_killed(tree, process);
+        return is_killed(tree, process, stat.state);
     return is_to_be_reported(tree, process) || (tree->options.reaps && stat.ppid == tree->self);
 }
 

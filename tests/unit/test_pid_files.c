@@ -383,12 +383,13 @@ static void identity_cut_off_or_of_another_file_is_refused(void **state)
         assert_int_equal(pid_identity_parse(others[i], strlen(others[i]), &identity), -EBADMSG);
 }
 
-static void pending_signals_are_those_of_the_thread_and_of_the_process(void **state)
+static void pending_signals_are_those_that_take_effect(void **state)
 {
     (void)state;
     static const char text[] =
-        "Name:\tcat\nSigQ:\t1/95\nSigPnd:\t0000000000000100\nShdPnd:\t80000000000040aF\n"
-        "ShdPnd:\t8000000000004001\n";
+        "Name:\tcat\nSigQ:\t1/95\nSigPnd:\t0000000000000500\nShdPnd:\t80000000000040aF\n"
+        "ShdPnd:\t800000000000f001\nSigBlk:\t0000000000001000\nSigIgn:\t0000000000002400\n"
+        "SigCgt:\t0000000000008002\n";
     uint64_t signals = 0;
 
     for (size_t cut = 0; cut < sizeof(text) - 1; cut++) {
@@ -399,7 +400,9 @@ static void pending_signals_are_those_of_the_thread_and_of_the_process(void **st
     }
     assert_int_equal(pid_pending_parse(text, sizeof(text) - 1, &signals), 0);
     assert_int_equal(signals, 0x8000000000004101);
-    static const char hex[] = "Name:\tcat\nSigPnd:\t0123456789abcdef\nShdPnd:\t0000000000000000\n";
+    static const char hex[] =
+        "Name:\tcat\nSigPnd:\t0123456789abcdef\nShdPnd:\t0000000000000000\nSigBlk:\t0000000000000000\n"
+        "SigIgn:\t0000000000000000\nSigCgt:\t0000000000000000\n";
     assert_int_equal(pid_pending_parse(hex, sizeof(hex) - 1, &signals), 0);
     assert_int_equal(signals, 0x0123456789abcdef);
 }
@@ -409,7 +412,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identity_is_leader_owner_and_memory),
         cmocka_unit_test(identity_cut_off_or_of_another_file_is_refused),
-        cmocka_unit_test(pending_signals_are_those_of_the_thread_and_of_the_process),
+        cmocka_unit_test(pending_signals_are_those_that_take_effect),
         cmocka_unit_test(statm_gives_pages),
         cmocka_unit_test(statm_cut_off_or_malformed_is_refused),
         cmocka_unit_test(status_gives_peak_and_switches),

@@ -340,7 +340,8 @@ static void sigchld_is_told_from_other_ignored_signals(void **state)
 
 /* ---- on its way out when the command exits ---- */
 
-static void put_state(char state, unsigned flags, pid_t ppid, unsigned threads, const char *pending)
+static void put_state(char state, unsigned flags, pid_t ppid, unsigned threads, const char *pending,
+                      const char *handled)
 {
     char text[512];
 
@@ -348,37 +349,53 @@ static void put_state(char state, unsigned flags, pid_t ppid, unsigned threads, 
                    "4711 (made up) %c %d 1 1 0 -1 %u 0 0 0 0 1 0 0 0 20 0 %u 0 1000 4096 1 0\n", state,
                    (int)ppid, flags, threads);
     put_stat(4711, text);
-    (void)snprintf(text, sizeof(text), "Name:\tmade up\nSigPnd:\t%s\nShdPnd:\t0000000000000000\n", pending);
+    (void)snprintf(text, sizeof(text),
+                   "Name:\tmade up\nSigPnd:\t%s\nShdPnd:\t0000000000000000\nSigBlk:\t0000000000000000\n"
+                   "SigIgn:\t0000000000000000\nSigCgt:\t%s\n",
+                   pending, handled);
     put_file(4711, "status", text, strlen(text));
 }
 
 static void one_on_its_way_out_is_awaited(void **state)
 {
-    static const char none[] = "0000000000000000", term[] = "0000000000004000", kill[] = "0000000000004100";
-    static const unsigned exiting = 0x400104, running = 0x400100;
+    static const char none[] = "0000000000000000", term[] = "0000000000004000", kill[] = "0000000000004100",
+                      abort[] = "0000000000000020", child[] = "0000000000010000";
+    static const unsigned exiting = 0x400104, signalled = 0x400500, running = 0x400100;
     const pid_t self = getpid();
     const struct {
         char state;
         unsigned flags, threads;
         pid_t ppid;
-        const char *pending;
+        const char *pending, *handled;
         bool awaited;
     } cases[] = {
-        {'S', running, 1, 1, none, false}, {'R', running, 1, 1, kill, true},
-        {'D', exiting, 1, 1, none, true},  {'S', running, 1, 1, term, false},
-        {'Z', exiting, 2, 1, none, false}, {'Z', exiting, 2, 1, kill, true},
-        {'Z', exiting, 1, 1, none, false}, {'Z', exiting, 1, self, none, true},
+        {'S', running, 1, 1, none, none, false},
+        {'R', running, 1, 1, kill, none, true},
+        {'D', exiting, 1, 1, none, none, true},
+        {'S', running, 1, 1, term, term, false},
+        {'t', running, 1, 1, term, none, true},
+        {'T', running, 1, 1, term, none, false},
+        {'T', running, 1, 1, kill, none, true},
+        {'R', running, 1, 1, abort, none, true}, /* it may write a core: no SIGKILL goes with it */
+        {'R', running, 1, 1, abort, abort, false},
+        {'R', signalled, 1, 1, none, none, true},
+        {'R', running, 1, 1, child, none, false},
+        {'Z', exiting, 2, 1, none, none, false},
+        {'Z', exiting, 2, 1, kill, none, true},
+        {'Z', exiting, 1, 1, none, none, false},
+        {'Z', exiting, 1, self, none, none, true},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         watch_recorded_as(TREE_LISTINGS, true);
-        put_state(cases[i].state, cases[i].flags, cases[i].ppid, cases[i].threads, cases[i].pending);
+        put_state(cases[i].state, cases[i].flags, cases[i].ppid, cases[i].threads, cases[i].pending,
+                  cases[i].handled);
         if (tree_awaits_exits(watch.tree, true) != cases[i].awaited)
             fail_msg("case %zu", i);
         assert_int_equal(tree_awaits_exits(watch.tree, false), cases[i].awaited);
         /* One that went on when the command had exited is not awaited, whatever becomes of it. */
-        put_state('R', exiting, 1, 1, kill);
+        put_state('R', exiting, 1, 1, kill, none);
         assert_int_equal(tree_awaits_exits(watch.tree, false), cases[i].awaited);
         remove_file(4711, "status");
         remove_process(4711);

@@ -139,22 +139,22 @@ static bool line_mask(const char *at, const char *line_end, uint64_t *mask)
 
 int pid_pending_parse(const char *text, size_t length, uint64_t *signals)
 {
+    static const char *const keys[] = {"SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:", "SigCgt:"};
+    enum { COUNT = sizeof(keys) / sizeof(keys[0]), KEY_LENGTH = 7 };
     const char *line = text, *end = text + length, *line_end;
-    uint64_t of_thread, of_process;
-    bool has_thread = false;
+    uint64_t masks[COUNT];
+    size_t found = 0;
 
     if (length < 5 || memcmp(text, "Name:", 5) != 0)
         return -EBADMSG;
-    for (; (line_end = line_end_of(line, end)) != NULL; line = line_end + 1) {
-        if (LINE_IS(line, line_end, "SigPnd:"))
-            has_thread = line_mask(line + 7, line_end, &of_thread);
-        else if (LINE_IS(line, line_end, "ShdPnd:") && has_thread &&
-                 line_mask(line + 7, line_end, &of_process)) {
-            *signals = of_thread | of_process;
-            return 0;
-        }
-    }
-    return -EBADMSG;
+    for (; found < COUNT && (line_end = line_end_of(line, end)) != NULL; line = line_end + 1)
+        if (line_end - line > KEY_LENGTH && memcmp(line, keys[found], KEY_LENGTH) == 0 &&
+            line_mask(line + KEY_LENGTH, line_end, &masks[found]))
+            found++;
+    if (found < COUNT)
+        return -EBADMSG;
+    *signals = (masks[0] | masks[1]) & ~(masks[2] | masks[3] | masks[4]);
+    return 0;
 }
 
 /*

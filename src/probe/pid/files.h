@@ -39,8 +39,9 @@ struct pid_identity {
 /* 0, or -EBADMSG if it is not such a file, or cut off before these lines. */
 int pid_identity_parse(const char *text, size_t length, struct pid_identity *out);
 
-/* From status too: the signals that wait for its first thread, or for the whole process. Bit N - 1: signal N.
- * 0, or -EBADMSG if it is not such a file, or cut off before these lines. */
+/* From status too: the signals that wait for its first thread, or for the whole process, and that this thread
+ * neither blocks nor ignores nor handles. Bit N - 1: signal N. 0, or -EBADMSG if it is not such a file, or
+ * cut off before these lines. */
 int pid_pending_parse(const char *text, size_t length, uint64_t *signals);
 
 /* Bytes and calls. `read_bytes` and `write_bytes` are those that reached storage (or will: a write counts

@@ -427,9 +427,10 @@ static bool somebody_is_awaited(const struct tree *tree)
 void tree_await_exit(struct tree *tree, pid_t pid, unsigned *steps)
 {
     const struct timespec pause = {.tv_nsec = DRAIN_STEP_NS};
+    unsigned left = *steps < AWAIT_STEPS ? *steps : AWAIT_STEPS;
 
     tree_read_events(tree);
-    for (unsigned step = 0; tree->method == TREE_BPF && step<AWAIT_STEPS && * steps> 0; step++, --*steps) {
+    for (; tree->method == TREE_BPF && left > 0; left--, --*steps) {
         const struct process *process = members_find(tree, pid);
 
         if (!process || process->ended || process->announced_exit || !is_gone(process))

@@ -174,6 +174,17 @@ def test_pp_shows_the_usage_of_a_run_without_info(run_metron, usage_only):
     assert b"60 MiB" in run_metron.metron(["pp", "-H", str(usage_only)]).stdout
 
 
+@pytest.mark.parametrize("told", [
+    {"measurements": {"proc_rss_total": 5}}, {"totals": {"rss": 5}, "averages": {"rss": 9}}])
+def test_numbers_beyond_all_sums_are_left_out(run_metron, told):
+    line = {"timestamp": stamp(0), "num_samples": 1e308, **told}
+    (run_metron.cwd / "a_usage.jsonl").write_text(2 * (json.dumps(line) + "\n"))
+    run, = listed(run_metron, "-F", "num_reports,status", "a_")
+    assert (run["num_reports"], run["status"]) == (2, "unknown")
+    for field in ("num_samples", "average_rss"):
+        assert run_metron.metron(["ls", "-F", field, "a_"]).returncode == 1
+
+
 def test_an_empty_usage_file_is_no_run(run_metron):
     write_run(run_metron.cwd / "a_", [(60, {})], info=False)
     (run_metron.cwd / "a_usage.jsonl").write_text("")

@@ -161,6 +161,13 @@ static void read_line(struct survey *survey, const struct json_text *bytes)
         take_line(survey, &line);
 }
 
+/* What a file says of numbers may add up to more than a number can be. */
+static void key_number_if_any(struct json *json, const char *key, double number)
+{
+    if (isfinite(number))
+        json_key_number(json, key, number);
+}
+
 /* A key of the record has a statistic in the summary: "peak_rss", "average_rss". */
 static void write_duct_summary(struct json *json, const struct survey *survey)
 {
@@ -172,7 +179,7 @@ static void write_duct_summary(struct json *json, const struct survey *survey)
             json_key_number(json, name, survey->peaks[i]);
         (void)snprintf(name, sizeof(name), "average_%s", amounts[i]);
         if (survey->weights[i] > 0)
-            json_key_number(json, name, survey->weighted[i] / survey->weights[i]);
+            key_number_if_any(json, name, survey->weighted[i] / survey->weights[i]);
     }
 }
 
@@ -184,8 +191,9 @@ static void write_info(const struct survey *survey, key_describer *describe, str
     json_object_begin(&json);
     json_key_string(&json, USAGE_ONLY_FIELD, survey->of_duct ? "con-duct" : "metron");
     json_key_object(&json, "execution_summary");
-    json_key_decimal(&json, "start_time", survey->start, 6);
-    json_key_number(&json, "num_samples", survey->samples);
+    if (isfinite(survey->start))
+        json_key_decimal(&json, "start_time", survey->start, 6);
+    key_number_if_any(&json, "num_samples", survey->samples);
     json_key_integer(&json, "num_reports", (int64_t)survey->records);
     if (survey->of_duct)
         write_duct_summary(&json, survey);

@@ -214,7 +214,8 @@ static void await_exits(struct process_calls *calls)
     struct counted *counted, *next;
 
     for (size_t i = 0; i < calls->left_count; i++)
-        while (!leave(counted_by_strace(calls, &calls->left[i])) && clock_monotonic_ns() < end_ns)
+        while (!leave(counted_by_strace(calls, &calls->left[i])) &&
+               !strace_calls_is_closed(calls->options.strace) && clock_monotonic_ns() < end_ns)
             (void)nanosleep(&pause, NULL);
     calls->left_count = 0;
     HASH_ITER (hh, calls->by_id, counted, next)

@@ -303,6 +303,23 @@ static void nothing_fits_into_the_pipe_before_it_is_read(void **state)
     (void)close(polled.fd);
 }
 
+static void nobody_is_followed_by_one_that_was_killed(void **state)
+{
+    (void)state;
+    pid_t pid = start_child(true, false);
+    const uint64_t end_ns = clock_after_ms(LIMIT_MS);
+
+    attach(pid);
+    assert_true(strace_calls_follows(test.calls, strace_calls_id(test.calls, pid, 0)));
+    (void)kill(strace_pid(test.run), SIGKILL);
+    while (!strace_calls_is_closed(test.calls) && clock_monotonic_ns() < end_ns)
+        (void)usleep(1000);
+    assert_true(strace_calls_is_closed(test.calls));
+    assert_false(strace_calls_follows(test.calls, strace_calls_id(test.calls, pid, 0)));
+    end_child(pid);
+    assert_int_equal(stop(), -EIO);
+}
+
 static void another_users_process_is_refused_with_the_reason(void **state)
 {
     (void)state;
@@ -598,6 +615,7 @@ int main(void)
         RUN(one_that_the_caller_has_waited_for_is_not_waited_for_again),
         RUN(a_second_tracer_is_refused_by_name),
         RUN(nothing_fits_into_the_pipe_before_it_is_read),
+        RUN(nobody_is_followed_by_one_that_was_killed),
         RUN(another_users_process_is_refused_with_the_reason),
         RUN(a_process_that_is_gone_is_told),
         RUN(a_missing_strace_is_told),

@@ -360,6 +360,14 @@ bool strace_calls_follows(struct strace_calls *calls, uint32_t id)
     return follows;
 }
 
+bool strace_calls_is_closed(struct strace_calls *calls)
+{
+    (void)pthread_mutex_lock(&calls->lock);
+    bool closed = calls->closed;
+    (void)pthread_mutex_unlock(&calls->lock);
+    return closed;
+}
+
 void strace_calls_read(struct strace_calls *calls, strace_calls_visit *visit, void *context)
 {
     struct process *process, *next;

@@ -33,6 +33,7 @@ void strace_calls_from_exec(struct strace_calls *calls, pid_t process);
 void strace_calls_add(struct strace_calls *calls, const char *bytes, size_t length);
 /* strace has ended: nothing is added any more, nobody is followed. */
 void strace_calls_close(struct strace_calls *calls);
+bool strace_calls_is_closed(struct strace_calls *calls);
 
 /* Of the first process of this pid whose id is above `after` and whose exit, if it was reported, has not been
  * read; 0: none. An id is never used twice in this metron, and a later process has a higher one. */

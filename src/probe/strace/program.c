@@ -303,6 +303,8 @@ static void lines_read(void *owner)
         if (poll(polled, 2, -1) < 0 && errno != EINTR)
             break;
         ssize_t count = polled[0].revents ? read(run->output_fd, bytes, sizeof(bytes)) : -1;
+        if (count == 0)
+            strace_calls_close(run->calls); /* strace may have been killed long before it is stopped */
         if (count == 0 || (!polled[0].revents && worker_is_stopping(&run->reader)))
             break;
         if (count > 0)

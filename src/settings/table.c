@@ -51,7 +51,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             "(processes-samples), all, or none of them",
             .letter = 't', .initial = "all", .choices = record_types),
     SETTING(FAIL_TIME, "fail-time", REAL, RECORD, COMMAND_RUN,
-            "remove the files of a command that fails within S seconds (not for want of memory); 0 keeps "
+            "remove the files of a command that fails within S seconds (unless memory ran out); 0 keeps "
             "all, negative keeps none of a failing command",
             .alias = "f-t", .initial = "3", .placeholder = "S", .lowest = -1e9, .highest = 1e9),
     SETTING(ENVIRONMENT, "environment", LIST, RECORD, COMMAND_RUN | COMMAND_ATTACH,

@@ -85,7 +85,7 @@ static void what_names_no_run_is_told(void **state)
     file = fopen(path, "w");
     assert_non_null(file);
     assert_int_equal(fclose(file), 0);
-    assert_refused(path, -EBADMSG, "missing, and there is no record in the usage file");
+    assert_refused(path, -EBADMSG, "missing, and no record can be read from the usage file");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);
 }

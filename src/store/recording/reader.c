@@ -169,7 +169,7 @@ static int make_up(const char *file, int code, const struct recording_wish *wish
 {
     bool is_made = usage_only_info(file, wish ? wish->describe : NULL, bytes);
     if (!is_made && code < 0 && is_run(file))
-        return error_set(error, -EBADMSG, "%s: missing, and there is no record in the usage file", file);
+        return error_set(error, -EBADMSG, "%s: missing, and no record can be read from the usage file", file);
     if (!is_made)
         return code < 0 ? code
                         : error_set(error, -EBADMSG, "%s: empty: nothing was recorded, or it was lost", file);

@@ -24,14 +24,17 @@ struct process_calls {
     struct counted *by_id;
     struct subject *left; /* that strace had not reported yet when they left */
     size_t left_count, left_capacity;
+    uint64_t patience_ns; /* how long those are awaited: halved each time that was in vain */
 };
 
 struct process_calls *process_calls_new(const struct process_calls_options *options)
 {
     struct process_calls *calls = calloc(1, sizeof(*calls));
 
-    if (calls)
+    if (calls) {
         calls->options = *options;
+        calls->patience_ns = AWAIT_EXIT_NS;
+    }
     return calls;
 }
 
@@ -207,17 +210,36 @@ static void visit_strace(void *context, uint32_t id, pid_t pid, const struct sys
         take(calls, counted, more->entries[i].name, &more->entries[i].totals);
 }
 
+/* strace may not follow all that are in the tree: not those that began while it attached, nor a setuid
+ * program and what that starts. They must not hold up every reading. */
+static void await_unreported(struct process_calls *calls)
+{
+    const struct timespec pause = {.tv_nsec = AWAIT_STEP_NS};
+    const uint64_t end_ns = clock_monotonic_ns() + calls->patience_ns;
+    bool has_waited = false, is_late = false;
+
+    for (size_t i = 0; i < calls->left_count; i++)
+        while (!leave(counted_by_strace(calls, &calls->left[i]))) {
+            is_late = clock_monotonic_ns() >= end_ns;
+            if (is_late || strace_calls_is_closed(calls->options.strace))
+                break;
+            has_waited = true;
+            (void)nanosleep(&pause, NULL);
+        }
+    calls->left_count = 0;
+    if (is_late)
+        calls->patience_ns /= 2;
+    else if (has_waited)
+        calls->patience_ns = AWAIT_EXIT_NS;
+}
+
 static void await_exits(struct process_calls *calls)
 {
     const struct timespec pause = {.tv_nsec = AWAIT_STEP_NS};
-    const uint64_t end_ns = clock_monotonic_ns() + AWAIT_EXIT_NS;
     struct counted *counted, *next;
 
-    for (size_t i = 0; i < calls->left_count; i++)
-        while (!leave(counted_by_strace(calls, &calls->left[i])) &&
-               !strace_calls_is_closed(calls->options.strace) && clock_monotonic_ns() < end_ns)
-            (void)nanosleep(&pause, NULL);
-    calls->left_count = 0;
+    await_unreported(calls);
+    const uint64_t end_ns = clock_monotonic_ns() + AWAIT_EXIT_NS;
     HASH_ITER (hh, calls->by_id, counted, next)
         while (counted->has_left && strace_calls_follows(calls->options.strace, counted->id) &&
                clock_monotonic_ns() < end_ns)

@@ -37,7 +37,7 @@
 #define DELIVERY_MS 1000
 
 /* What was killed just before the command exited has so long to go, and is checked so often. */
-#define LINGER_NS      (NS_PER_SECOND / 2)
+#define LINGER_NS      NS_PER_SECOND
 #define LINGER_STEP_MS 2
 
 /* The target has ended as far as this run is concerned. */

@@ -5,9 +5,11 @@ import io
 import json
 import pathlib
 import shutil
+import subprocess
 
 import pytest
 
+from support.held import await_records
 from support.records import strict_json
 
 RECORDINGS = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "recordings"
@@ -196,7 +198,10 @@ def test_an_empty_usage_file_is_no_run(run_metron):
 
 def test_samples_of_metron_alone_have_their_units(run_metron):
     """The keys of the records are known to the metron that reads them."""
-    run = run_metron("-q -t processes-samples --s-i 0.05 --r-i 0.1 --events off", ["/bin/sleep", "0.3"])
+    started = run_metron.start("-q -t processes-samples --s-i 0.05 --r-i 0.1 --events off", "/bin/cat",
+                               stdin=subprocess.PIPE)
+    await_records(started, 3)
+    run = started.finish()
     assert "info.json" not in run.files()
     prefix = str(run.path("usage.jsonl")).removesuffix("usage.jsonl")
     told, = listed(run_metron, prefix)
@@ -315,8 +320,10 @@ def test_their_keys_in_a_summary(run_metron):
              "average_pcpu"]
     ours = [f"proc_{'peak' if name[0] == 'p' else 'ave'}_{name.split('_')[1].replace('pcpu', 'pdcpu')}_total"
             for name in names]
-    run = run_metron("--s-i 0.05 --fail-time 0 --summary-format " + "|".join(f"{{{name}}}" for name in names + ours),
-                     ["/bin/sleep", "0.3"])
+    started = run_metron.start("--s-i 0.05 --r-i 0.1 --summary-format " + "|".join(f"{{{name}}}" for name in names + ours),
+                               "/bin/cat", stdin=subprocess.PIPE)
+    await_records(started, 3)
+    run = started.finish()
     line = next(line for line in run.message.splitlines() if "|" in line)
     values = line.split("|")
     assert values[:8] == values[8:] and float(values[0]) == run.summary["proc_peak_rss_total"]

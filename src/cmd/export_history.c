@@ -16,9 +16,17 @@ bool export_history_check(const struct settings *settings, int operands)
 {
     static const enum setting_id of_runs[] = {SETTING_OUTPUT, SETTING_EXPORT_FORMAT},
                                  of_history[] = {SETTING_DATABASE, SETTING_CLOBBER};
-    const bool is_history = settings_has(settings, SETTING_HISTORY);
+    const char *file = settings_text(settings, SETTING_HISTORY);
+    const bool is_history = file != NULL;
     const enum setting_id *wrong = is_history ? of_runs : of_history;
 
+    /* A file of that name would be hard to get rid of, and an option is more likely meant. */
+    if (is_history && file[0] == '-') {
+        log_error(
+            "export: --history needs the name of a file, and '%s' looks like an option; ./%s would be one",
+            file, file);
+        return false;
+    }
     for (size_t i = 0; i < 2; i++)
         if (settings_origin(settings, wrong[i]) == SETTING_ORIGIN_COMMAND_LINE) {
             log_error(is_history ? "export: --%s is for a run, and --history writes the daemon's history; "

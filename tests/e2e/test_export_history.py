@@ -580,6 +580,8 @@ def test_a_hostile_history_is_only_read(run_metron, history, script, status):
 
 @pytest.mark.parametrize("line, words", [
     ("--history out.db RUN", "takes no run"),
+    ("--history -", "needs the name of a file"),
+    ("--history --database monitor.db", "'--database' looks like an option"),
     ("--history out.db -o x", "--output is for a run"),
     ("--history out.db --format csv", "--format is for a run"),
     ("--history out.db --history other.db", "given twice"),

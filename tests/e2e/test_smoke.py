@@ -90,6 +90,17 @@ def test_export(run_metron, recorded):
     assert output_of(run_metron, "export", "--format", "csv", recorded / "a_").startswith("elapsed")
 
 
+def test_rm(run_metron):
+    output_of(run_metron, "run", "-q", "-p", "gone_", "true")
+    assert "gone_" in output_of(run_metron, "rm", "--yes", "gone_")
+    assert not list(run_metron.cwd.glob("gone_*"))
+
+
+def test_gc(run_metron, recorded):
+    output_of(run_metron, "gc", "--older-than", "30d", recorded)
+    assert (recorded / "a_info.json").exists()
+
+
 def test_trace(run_metron):
     need_program("strace")
     target = subprocess.Popen([sys.executable, "-c", "import os, time\nwhile True: os.getppid(), time.sleep(0.01)"])

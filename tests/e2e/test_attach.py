@@ -145,7 +145,8 @@ def ends_of(started):
 
 
 def test_without_children_only_the_process_itself_is_followed(run_metron):
-    target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.05; done"], stdin=subprocess.DEVNULL)
+    burn = run_metron.workload("burn")
+    target = subprocess.Popen(["sh", "-c", f"while :; do {burn} 0.03; sleep 0.03; done"], stdin=subprocess.DEVNULL)
     intervals = "--sample-interval 0.1 --report-interval 0.1"
     try:
         whole = run_metron.attach(intervals, target.pid, prefix="w_")

@@ -5,6 +5,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import re
 import resource
 import shlex
 import shutil
@@ -363,6 +364,18 @@ def test_damaged_lines_are_passed_over_and_told(report, report_json, recording):
     assert "line 1" in page["metron"]["damaged_event_lines"]["note"]
     assert "damaged lines" in report(prefix)
     assert report.messages.count(" damaged line") == 2
+
+
+def test_events_that_the_kernel_had_no_room_for_are_on_the_page(report, report_json, recording):
+    prefix = recording("metron-ended")
+    info = pathlib.Path(prefix + "info.json")
+    content = json.loads(info.read_text())
+    assert "events_lost" not in report_json(prefix)["metron"] and "events lost" not in report(prefix)
+    content["provenance"]["events_lost"] = 3
+    info.write_text(json.dumps(content))
+    lost = report_json(prefix)["metron"]["events_lost"]
+    assert (lost["value"], lost["note"]) == (3, "the kernel had no room for them")
+    assert re.search(r"^ +events lost +3 \(the kernel had no room for them\)$", report(prefix), re.MULTILINE)
 
 
 @pytest.mark.parametrize("content,expected", [

@@ -146,6 +146,14 @@ def test_a_run_without_info_is_listed(run_metron, usage_only):
     assert {key: run[key] for key in told} == told
 
 
+def test_a_run_of_an_older_con_duct_without_info_is_listed(run_metron, usage_only):
+    """An older con-duct calls the file usage.json."""
+    usage = pathlib.Path(f"{usage_only}usage.jsonl").rename(f"{usage_only}usage.json")
+    for where in (usage_only.parent, usage_only, usage):
+        run, = listed(run_metron, where)
+        assert run["peak_memory"] == 60 << 20 and run["prefix"].endswith("logs/run_")
+
+
 def test_a_run_without_info_is_drawn_and_reported(run_metron, usage_only):
     for where in (usage_only.parent, usage_only, f"{usage_only}usage.jsonl"):
         plot = run_metron.metron(["plot", str(where)])

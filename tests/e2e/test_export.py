@@ -477,6 +477,15 @@ def test_duct_is_as_private_as_the_recording(export, tmp_path):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("taken", ["run_usage.jsonl", "run_info.json"])
+def test_duct_overwrites_neither_of_its_files(run_metron, taken):
+    (run_metron.cwd / taken).write_text("old")
+    done = run_metron.metron(["export", "-f", "duct", "-o", "run_", path_of("metron-ended")])
+    assert done.returncode == 1 and f"{taken} exists: remove it, or choose another prefix" in done.message
+    assert [path.name for path in run_metron.cwd.iterdir()] == [taken]
+    assert (run_metron.cwd / taken).read_text() == "old"
+
+
 @pytest.mark.parametrize("name", DUCT)
 def test_what_con_duct_recorded_is_not_made_its_own_again(run_metron, name):
     done = run_metron.metron(["export", "-f", "duct", "-o", "copy_", path_of(name)])

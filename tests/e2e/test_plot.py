@@ -216,6 +216,20 @@ def test_thousands_of_processes_are_counted_and_the_large_one_shown(picture, tmp
     assert "proc_rss_total" in words
 
 
+def test_one_spawn_is_seen_beside_a_burst(picture, tmp_path):
+    """A bar is as high as the root of its spawns: 25 of them are five times as high as one."""
+    run = made_recording.make_long(tmp_path / "burst", records=10)
+    times = [made_recording.stamp(elapsed) for elapsed in [2] + 25 * [6]]
+    (run / "events.jsonl").write_text("".join(
+        json.dumps({"timestamp": time, "event_type": "spawn", "pid": pid, "seen": "event"}) + "\n"
+        for pid, time in enumerate(times, 1000)))
+    # The first in this colour is the one that explains it.
+    path = re.findall(r"<path[^>]*rgb\(45%, ?50%, ?58%\)[^>]*>", picture("burst.svg", run).decode())[-1]
+    bars = [[float(y) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", bar)] for bar in path.split("Z")[:-1]]
+    low, high = [max(bar) - min(bar) for bar in bars]
+    assert high == pytest.approx(5 * low, rel=0.05)
+
+
 # ---- the terminal ----
 
 SCREENS = [("80", "24", "never"), ("80", "24", "always"), ("200", "50", "never"), ("200", "50", "always")]

@@ -197,6 +197,19 @@ static void check_malformed(const char *format, size_t position)
     strbuf_fini(&out);
 }
 
+static void the_largest_width_and_precision_are_taken(void **state)
+{
+    (void)state;
+    struct strbuf out = STRBUF_INIT;
+
+    assert_int_equal(format_render(&out, "{t:500}", lookup, NULL, false), 0);
+    assert_int_equal(out.length, 500);
+    strbuf_reset(&out);
+    assert_int_equal(format_render(&out, "{half:.100f}", lookup, NULL, false), 0);
+    assert_int_equal(out.length, strlen("0.") + 100);
+    strbuf_fini(&out);
+}
+
 static void malformed_formats_name_the_position(void **state)
 {
     (void)state;
@@ -218,6 +231,7 @@ static void malformed_formats_name_the_position(void **state)
     check_malformed("{t:.f}", 5);
     check_malformed("{t:", 4);
     check_malformed("{t:5", 5);
+    check_malformed("{t:501}", 4);
     check_malformed("{t:99999999999999999999}", 4);
     check_malformed("{t:.101f}", 5);
     check_malformed("{t:5dd}", 6);
@@ -250,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_kind_that_does_not_fit_is_shown_as_it_is),
         cmocka_unit_test(unknown_keys_render_as_absent),
         cmocka_unit_test(unknown_keys_are_refused_with_the_nearest),
+        cmocka_unit_test(the_largest_width_and_precision_are_taken),
         cmocka_unit_test(malformed_formats_name_the_position),
         cmocka_unit_test(very_long_keys_are_refused),
     };

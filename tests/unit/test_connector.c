@@ -141,6 +141,9 @@ static void other_events_have_their_number_and_other_senders_are_passed_over(voi
     datagram = datagram_make(&event, sizeof(event));
     memcpy(datagram.bytes + NLMSG_HDRLEN, &other, sizeof(other));
     assert_int_equal(connector_parse(datagram.bytes, datagram.length, remember, &seen), 0);
+    datagram = datagram_make(&event, 0); /* nothing behind its header */
+    memcpy(datagram.bytes + NLMSG_HDRLEN, &other, sizeof(other));
+    assert_int_equal(connector_parse(datagram.bytes, datagram.length, remember, &seen), 0);
     assert_int_equal(seen.count, sizeof(kinds) / sizeof(kinds[0]));
 }
 

@@ -64,6 +64,8 @@ static void the_rest_steps_by_one_two_and_five(void **state)
     reads(UNIT_COUNT, 0, 3, 8, "0 1 2 3 ");
     reads(UNIT_COUNT, 0, 2600, 4, "0 1 2 thousands");
     reads(UNIT_COUNT, 0, 1.5e6, 4, "0 0.5 1.0 1.5 millions");
+    reads(UNIT_COUNT, 0, 3e9, 4, "0 1 2 3 billions");
+    reads(UNIT_COUNT, 0, 4e12, 5, "0 1000 2000 3000 4000 billions");
     reads(UNIT_WATTS, 0, 350, 4, "0 100 200 300 W");
     reads(UNIT_NONE, -1, 1, 5, "-1.0 -0.5 0 0.5 1.0 ");
 }

@@ -205,6 +205,13 @@ def test_names_that_are_refused(shell, name):
     (["finish", "x", "completed"], 1, "no job 'x'"),
     (["finish", "x", "well"], 1, "completed, failed, cancelled"),
     (["show", "x"], 1, "there is no job 'x'"),
+    (["start", "x", "1", "2"], 2, "start takes the name of a job"),
+    (["sheet", "x", "1", "started", "2", "3"], 2, "sheet takes a job"),
+    (["finish", "x"], 2, "finish takes a job and its outcome"),
+    (["finish", "x", "y", "completed"], 2, "finish takes a job and its outcome"),
+    (["list", "x"], 2, "list takes nothing"),
+    (["show"], 2, "show takes the name of a job"),
+    (["show", "x", "y"], 2, "show takes the name of a job"),
     (["lists"], 2, "start, sheet, exec, finish, list or show"),
     ([], 2, "start, sheet, exec, finish, list or show"),
 ])

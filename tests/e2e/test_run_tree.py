@@ -39,6 +39,7 @@ def test_wait_tree_keeps_the_commands_own_exit_code(run_metron):
     run = run_metron("--wait tree --sample-interval 0.1", ["sh", "-c", "sleep 0.3 & exit 3"])
     assert run.returncode == 3
     assert run.wall >= 0.3
+    assert run.info["provenance"]["wait"] == "tree"
 
 
 def test_wait_tree_can_be_ended_by_a_signal(run_metron):
@@ -98,10 +99,12 @@ def test_current_session_keeps_the_command_in_it(run_metron):
     run = run_metron("-q --mode current-session", ["sh", "-c", "cut -d' ' -f6 /proc/$$/stat"],
                      start_new_session=True)
     with_pid = run.stdout.strip()
+    assert run.info["provenance"]["mode"] == "current-session"
     other = run_metron("-q --clobber", ["sh", "-c", "cut -d' ' -f6 /proc/$$/stat; echo $$"])
     session, pid = other.stdout.split()
     assert session == pid
     assert with_pid != b"" and run.returncode == 0
+    assert other.info["provenance"]["mode"] == "new-session" and other.info["provenance"]["wait"] == "root"
 
 
 def test_threads_are_not_processes(run_metron):

@@ -116,9 +116,17 @@ def living_objects(objects):
     """Those that the kernel still has, asked through bpftool. The kernel does not use a number twice."""
     bpftool = need_program("bpftool")
     found = set()
-    for kind in {kind for kind, _ in objects}:
-        listed = subprocess.run([bpftool, "-j", kind, "show"], capture_output=True, check=True).stdout
-        found |= {(kind, each["id"]) for each in json.loads(listed)}
+
+    def lists(kind):
+        """False where an object of another program goes away while bpftool asks about it, which is an error to it."""
+        done = subprocess.run([bpftool, "-j", kind, "show"], capture_output=True, check=False)
+        if done.returncode != 0:
+            return False
+        found.update((kind, each["id"]) for each in json.loads(done.stdout))
+        return True
+
+    for kind in sorted({kind for kind, _ in objects}):
+        wait_until(lambda kind=kind: lists(kind), what=f"a list of every {kind}")
     return found & objects
 
 

@@ -324,7 +324,7 @@ static void note_seen(struct ls *ls, const struct recording *recording)
         ls->seen[i] = ls->seen[i] || recording_field(recording, ls->fields[i]);
 }
 
-/* 1: the run is wanted; 0: it is not; -EINVAL: the filter cannot be asked (told already), -ENOMEM. */
+/* 1: the run is wanted; 0: it is not; -EINVAL: the filter cannot be asked (reported already), -ENOMEM. */
 static int asks_filter(struct ls *ls, const struct recording *recording)
 {
     struct metron_error error = {0};

@@ -1,5 +1,5 @@
 /*
- * Runs that are to be removed: shown, agreed to, removed, and told, for metron rm and metron gc.
+ * Runs that are to be removed: shown, agreed to, removed and reported, for metron rm and metron gc.
  */
 #ifndef METRON_CMD_REMOVAL_H
 #define METRON_CMD_REMOVAL_H

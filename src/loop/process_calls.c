@@ -252,7 +252,7 @@ static void sweep_strace(struct process_calls *calls)
 
     HASH_ITER (hh, calls->by_id, counted, next) {
         find_member(calls, counted);
-        /* One that has left is reported once: whoever makes rates of it forgets it with that. */
+        /* One that has left is reported once: the code that makes rates of it forgets it with that. */
         counted->is_over = counted->has_left || (!strace_calls_follows(calls->options.strace, counted->id) &&
                                                  ++counted->readings >= READINGS_KEPT);
     }

@@ -2,9 +2,9 @@
  * System calls of sheets, counted by strace, where our programs in the kernel cannot be had.
  *
  * When a sheet has begun, strace is attached to the process that was announced with it and to those of the
- * sheet that live by then; when it has ended, strace is told to detach. What it has counted goes to the books
- * at every tick, the last of it once strace has ended. Each has a thread of its own, which waits for it to
- * attach and to detach: neither the loop nor a client does. Nothing of this harms a process but its speed.
+ * sheet that live by then; when it has ended, strace is asked to detach. What it has counted goes to the
+ * books at every tick, the last of it once strace has ended. Each has a thread of its own, which waits for it
+ * to attach and to detach: neither the loop nor a client does. Nothing of this harms a process but its speed.
  */
 #ifndef METRON_DAEMON_CALLS_SHEET_STRACES_H
 #define METRON_DAEMON_CALLS_SHEET_STRACES_H

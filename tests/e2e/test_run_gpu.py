@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from support.held import await_record
 from support.nvml import BEGIN, FIRST, TWO, FakeDriver, smi, threads
 from support.processes import wait_until
 
@@ -37,9 +38,10 @@ def collector(run):
 
 def test_records_and_summary_have_what_the_library_says(run_metron, driver):
     driver.says(ALL)
-    run = run_metron(OFTEN, "sleep 1", env=driver.environment)
+    started = run_metron.start(OFTEN, "cat", env=driver.environment, stdin=subprocess.PIPE)
+    last = await_record(started, lambda values: KEYS <= values.keys(), "a record with all")["measurements"]
+    run = started.finish()
     assert run.returncode == 0 and "GPU" not in run.message
-    last = run.usage[-2]["measurements"]
     assert last["gpu_util"] == {"0": 37}, "one that is divided has none"
     assert last["gpu_mem_used"] == {"0": 3 << 30, "1": 1 << 29}
     assert last["gpu_mem_total"] == {"0": 80 << 30, "1": 40 << 30}
@@ -188,10 +190,10 @@ def test_device_that_vanishes_keeps_what_was_read(run_metron, driver):
     lost.write_text("nvmlDeviceGetHandleByIndex_v2/0 15\n" + ALL, encoding="ascii")
     for left, rest in ((one, {"0": 41}), (lost, {"1": 30})):
         driver.says(ALL)
-        command = (f"while ! grep -q gpu_temp run_usage.jsonl; do sleep 0.02; done; mv {left} {driver.script};"
-                   "sleep 1")
-        run = run_metron(OFTEN, ["sh", "-c", command], env=driver.environment)
-        assert run.usage[-2]["measurements"]["gpu_temp"] == rest
+        command = f"while ! grep -q gpu_temp run_usage.jsonl; do sleep 0.02; done; mv {left} {driver.script}; read line"
+        started = run_metron.start(OFTEN, ["sh", "-c", command], env=driver.environment, stdin=subprocess.PIPE)
+        await_record(started, lambda values, rest=rest: values.get("gpu_temp") == rest, "a record without the other")
+        run = started.finish()
         assert run.summary["gpu_peak_temp"] == {"0": 41, "1": 30}
         for path in run.cwd.glob("run_*"):
             path.unlink()

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -261,6 +262,9 @@ def test_a_birth_has_its_job_though_the_next_snapshot_is_far_off(start_daemon):
         child = subprocess.Popen(["sleep", "600"], env={**os.environ, "METRON_JOB": name, "METRON_SHEET": "2"})
         for _ in range(3):
             publish(client, "sheet.retrying", name, 1)
+        # Popen returns before the kernel has set up the variables.
+        environ = pathlib.Path(f"/proc/{child.pid}/environ")
+        wait_until(lambda: name.encode() in environ.read_bytes(), what="the variables of the process")
         client.call("job.finish", job_id=name, outcome="completed")  # with a pass, in place of a snapshot's
         names = ["job.started", *["sheet.retrying"] * 3, "spawn", "job.finished"]
         events = [event for event in client.call("daemon.events", limit=200)["events"] if event.get("job_id") == name]

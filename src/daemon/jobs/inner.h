@@ -31,6 +31,13 @@ struct part {
     uint64_t hwm_bytes;        /* the largest of one of them; 0: not read */
 };
 
+/* What a job was like when its PSS was read. */
+struct pss_look {
+    uint64_t rss_bytes;
+    double cpu_seconds; /* of its living members */
+    uint64_t joined, exited;
+};
+
 /* A sheet that began with a process that had inherited its number. Its group is made as soon as the process
  * is found; the sheet itself once that pass is over (jobs_begin_found). */
 struct found_sheet {
@@ -52,8 +59,8 @@ struct entry {
     size_t member_capacity;
     uint64_t noted_ns; /* monotonic, when they were noted */
     uint64_t group_serial;
-    uint64_t pss_ns;        /* monotonic, when its PSS was last looked at; 0: never */
-    uint64_t pss_rss_bytes; /* and the sum of RSS at that time: pss.c */
+    uint64_t pss_tried_ns; /* monotonic, when a pass for its PSS last began; 0: never */
+    struct pss_look pss;   /* the last pass that was not torn */
     struct entry *next_replaced;
     UT_hash_handle hh;
 };

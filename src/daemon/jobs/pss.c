@@ -12,8 +12,9 @@
 #include "probe/privilege.h"
 #include "probe/smaps.h"
 
-#define PERIOD_NS    (10 * NS_PER_SECOND)
-#define PAUSE_FACTOR 100 /* one per cent of the time */
+#define PERIOD_NS      (10 * NS_PER_SECOND)
+#define IDLE_PERIOD_NS (600 * NS_PER_SECOND) /* of a job that has not run */
+#define PAUSE_FACTOR   100                   /* one per cent of the time */
 /* How much larger than at any pass before a job must be for a pass out of turn. */
 #define GROWTH 1.05
 /* By how much the members of a job may change during a pass. */
@@ -43,8 +44,8 @@ struct jobs_pss {
     size_t count, capacity;
     char job_id[JOB_ID_MAX + 1];
     uint64_t group_serial;
-    uint64_t joined; /* members that the job had had when the pass began */
-    uint64_t cpu_ns; /* what the reading took */
+    struct pss_look look; /* as of the beginning of the pass */
+    uint64_t cpu_ns;      /* what the reading took */
     uint64_t not_before_ns;
 };
 
@@ -101,7 +102,7 @@ static enum verdict judge(const struct jobs_pss *pss, const struct entry *entry)
         }
     }
     double tolerance = TOLERANCE * seen + FEW_BYTES;
-    bool torn = entry->part.group->joined != pss->joined || vanished > tolerance || moved > tolerance ||
+    bool torn = entry->part.group->joined != pss->look.joined || vanished > tolerance || moved > tolerance ||
                 -moved > tolerance;
     return torn ? PSS_IS_TORN : PSS_IS_SUM;
 }
@@ -132,7 +133,8 @@ static void settle(struct jobs_pss *pss)
     pss->ready = false;
     if (verdict == PSS_IS_TORN)
         return; /* it is tried again as soon as there is time for it */
-    entry->pss_rss_bytes = entry->part.rss_bytes;
+    entry->pss = pss->look;
+    entry->pss.rss_bytes = entry->part.rss_bytes;
     if (verdict == PSS_HAS_HOLE)
         return;
     take_sum(pss, 0, true, &entry->job.usage);
@@ -154,6 +156,25 @@ static void on_read(void *context)
     settle(pss);
 }
 
+static struct pss_look look_of(const struct part *part)
+{
+    const struct group *group = part->group;
+
+    return (struct pss_look){.rss_bytes = part->rss_bytes,
+                             .cpu_seconds = group->ledger.live.cpu_seconds,
+                             .joined = group->joined,
+                             .exited = group->exited};
+}
+
+bool jobs_pss_is_due(uint64_t since_ns, const struct pss_look *before, const struct pss_look *now)
+{
+    bool is_idle = now->cpu_seconds == before->cpu_seconds && now->joined == before->joined &&
+                   now->exited == before->exited;
+
+    return since_ns >= (is_idle ? IDLE_PERIOD_NS : PERIOD_NS) ||
+           (double)now->rss_bytes > GROWTH * (double)before->rss_bytes;
+}
+
 /* The job that has waited longest of those whose turn it is; NULL: none. */
 static struct entry *next_job(const struct jobs *jobs, uint64_t now_ns)
 {
@@ -162,9 +183,9 @@ static struct entry *next_job(const struct jobs *jobs, uint64_t now_ns)
     HASH_ITER (hh, jobs->by_id, entry, next) {
         if (entry->finished || !entry->part.has_rss)
             continue;
-        bool due = now_ns - entry->pss_ns >= PERIOD_NS ||
-                   (double)entry->part.rss_bytes > GROWTH * (double)entry->pss_rss_bytes;
-        if (due && (!chosen || entry->pss_ns < chosen->pss_ns))
+        const struct pss_look look = look_of(&entry->part);
+        bool due = jobs_pss_is_due(now_ns - entry->pss_tried_ns, &entry->pss, &look);
+        if (due && (!chosen || entry->pss_tried_ns < chosen->pss_tried_ns))
             chosen = entry;
     }
     return chosen;
@@ -221,13 +242,13 @@ void jobs_pss_tick(struct jobs_pss *pss)
     struct entry *entry = next_job(pss->jobs, now_ns);
     if (!entry)
         return;
-    entry->pss_ns = now_ns;
+    entry->pss_tried_ns = now_ns;
     if (!list_members(pss, entry) || !start(pss))
         return;
     (void)strncpy(pss->job_id, entry->job.id, sizeof(pss->job_id) - 1);
     pss->job_id[sizeof(pss->job_id) - 1] = '\0';
     pss->group_serial = entry->group_serial;
-    pss->joined = entry->part.group->joined;
+    pss->look = look_of(&entry->part);
     pss->busy = true;
     worker_wake(&pss->worker);
 }

@@ -90,7 +90,7 @@ def test_orphans_are_followed_to_their_end(run_as_user):
 
 def test_a_pid_used_again_is_another_process(run_metron):
     if os.getuid() != 0:
-        pytest.skip("a pid can be asked for only as root (ns_last_pid)")
+        pytest.skip("a pid can be asked for only as root (clone3)")
     path = run_metron.cwd / "pid"
     run = run_metron("--sample-interval 0.05 --report-interval 30",
                      [run_metron.workload("pidreuse"), str(path), "300"],

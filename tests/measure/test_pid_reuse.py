@@ -1,6 +1,6 @@
 """A pid that is used again is another process: nothing of the first is the second's, and nothing is lost.
 
-The pair is made inside the kernel's rules (ns_last_pid, root only): two processes with one number, one after the
+The pair is made by the kernel's own means (clone3 with set_tid, root only): two processes with one number, one after the
 other, each using 400 ms of CPU. They have a pid namespace to themselves, where nobody else takes the number; only the
 process connector has no answer there.
 """
@@ -20,7 +20,7 @@ BURN_MS = 400
 def pair(run_metron):
     """pair(args, truth) -> (run, the pid of the pair, the kernel's count of its CPU)."""
     if os.getuid() != 0:
-        pytest.skip("a pid can be asked for only as root (ns_last_pid)")
+        pytest.skip("a pid can be asked for only as root (clone3)")
 
     def make(args, truth, own_pids=True):
         path = run_metron.cwd / "pid"

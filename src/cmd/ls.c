@@ -52,8 +52,8 @@ static const struct command_description description = {
         "In the table ID names the run for metron report, plot and the like, which also know last, -1 (the "
         "newest) and -2 (the one before), the beginning of a run's name, and a job. RUN, the prefix of its "
         "files, needs a screen of about 120 columns (json and the like have it always, as prefix). EXIT says "
-        "oom where the OOM killer struck, also if the command ended well. What a narrow screen has no room "
-        "for is named below the table.\n\n"
+        "oom where the OOM killer struck, and time where the time limit of the job was reached, also if the "
+        "command ended well. What a narrow screen has no room for is named below the table.\n\n"
         "The expression of --filter compares fields with values by == != < <= > >=, matches them with =~ and "
         "!~ (POSIX extended regular expressions, anywhere in the text), and joins that by not, and, or and ( "
         "). Values are numbers; sizes: 2GiB, 500M, 1.5 GB (K, M, G, T and KiB, MiB, GiB, TiB count by 1024, "
@@ -200,7 +200,8 @@ static int choose_columns(struct ls *ls)
     const char *fields = settings_text(ls->settings, SETTING_FIELDS);
     const char *group = settings_text(ls->settings, SETTING_GROUP_BY);
     const char *sort = settings_text(ls->settings, SETTING_SORT);
-    static const char *const oom[] = {"outcome.kind", "outcome.oom_victim", "cgroup_oom_kills"};
+    static const char *const marks[] = {"outcome.kind", "outcome.oom_victim", "outcome.time_limit.source",
+                                        "cgroup_oom_kills"};
     ptrdiff_t column;
     int code;
 
@@ -222,8 +223,8 @@ static int choose_columns(struct ls *ls)
         code = want(ls, group, true, false);
     if (code == 0)
         code = want(ls, "exit_code", false, false);
-    for (size_t i = 0; code == 0 && is_table(ls) && i < sizeof(oom) / sizeof(oom[0]); i++)
-        code = want(ls, oom[i], false, false);
+    for (size_t i = 0; code == 0 && is_table(ls) && i < sizeof(marks) / sizeof(marks[0]); i++)
+        code = want(ls, marks[i], false, false);
     for (const char *const *field = ls->filter ? filter_fields(ls->filter) : NULL;
          code == 0 && field && *field; field++)
         code = want(ls, *field, true, true);

@@ -27,8 +27,9 @@ struct removal_run {
 
 int removal_read(const char *path, struct recording *out, struct metron_error *error)
 {
-    static const char *const fields[] = {"exit_code",        "wall", "outcome.kind", "outcome.oom_victim",
-                                         "cgroup_oom_kills", NULL};
+    static const char *const fields[] = {
+        "exit_code",        "wall", "outcome.kind", "outcome.time_limit.source", "outcome.oom_victim",
+        "cgroup_oom_kills", NULL};
     const struct recording_wish wish = {.fields = fields, .lives = recorder_is_alive};
 
     return recording_read(path, &wish, out, error);

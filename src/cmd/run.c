@@ -34,7 +34,8 @@ static const struct command_description description = {
         "\n"
         "Ctrl-C goes to the command. A second one, or SIGTERM or SIGHUP to metron, ends the whole tree "
         "(SIGTERM or the SIGHUP that it got, after 10 seconds SIGKILL: --kill-after); the record is still "
-        "written. A process that runs as another user (sudo) cannot be ended: a warning names it, and after "
+        "written, and names the sender. A process that runs as another user (sudo) cannot be ended: a "
+        "warning names it, and after "
         "that time metron does not wait for it. Any other signal that is sent to metron goes to the command.",
     .examples =
         "  metron run -- make -j8\n"

@@ -14,6 +14,7 @@ const char *const past_run_fields[] = {
     "outcome.kind",
     "outcome.oom_victim",
     "outcome.limit_of",
+    "outcome.time_limit.source",
     "outcome.ended_by_metron",
     "command",
     "peak_memory",
@@ -80,6 +81,8 @@ static enum past_end how_it_ended(const struct recording *recording, const struc
         return PAST_SUCCEEDED;
     if (kind && strcmp(kind, "not_started") == 0)
         return PAST_NOT_STARTED;
+    if (recording_met_time_limit(recording))
+        return PAST_OUT_OF_TIME;
     /* con-duct has a signal as a negative exit code; a shell as 128 more. */
     bool by_signal = recording_number(recording, "signal", &signal) || exit_code < 0 ||
                      (exit_code > 128 && exit_code <= 128 + 64);

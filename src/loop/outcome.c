@@ -6,12 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "loop/feed.h"
 #include "loop/run_state.h"
+#include "loop/time_limit.h"
 #include "probe/cgroup/files.h"
 #include "probe/cgroup/target.h"
 #include "probe/oom_watch.h"
+#include "probe/running.h"
 #include "tree/tree.h"
 
 /* At whose limit the OOM killer struck. */
@@ -83,8 +86,79 @@ static void set_oom(struct run *run, struct outcome *outcome)
     set_limit(run, outcome, &oom);
 }
 
+/* A terminal's keys come as signals of the kernel; nothing else of the kernel's sends these two. */
+static enum received_from origin_of(const struct signalfd_siginfo *taken)
+{
+    switch (taken->ssi_code) {
+    case SI_USER:
+    case SI_QUEUE:
+    case SI_TKILL:
+        return taken->ssi_pid ? FROM_PROCESS : FROM_OUTSIDE;
+    case SI_KERNEL:
+        return taken->ssi_signo == SIGINT || taken->ssi_signo == SIGQUIT ? FROM_TERMINAL : FROM_KERNEL;
+    default:
+        return FROM_KERNEL;
+    }
+}
+
+void run_note_signal(struct run *run, const struct signalfd_siginfo *taken)
+{
+    struct received *last = &run->last;
+
+    switch (taken->ssi_signo) {
+    case SIGCHLD:
+    case SIGCONT:
+    case SIGTSTP:
+    case SIGURG:
+    case SIGWINCH:
+        return; /* no process ends by these */
+    default:
+        break;
+    }
+    const enum received_from from = origin_of(taken);
+    bool is_about_metron = from == FROM_KERNEL && taken->ssi_signo != SIGHUP && taken->ssi_signo != SIGALRM;
+    if (is_about_metron || (pid_t)taken->ssi_pid == getpid()) /* a limit, a broken pipe: not passed on */
+        return;
+    *last = (struct received){.from = from, .signal = (int)taken->ssi_signo, .wall = clock_wall()};
+    if (last->from != FROM_PROCESS)
+        return;
+    last->pid = (pid_t)taken->ssi_pid;
+    last->uid = (uid_t)taken->ssi_uid;
+    _Static_assert(sizeof(last->command) == RUNNING_NAME_SIZE, "room for every name");
+    (void)running_name(run->options.context->proc_root, last->pid, last->uid, last->command);
+}
+
+/* The signal or request to metron because of which the command ended; NULL: none. A command may handle a
+ * signal that was passed on: only one that shows in how it ended counts. */
+static const struct received *received_of(const struct run *run, const struct outcome *outcome)
+{
+    if (run->ending)
+        return &run->request;
+    if (run->options.attach || !run->last.from || outcome->sender ||
+        outcome->exit_code != 128 + run->last.signal)
+        return NULL;
+    return &run->last;
+}
+
+/* A batch system signals all processes of a job: the command may end before metron has read its own signal.
+ */
+static void set_time_limit(const struct run *run, struct outcome *outcome)
+{
+    const struct received *received = outcome->received;
+    bool is_direct = outcome->signal == SIGTERM || outcome->signal == SIGKILL;
+    const struct time_limit limit =
+        time_limit_find(time_limit_session_start(run->options.context->proc_root));
+
+    if (run->options.attach || outcome->kind == OUTCOME_OOM || (!received && !is_direct) ||
+        !time_limit_explains(&limit, clock_timespec_seconds(received ? received->wall : run->info.end_wall)))
+        return;
+    outcome->time_limit = limit;
+    if (outcome->exit_code != 0 && !(received && received->after_exit))
+        outcome->kind = OUTCOME_TIME_LIMIT;
+}
+
 /* The process that sent the fatal signal, where the kernel reported it. metron is not named here, because
- * ended_by_metron says so, nor is a process that killed itself. */
+ * `received` says for whom, nor is a process that killed itself. */
 static const struct event_sender *sender_of(const struct run *run, int signal)
 {
     const struct event_sender *sender = tree_root_killer(run->tree);
@@ -122,7 +196,8 @@ static void set_ending(const struct run *run, struct outcome *outcome)
 {
     outcome->not_permitted =
         run->ending && run->root_refused && !(outcome->signal == SIGKILL && run->kill_rounds > 0);
-    outcome->ended_by_metron = run->ending && !outcome->not_permitted;
+    outcome->ended_by_metron = run->ending && !run->request.after_exit && !outcome->not_permitted;
+    outcome->received = received_of(run, outcome);
 }
 
 void run_set_outcome(struct run *run)
@@ -131,8 +206,10 @@ void run_set_outcome(struct run *run)
     int status = run->root_status;
 
     if (!run->root_ended) {
-        *outcome = (struct outcome){
-            .kind = OUTCOME_STILL_RUNNING, .exit_code = 128 + SIGKILL, .not_permitted = run->root_refused};
+        *outcome = (struct outcome){.kind = OUTCOME_STILL_RUNNING,
+                                    .exit_code = 128 + SIGKILL,
+                                    .received = run->ending ? &run->request : NULL,
+                                    .not_permitted = run->root_refused};
     } else if (WIFSIGNALED(status)) {
         *outcome = (struct outcome){.kind = OUTCOME_SIGNALED,
                                     .exit_code = 128 + WTERMSIG(status),
@@ -145,6 +222,7 @@ void run_set_outcome(struct run *run)
     if (run->root_ended) {
         set_ending(run, outcome);
         set_oom(run, outcome);
+        set_time_limit(run, outcome);
     }
     run->info.cause = outcome_cause(&run->arena, outcome);
 }

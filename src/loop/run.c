@@ -160,11 +160,13 @@ static void on_kill_round(uv_timer_t *timer)
 }
 
 /* `signal`: SIGTERM, or the SIGHUP that metron received. */
-static void end_tree(struct run *run, int signal, const char *why)
+static void end_tree(struct run *run, int signal, const struct received *request, const char *why)
 {
     if (run->ending || run->phase != RUN_RUNNING)
         return;
     run->ending = true;
+    run->request = *request;
+    run->request.after_exit = run->root_ended;
     run->kill_ns = clock_monotonic_ns() + (uint64_t)(run->options.kill_after * (double)NS_PER_SECOND);
     log_info("%s: ending the command and all its processes", why);
     (void)tree_signal(run->tree, signal);
@@ -200,7 +202,7 @@ static void on_interrupt(struct run *run, bool sent)
     if (run->phase == RUN_DRAINING)
         uv_stop(&run->loop);
     else if (run->interrupts++ > 0)
-        end_tree(run, SIGTERM, "interrupted twice");
+        end_tree(run, SIGTERM, &run->last, "interrupted twice");
     else if (run->root_ended)
         (void)tree_signal(run->tree, SIGINT);
     else
@@ -221,7 +223,7 @@ static void on_signal(struct run *run, int number, bool sent)
         if (run->phase == RUN_DRAINING)
             uv_stop(&run->loop);
         else
-            end_tree(run, number, number == SIGTERM ? "SIGTERM received" : "SIGHUP received");
+            end_tree(run, number, &run->last, number == SIGTERM ? "SIGTERM received" : "SIGHUP received");
         break;
     case SIGTSTP:
         if (run->phase == RUN_RUNNING)
@@ -252,7 +254,9 @@ static void on_keyboard(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     if (requests & KEYBOARD_INTERRUPTED_TWICE)
-        end_tree(run, SIGTERM, "interrupted twice");
+        end_tree(run, SIGTERM,
+                 &(struct received){.from = FROM_TERMINAL, .signal = SIGINT, .wall = clock_wall()},
+                 "interrupted twice");
     if ((requests & KEYBOARD_SUSPEND) && run->phase == RUN_RUNNING)
         suspend(run, false);
 }
@@ -408,7 +412,8 @@ static void stop(struct run *run)
     if (run->phase == RUN_DRAINING)
         uv_stop(&run->loop);
     else
-        end_tree(run, SIGTERM, "asked to end");
+        end_tree(run, SIGTERM, &(struct received){.from = FROM_LIBRARY, .wall = clock_wall()},
+                 "asked to end");
 }
 
 static const struct run_kind command_kind = {

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -195,8 +194,10 @@ static void on_signals(uv_poll_t *poll, int status, int events)
 
     (void)status;
     (void)events;
-    while (read(run->signal_fd, &taken, sizeof(taken)) == (ssize_t)sizeof(taken))
+    while (read(run->signal_fd, &taken, sizeof(taken)) == (ssize_t)sizeof(taken)) {
+        run_note_signal(run, &taken);
         run->kind->on_signal(run, (int)taken.ssi_signo, relay_was_sent(taken.ssi_code, (pid_t)taken.ssi_pid));
+    }
 }
 
 /* A descriptor and no handlers: it says who sent a signal. */

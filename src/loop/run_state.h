@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <uv.h>
 
 #include "launch/launch.h"
@@ -63,11 +64,12 @@ struct run {
     enum run_phase phase;
     bool root_ended;
     int root_status;
-    bool ending;         /* asked to end the whole tree */
+    bool ending;         /* asked to end the whole tree: by `request` */
     bool root_refused;   /* the last signal to end the command was not permitted */
     bool warned_refused; /* somebody's was not, and it was reported */
     unsigned interrupts, kill_rounds;
-    uint64_t kill_ns;   /* monotonic: SIGTERM has had its time */
+    struct received last, request; /* the newest signal to metron; why the tree is ended */
+    uint64_t kill_ns;              /* monotonic: SIGTERM has had its time */
     uint64_t linger_ns; /* monotonic: until then exits are awaited that were under way; 0: the command runs */
 
     struct record record, summary;
@@ -85,6 +87,8 @@ void run_finish_files(struct run *run);
 void run_never_started(struct run *run, int code, const struct metron_error *error);
 /* After a signal to end the tree: how many processes it was refused for. Warns of them, once. */
 unsigned run_note_refused(struct run *run);
+/* A signal to metron: where it came from, which the kernel knows only now. */
+void run_note_signal(struct run *run, const struct signalfd_siginfo *taken);
 /* Outcome and cause from the command's wait status. */
 void run_set_outcome(struct run *run);
 /* Everything but what is of a kind: signals, ticks, what the kernel tells. 0 or a negative errno. */

@@ -114,6 +114,23 @@ char *running_read(const char *proc_root, pid_t pid, const char *file, size_t *l
     return text; /* with a NUL behind the last byte */
 }
 
+bool running_name(const char *proc_root, pid_t pid, uid_t uid, char out[RUNNING_NAME_SIZE])
+{
+    char text[STATUS_SIZE];
+    struct pid_stat stat;
+    struct pid_identity identity;
+
+    ssize_t length = read_file(proc_root, pid, "status", text, sizeof(text));
+    if (length <= 0 || pid_identity_parse(text, (size_t)length, &identity) < 0 || identity.uid != uid)
+        return false;
+    length = read_file(proc_root, pid, "stat", text, sizeof(text));
+    if (length <= 0 || pid_stat_parse(text, (size_t)length, &stat) < 0)
+        return false;
+    _Static_assert(RUNNING_NAME_SIZE >= sizeof(stat.comm), "room for the name");
+    (void)memcpy(out, stat.comm, sizeof(stat.comm));
+    return true;
+}
+
 char *running_folder(const char *proc_root, pid_t pid)
 {
     char path[PATH_MAX], folder[PATH_MAX];

@@ -281,7 +281,8 @@ static int perfetto_end(struct export *export)
 
     perfetto_sampled_lifetimes(export);
     strbuf_adds(&export->out, "\n],\"otherData\":{\"exported_by\":\"metron " METRON_VERSION "\"");
-    static const char *const texts[] = {"command", "job", "cause", "start_time", "system.hostname"};
+    static const char *const texts[] = {"command",      "job",        "cause",
+                                        "outcome.kind", "start_time", "system.hostname"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         const char *text = recording_text(recording, texts[i]);
 

@@ -138,8 +138,11 @@ static void add_info(struct export *export)
         "metron_run_wall_seconds", "How long it ran; of one that still runs, until its newest record.", NULL};
     static const struct metric exit_code = {"metron_run_exit_code",
                                             "Its exit code; 128 + N: it died by signal N.", NULL};
-    static const char *const texts[][2] = {
-        {"cause", "cause"}, {"user", "system.user"}, {"status", "status"}, {"tier", "provenance.tier"}};
+    static const char *const texts[][2] = {{"cause", "cause"},
+                                           {"outcome", "outcome.kind"},
+                                           {"user", "system.user"},
+                                           {"status", "status"},
+                                           {"tier", "provenance.tier"}};
     const struct recording *recording = export->recording;
     struct strbuf labels = STRBUF_INIT;
     double value;

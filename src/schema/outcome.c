@@ -3,8 +3,15 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/units.h"
+
+static void json_key_if(struct json *json, const char *key, bool is_true)
+{
+    if (is_true)
+        json_key_boolean(json, key, true);
+}
 
 static void sender_json(struct json *json, const struct event_sender *sender)
 {
@@ -16,15 +23,46 @@ static void sender_json(struct json *json, const struct event_sender *sender)
     json_object_end(json);
 }
 
-static void json_key_if(struct json *json, const char *key, bool is_true)
+static void json_key_wall(struct json *json, const char *key, struct timespec wall, int digits)
 {
-    if (is_true)
-        json_key_boolean(json, key, true);
+    char stamp[CLOCK_ISO_SIZE];
+
+    json_key_string(json, key, clock_iso8601(wall, digits, stamp));
+}
+
+static void received_json(struct json *json, const struct received *received)
+{
+    static const char *const origins[] = {NULL, "process", "outside", "terminal", "kernel", "library"};
+
+    if (!received)
+        return;
+    json_key_object(json, "received");
+    json_key_nonzero(json, "signal", received->signal);
+    json_key_string(json, "from", origins[received->from]);
+    if (received->from == FROM_PROCESS) {
+        json_key_integer(json, "pid", received->pid);
+        json_key_integer(json, "uid", received->uid);
+        json_key_string(json, "command", received->command[0] ? received->command : NULL);
+    }
+    json_key_wall(json, "time", received->wall, 6);
+    json_key_if(json, "after_exit", received->after_exit);
+    json_object_end(json);
+}
+
+static void time_limit_json(struct json *json, const struct time_limit *limit)
+{
+    if (!limit->source)
+        return;
+    json_key_object(json, "time_limit");
+    json_key_wall(json, "end", (struct timespec){.tv_sec = (time_t)limit->end_wall}, 0);
+    json_key_string(json, "source", limit->source);
+    json_object_end(json);
 }
 
 void outcome_json(struct json *json, const struct outcome *outcome)
 {
-    static const char *const kinds[] = {NULL, "exited", "signaled", "oom", "not_started", "still_running"};
+    static const char *const kinds[] = {NULL,         "exited",      "signaled",     "oom",
+                                        "time_limit", "not_started", "still_running"};
     static const char *const victims[] = {NULL, "command", "processes", "group"};
     static const char *const limits[] = {NULL, "own", "parent", "ancestor", "host"};
 
@@ -36,6 +74,8 @@ void outcome_json(struct json *json, const struct outcome *outcome)
     json_key_nonzero(json, "signal", outcome->signal);
     json_key_if(json, "core_dumped", outcome->core_dumped);
     sender_json(json, outcome->sender);
+    received_json(json, outcome->received);
+    time_limit_json(json, &outcome->time_limit);
     json_key_if(json, "ended_by_metron", outcome->ended_by_metron);
     json_key_if(json, "not_permitted", outcome->not_permitted);
     json_key_string(json, "error", outcome->error);
@@ -73,28 +113,82 @@ static void add_limit(struct strbuf *out, const struct outcome *outcome)
     }
 }
 
-static void add_signal(struct strbuf *out, const struct outcome *outcome)
+static void add_signal_name(struct strbuf *out, int signal)
 {
-    const struct event_sender *sender = outcome->sender;
-    const char *name = sigabbrev_np(outcome->signal);
+    const char *name = sigabbrev_np(signal);
 
-    strbuf_addf(out, "killed by SIG%s%s", name ? name : "?", outcome->core_dumped ? ", core dumped" : "");
-    if (sender && sender->pid)
-        strbuf_addf(out, ", sent by %s (pid %d)",
-                    sender->name && sender->name[0] ? sender->name : "a process", (int)sender->pid);
-    else if (sender)
-        strbuf_adds(out, ", sent by the kernel");
+    if (name)
+        strbuf_addf(out, "SIG%s", name);
+    else
+        strbuf_addf(out, "signal %d", signal);
+}
+
+static void add_process(struct strbuf *out, const char *name, pid_t pid)
+{
+    strbuf_addf(out, "%s (pid %d)", name && name[0] ? name : "a process", (int)pid);
+}
+
+static void add_origin(struct strbuf *out, const struct received *received)
+{
+    switch (received->from) {
+    case FROM_NOBODY:
+        break;
+    case FROM_PROCESS:
+        strbuf_adds(out, ", sent to metron by ");
+        add_process(out, received->command, received->pid);
+        break;
+    case FROM_OUTSIDE:
+        strbuf_adds(out, ", sent to metron from outside its container");
+        break;
+    case FROM_TERMINAL:
+        strbuf_adds(out, " from the terminal");
+        break;
+    case FROM_KERNEL:
+        strbuf_adds(out, ", sent to metron by the kernel");
+        break;
+    case FROM_LIBRARY:
+        strbuf_adds(out, " on request of the program that started it");
+        break;
+    }
+}
+
+/* Behind how the command ended, which may be by another signal or by none. */
+static void add_received(struct strbuf *out, const struct outcome *outcome)
+{
+    const struct received *received = outcome->received;
+
+    if (received->after_exit)
+        strbuf_adds(out, "; what it had left running ended");
+    if (received->signal && (received->after_exit || received->signal != outcome->signal)) {
+        strbuf_adds(out, " after ");
+        add_signal_name(out, received->signal);
+    }
+    add_origin(out, received);
 }
 
 static void add_end(struct strbuf *out, const struct outcome *outcome)
 {
-    if (outcome->kind == OUTCOME_SIGNALED)
-        add_signal(out, outcome);
-    else
+    const struct event_sender *sender = outcome->sender;
+
+    if (outcome->signal) {
+        strbuf_adds(out, "killed by ");
+        add_signal_name(out, outcome->signal);
+        strbuf_adds(out, outcome->core_dumped ? ", core dumped" : "");
+    } else {
         strbuf_addf(out, "exited with code %d", outcome->exit_code);
-    strbuf_adds(out, outcome->not_permitted     ? "; metron was not permitted to end it"
-                     : outcome->ended_by_metron ? ", ended through metron"
-                                                : "");
+    }
+    if (sender && sender->pid) {
+        strbuf_adds(out, ", sent by ");
+        add_process(out, sender->name, sender->pid);
+    } else if (sender) {
+        strbuf_adds(out, ", sent by the kernel");
+    }
+    if (outcome->not_permitted)
+        strbuf_adds(out, "; metron was not permitted to end it");
+    else if (outcome->received && !sender)
+        add_received(out, outcome);
+    if (outcome->time_limit.source && outcome->kind != OUTCOME_TIME_LIMIT)
+        strbuf_adds(out, "; the time limit of its job was reached");
     if (outcome->oom_victim == OOM_VICTIM_NONE)
         return;
     strbuf_addf(out, "; the OOM killer killed %llu %s", (unsigned long long)outcome->oom_kills,
@@ -109,6 +203,10 @@ const char *outcome_cause(struct arena *arena, const struct outcome *outcome)
     switch (outcome->kind) {
     case OUTCOME_UNKNOWN:
         return NULL;
+    case OUTCOME_TIME_LIMIT:
+        strbuf_adds(&text, "time limit reached: ");
+        add_end(&text, outcome);
+        break;
     case OUTCOME_EXITED:
     case OUTCOME_SIGNALED:
         add_end(&text, outcome);

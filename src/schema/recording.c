@@ -104,6 +104,11 @@ bool recording_met_limit(const struct recording *recording)
     return limit_of && strcmp(limit_of, "host") != 0;
 }
 
+bool recording_met_time_limit(const struct recording *recording)
+{
+    return recording_text(recording, "outcome.time_limit.source") != NULL;
+}
+
 bool recording_waits_are_its_own(const struct recording *recording)
 {
     const char *of = recording_text(recording, "stall.cpu.of");

@@ -128,6 +128,8 @@ const char *recording_cause(const struct recording *recording);
 bool recording_met_oom_killer(const struct recording *recording);
 /* Whether it did so at the limit of a control group, not because the host was out of memory. */
 bool recording_met_limit(const struct recording *recording);
+/* Whether it ended by a signal when the time of its batch job was up, whatever it made of that. */
+bool recording_met_time_limit(const struct recording *recording);
 /* Whether stall.cpu is of the run itself: how others waited says nothing of it. */
 bool recording_waits_are_its_own(const struct recording *recording);
 /* The index of a key, or -1. */

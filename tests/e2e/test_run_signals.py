@@ -159,6 +159,7 @@ def test_a_command_that_may_not_be_signalled_is_not_waited_for_in_the_end(run_as
     done = run.finish()
     assert "cannot be killed: not waiting" in done.message and "SIGKILL" not in done.message
     assert done.summary["cause"] == "still runs: metron was not permitted to end it"
+    assert done.info["outcome"]["received"]["pid"] == os.getpid()
     assert [each["command"] for each in done.info["survivors"]["processes"]] == [asroot]
 
 
@@ -168,7 +169,7 @@ def test_what_may_be_signalled_is_ended_and_the_rest_named(run_as_user, asroot, 
     assert "(asroot)" in warning
     done = run.finish()
     assert done.returncode == 143
-    assert done.summary["cause"] == "killed by SIGTERM, ended through metron"
+    assert done.info["outcome"]["ended_by_metron"] is True
     assert [each["command"] for each in done.info["survivors"]["processes"]] == [asroot]
 
 
@@ -248,6 +249,8 @@ def test_an_alarm_set_for_the_program_to_come_is_the_commands(run_metron):
         if run.returncode != -signal.SIGALRM:
             break
     assert run.check().returncode == 128 + signal.SIGALRM
+    assert run.info["outcome"]["received"]["from"] == "kernel"
+    assert run.summary["cause"] == "killed by SIGALRM, sent to metron by the kernel"
 
 
 @pytest.mark.parametrize("args", ["", "--pty"])

@@ -110,6 +110,11 @@ static void want_of_time_needs_a_request(void **state)
                      PAST_SIGNALLED);
     assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15), NUMBER("wall", 3598)).end,
                      PAST_SIGNALLED);
+    /* metron said so when it received the signal */
+    assert_int_equal(READ(NUMBER("exit_code", 3), TEXT("outcome.time_limit.source", "COBALT_ENDTIME")).end,
+                     PAST_OUT_OF_TIME);
+    assert_int_equal(READ(NUMBER("exit_code", 0), TEXT("outcome.time_limit.source", "COBALT_ENDTIME")).end,
+                     PAST_SUCCEEDED);
     /* the second step of a job that began earlier: the job's end counts */
     assert_int_equal(READ(NUMBER("exit_code", 143), NUMBER("signal", 15), NUMBER("wall", 1780),
                           TEXT("env.SLURM_JOB_START_TIME", "998200"),

@@ -217,6 +217,23 @@ static void the_oom_killer_is_seen_beside_the_exit_code(void **state)
     }
 }
 
+static void a_time_limit_is_seen_beside_the_exit_code(void **state)
+{
+    struct recorded_field fields[] = {
+        {.name = "exit_code", .kind = FIELD_NUMBER, .number = 143},
+        {.name = "outcome.time_limit.source", .kind = FIELD_TEXT, .text = "SLURM_JOB_END_TIME"},
+    };
+
+    (void)state;
+    for (size_t count = 1; count <= 2; count++) {
+        struct recording recording = {.path = "p", .fields = fields, .field_count = count};
+        run_listing_fini(&listing);
+        assert_int_equal(run_columns_add_usual(&listing, true), 0);
+        assert_int_equal(run_listing_add(&listing, &recording, NULL), 0);
+        assert_int_equal(strstr(table(0, false), " 143 time ") != NULL, count == 2);
+    }
+}
+
 static void a_prefix_is_told_as_it_is_pasted(void **state)
 {
     static const struct {
@@ -317,6 +334,7 @@ int main(void)
         TEST(a_row_is_broken_between_columns_on_the_narrowest_screens),
         TEST(ids_have_as_many_digits_as_tell_them_apart),
         TEST(the_oom_killer_is_seen_beside_the_exit_code),
+        TEST(a_time_limit_is_seen_beside_the_exit_code),
         TEST(a_prefix_is_told_as_it_is_pasted),
         TEST(parts_are_told_once_and_bounds_by_a_word),
         TEST(control_characters_do_not_reach_the_screen),

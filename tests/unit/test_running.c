@@ -109,6 +109,12 @@ static void what_it_was_started_with_is_read(void **state)
     assert_null(running_read("/proc", 4194304, "cmdline", &length));
     assert_int_equal(length, 0);
     assert_null(running_folder("/proc", 4194304));
+    char name[RUNNING_NAME_SIZE];
+    assert_true(running_name("/proc", child, getuid(), name));
+    assert_string_equal(name, "sleep");
+    assert_false(
+        running_name("/proc", child, getuid() + 1, name)); /* another process that has the pid by now */
+    assert_false(running_name("/proc", 4194304, getuid(), name));
 }
 
 static void one_that_cannot_be_followed_is_an_error_that_says_why(void **state)

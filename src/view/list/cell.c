@@ -74,8 +74,17 @@ static void add_count(struct run_cell *out, const struct listing_row *row, unsig
     out->counted = true;
 }
 
-/* The exit code; of one that has none, how it stands; of a group the worst, and of how many. A run may end
- * well although the OOM killer took one of its processes: that deserves to be seen. */
+/* A run may end well although the OOM killer took one of its processes: that deserves to be seen. */
+static void add_mark(struct run_cell *out, const struct listing_row *row, const char *word, unsigned count)
+{
+    if (!count)
+        return;
+    strbuf_addf(&out->value, "%s%s", row->runs > 1 ? ", " : " ", word);
+    add_count(out, row, count);
+    out->color = COLOR_RED;
+}
+
+/* The exit code; of one that has none, how it stands; of a group the worst, and of how many. */
 static void make_outcome(struct run_cell *out, const struct listing_row *row, const struct listing_cell *cell)
 {
     const char *word = row->lost ? "lost" : row->running ? "running" : NULL;
@@ -92,11 +101,8 @@ static void make_outcome(struct run_cell *out, const struct listing_row *row, co
     } else {
         strbuf_addc(&out->value, '-');
     }
-    if (row->oom > 0) {
-        strbuf_adds(&out->value, row->runs > 1 ? ", oom" : " oom");
-        add_count(out, row, row->oom);
-        out->color = COLOR_RED;
-    }
+    add_mark(out, row, "oom", row->oom);
+    add_mark(out, row, "time", row->out_of_time);
 }
 
 /* As it is pasted behind another command: short, and quoted where a shell wants it. */

@@ -211,6 +211,7 @@ static void fold_row(const struct run_listing *listing, struct listing_row *grou
     group->runs += next->runs;
     group->failed += next->failed;
     group->oom += next->oom;
+    group->out_of_time += next->out_of_time;
     group->lost += next->lost;
     group->running += next->running;
     if (earlier)

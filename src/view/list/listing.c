@@ -149,6 +149,7 @@ int run_listing_add(struct run_listing *listing, const struct recording *recordi
     row->running = recording->status == RECORDING_RUNNING;
     row->failed = recording_number(recording, "exit_code", &exit_code) && exit_code != 0;
     row->oom = met_oom_killer(recording);
+    row->out_of_time = recording_met_time_limit(recording);
     for (size_t i = 0; i < listing->column_count; i++) {
         int code = fill_cell(listing, &listing->columns[i], &row->cells[i], recording);
         if (code < 0)

@@ -88,7 +88,7 @@ struct listing_row {
     double start_wall;
     enum recording_status status; /* of a group: lost if one is, else running if one is */
     unsigned runs, failed, lost, running;
-    unsigned oom;               /* how many met the OOM killer */
+    unsigned oom, out_of_time;  /* how many met the OOM killer, and the time limit of their job */
     struct listing_cell *cells; /* one per column */
 };
 

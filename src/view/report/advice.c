@@ -293,6 +293,12 @@ static void advise_failure(const struct advice *advice)
 
     if (!number_of(advice, "exit_code", &code) || code == 0 || was_oom(advice))
         return;
+    if (recording_met_time_limit(recording)) {
+        advise(advice, "outcome",
+               "The time of its job was up (%s): request more, or let it write checkpoints.",
+               recording_text(recording, "outcome.time_limit.source"));
+        return;
+    }
     bool by_another = events->root_killer_is_told && events->root_killer != 0;
     if (number_of(advice, "signal", &signal) && is_crash((int)signal) && !by_another)
         advise(advice, "outcome",

@@ -111,10 +111,32 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
     add_recorder(section, recording);
 }
 
+/* "timeout (pid 811)". A signal that metron passed on counts as sent by the process that it received it from.
+ */
+static const char *sender_of(struct report_section *section, const struct report_evidence *evidence)
+{
+    const struct recording *recording = evidence->recording;
+    const struct report_events *events = &evidence->events;
+    const char *from = recording_text(recording, "outcome.received.from");
+    const char *name = recording_text(recording, "outcome.received.command");
+    double metron = 0, pid = 0;
+    bool by_metron = !events->root_killer_is_told || (recording_number(recording, "recorder.pid", &metron) &&
+                                                      (double)events->root_killer == metron);
+
+    if (from && by_metron)
+        return recording_number(recording, "outcome.received.pid", &pid)
+                   ? report_text_of(section->page, "%s (pid %.0f)", name ? name : "process", pid)
+                   : from;
+    if (!events->root_killer_is_told)
+        return NULL;
+    return events->root_killer > 0 ? report_text_of(section->page, "%s (pid %lld)", events->root_killer_name,
+                                                    (long long)events->root_killer)
+                                   : events->root_killer_name;
+}
+
 /* On the screen only what the cause does not say already; the OOM killer has one signal, from the kernel. */
 static void add_signal(struct report_section *section, const struct report_evidence *evidence, bool by_oom)
 {
-    const struct report_events *events = &evidence->events;
     double number;
 
     if (!recording_number(evidence->recording, "signal", &number) || !(number > 0 && number < 128))
@@ -124,14 +146,10 @@ static void add_signal(struct report_section *section, const struct report_evide
     struct report_item *item = report_add_number(section, "signal", label, UNIT_NONE, number, NULL, NULL);
     item->say = report_text_of(section->page, "%d%s%s%s", (int)number, name ? " (SIG" : "", name ? name : "",
                                name ? ")" : "");
-    if (!events->root_killer_is_told)
-        return;
-    const char *sender = events->root_killer > 0
-                             ? report_text_of(section->page, "%s (pid %lld)", events->root_killer_name,
-                                              (long long)events->root_killer)
-                             : events->root_killer_name;
+    const char *sender = sender_of(section, evidence);
     bool is_in_sentence = by_oom || recording_field(evidence->recording, "outcome.sender.command") ||
-                          recording_field(evidence->recording, "outcome.sender.pid");
+                          recording_field(evidence->recording, "outcome.sender.pid") ||
+                          recording_field(evidence->recording, "outcome.received.from");
     (void)report_add_text(section, "signal_sender", is_in_sentence ? NULL : "sent by", sender);
 }
 
@@ -227,6 +245,7 @@ void report_outcome(struct report_page *page, const struct report_evidence *evid
     }
     struct report_item *item = report_add_text(section, "cause", "outcome", cause);
     (void)report_add_text(section, "kind", NULL, recording_text(recording, "outcome.kind"));
+    (void)report_add_text(section, "time_limit", NULL, recording_text(recording, "outcome.time_limit.end"));
     if (has_code)
         item->tone = exit_code == 0 ? REPORT_GOOD : REPORT_BAD;
     if (cause && has_code && !(kind && strcmp(kind, "exited") == 0))

@@ -1,6 +1,8 @@
-/* Any bytes as /proc/meminfo, loadavg and stat: the first byte chooses, so that a seed stays one file. */
+/* Any bytes as /proc/meminfo, loadavg, stat, cpuinfo and os-release: the first byte chooses, so that a seed
+ * stays one file. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "probe/system_files.h"
 
@@ -12,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct meminfo memory;
     struct loadavg load;
     struct system_stat stat;
+    char name[SYSTEM_NAME_SIZE];
 
     if (size == 0)
         return 0;
@@ -22,6 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 'l':
         if (loadavg_parse(text, size, &load) == 0 && !(load.load1 >= 0 && load.load15 >= 0))
+            abort();
+        break;
+    case 'c':
+    case 'o':
+        if ((data[0] == 'c' ? cpuinfo_parse : os_release_parse)(text, size, name) == 0 &&
+            (strnlen(name, sizeof(name)) == 0 || strnlen(name, sizeof(name)) == sizeof(name)))
             abort();
         break;
     default:

@@ -117,27 +117,36 @@ static int describe_start(struct run *run)
     return code < 0 ? code : run_describe_environment(run, environ);
 }
 
+static const char *known(const char *fact)
+{
+    return fact[0] ? fact : NULL;
+}
+
 int run_describe(struct run *run)
 {
     const struct run_options *options = &run->options;
+    const struct kernel_facts *facts = options->context->facts;
     struct run_info *info = &run->info;
 
     *info = (struct run_info){
         .start_wall = clock_wall(),
         .metron_version = options->metron_version,
-        .boot_id = options->context->facts->boot_id[0] ? options->context->facts->boot_id : NULL,
+        .boot_id = known(facts->boot_id),
         .message = options->message,
         .job = options->job,
         .config_hash = options->config_hash,
         .has_sheet = options->has_sheet,
         .sheet = options->sheet,
-        .hostname = options->context->facts->hostname,
+        .hostname = facts->hostname,
         .user = user_name(run),
         .uid = getuid(),
-        .kernel = options->context->facts->release,
-        .cpu_total = options->context->facts->online_cpus,
-        .cpu_usable = options->context->facts->usable_cpus,
-        .memory_total_bytes = options->context->facts->memory_bytes,
+        .os = known(facts->os_name),
+        .kernel = facts->release,
+        .architecture = known(facts->architecture),
+        .cpu_model = known(facts->cpu_model),
+        .cpu_total = facts->online_cpus,
+        .cpu_usable = facts->usable_cpus,
+        .memory_total_bytes = facts->memory_bytes,
         .may_use = {.cpus = options->context->allowance->cpus,
                     .cpus_by = options->context->allowance->cpus_by,
                     .memory_bytes = options->context->allowance->memory_bytes,

@@ -5,18 +5,21 @@
 #include "probe/kernel.h"
 
 #include <errno.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "probe/digits.h"
 #include "probe/numbers_dir.h"
 #include "probe/pid/stat.h"
-#include "probe/system_files.h"
 
 #define CPU_SET_LIMIT (1 << 20) /* more CPUs than any kernel can be built for */
 
@@ -98,6 +101,59 @@ static bool children_files_probe(int root_fd)
     return faccessat(root_fd, path, R_OK, 0) == 0;
 }
 
+#if defined(__x86_64__) || defined(__i386__)
+/* From the CPU itself, as the kernel has it: from Linux 4.15 to 5.17 opening cpuinfo interrupts all CPUs, to
+ * measure their frequencies, and may take 10 ms. */
+static bool cpu_model_ask(char out[SYSTEM_NAME_SIZE])
+{
+    enum { FIRST = 0x80000002, LAST = 0x80000004 };
+    unsigned words[3][4];
+    char text[sizeof("model name:\n") + sizeof(words)];
+
+    for (unsigned leaf = FIRST; leaf <= (unsigned)LAST; leaf++) {
+        unsigned *to = words[leaf - FIRST];
+        if (!__get_cpuid(leaf, &to[0], &to[1], &to[2], &to[3]))
+            return false;
+    }
+    int length = snprintf(text, sizeof(text), "model name:%.*s\n", (int)sizeof(words), (const char *)words);
+    return cpuinfo_parse(text, (size_t)length, out) == 0;
+}
+#else
+static bool cpu_model_ask(char out[SYSTEM_NAME_SIZE])
+{
+    (void)out;
+    return false;
+}
+#endif
+
+/* The first CPU is in the first lines of a long file. */
+static void cpu_model_read(int root_fd, bool live, char out[SYSTEM_NAME_SIZE])
+{
+    char text[4096];
+
+    if (live && cpu_model_ask(out))
+        return;
+    ssize_t length = file_read(root_fd, "cpuinfo", text, sizeof(text));
+    if (length == -E2BIG)
+        length = sizeof(text) - 1;
+    if (length <= 0 || cpuinfo_parse(text, (size_t)length, out) < 0)
+        out[0] = '\0';
+}
+
+/* As os-release(5) says, the second where the first is not there. */
+static void os_name_read(char out[SYSTEM_NAME_SIZE])
+{
+    static const char *const paths[] = {"/etc/os-release", "/usr/lib/os-release"};
+    char text[4096];
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        ssize_t length = file_read(AT_FDCWD, paths[i], text, sizeof(text));
+        if (length > 0 && os_release_parse(text, (size_t)length, out) == 0)
+            return;
+    }
+    out[0] = '\0';
+}
+
 static bool is_live(const char *proc_root)
 {
     size_t length = strlen(proc_root);
@@ -112,6 +168,7 @@ int kernel_facts_read(const char *proc_root, struct kernel_facts *out)
     char text[4096];
     struct meminfo memory;
     uint64_t pid_max;
+    struct utsname names;
     ssize_t length;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int root_fd = open(proc_root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -136,6 +193,14 @@ int kernel_facts_read(const char *proc_root, struct kernel_facts *out)
     line_read(root_fd, "sys/kernel/pid_max", text, sizeof(text));
     if (digits_read(text, text + strlen(text), &pid_max) != NULL && pid_max <= INT32_MAX)
         out->pid_max = (pid_t)pid_max;
+    cpu_model_read(root_fd, out->live, out->cpu_model);
+    if (!out->live) {
+        line_read(root_fd, "sys/kernel/arch", out->architecture, sizeof(out->architecture)); /* Linux 6.1 */
+    } else {
+        os_name_read(out->os_name);
+        if (uname(&names) == 0)
+            (void)snprintf(out->architecture, sizeof(out->architecture), "%s", names.machine);
+    }
     length = file_read(root_fd, "meminfo", text, sizeof(text));
     if (length > 0 && meminfo_parse(text, (size_t)length, &memory) == 0)
         out->memory_bytes = memory.total;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "probe/system_files.h"
+
 struct kernel_facts {
     bool live;               /* proc_root is this machine's /proc, not a recorded tree */
     size_t page_bytes;       /* of this machine */
@@ -20,9 +22,12 @@ struct kernel_facts {
     bool delay_accounting;   /* tasks' waits for block I/O are counted (kernel.task_delayacct) */
     pid_t pid_max;           /* pids are below this; 0: unknown */
     uint64_t memory_bytes;   /* MemTotal; 0: unknown */
-    char boot_id[40];        /* another one after every boot; "" if unknown, as are the next two */
+    char boot_id[40];        /* another one after every boot; "" if unknown, as are all of these */
     char release[72];        /* "6.1.0-18-amd64" */
     char hostname[72];
+    char architecture[72];            /* "x86_64" */
+    char cpu_model[SYSTEM_NAME_SIZE]; /* of the first CPU: others of the machine may differ */
+    char os_name[SYSTEM_NAME_SIZE];   /* "Debian GNU/Linux 12 (bookworm)"; of a container that of its image */
 };
 
 /* Fills `out` from `proc_root` ("/proc", or a recorded tree: then page size, ticks and CPUs are still this

@@ -5,6 +5,8 @@
 #include "probe/system_files.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "probe/digits.h"
@@ -136,4 +138,91 @@ int system_stat_parse(const char *text, size_t length, struct system_stat *out)
         }
     }
     return 0;
+}
+
+/* Without blanks around it; false: nothing is left. */
+static bool name_copy(const char *at, const char *end, char out[SYSTEM_NAME_SIZE])
+{
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    while (at < end && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    size_t length = (size_t)(end - at) < SYSTEM_NAME_SIZE ? (size_t)(end - at) : SYSTEM_NAME_SIZE - 1;
+    memcpy(out, at, length);
+    out[length] = '\0';
+    return out[0] != '\0';
+}
+
+/* The value of a line "key<blanks>: value" of the first CPU, whose lines end with an empty one. */
+static bool cpuinfo_find(const char *text, const char *end, const char *key, char out[SYSTEM_NAME_SIZE])
+{
+    size_t length = strlen(key);
+
+    for (const char *line = text, *line_end; (line_end = line_end_of(line, end)) != NULL && line_end > line;
+         line = line_end + 1) {
+        const char *at = line + length;
+        if ((size_t)(line_end - line) <= length || memcmp(line, key, length) != 0)
+            continue;
+        while (at < line_end && (*at == ' ' || *at == '\t'))
+            at++;
+        if (at < line_end && *at == ':')
+            return name_copy(at + 1, line_end, out);
+    }
+    return false;
+}
+
+/*
+ * /proc/cpuinfo, arch/ARCH/kernel; each architecture has lines of its own:
+ *
+ *   model name\t: AMD EPYC 7763 64-Core Processor\n       x86, arm
+ *   cpu\t\t: POWER9, altivec supported\n                  powerpc
+ *   cpu model\t\t: Loongson-3 V0.4  FPU V0.1\n            mips
+ *   Model Name\t\t: Loongson-3A5000\n                     loongarch
+ *   uarch\t\t: sifive,u74-mc\n                            riscv
+ *   CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n          aarch64
+ */
+int cpuinfo_parse(const char *text, size_t length, char out[SYSTEM_NAME_SIZE])
+{
+    static const char *const keys[] = {"model name", "cpu", "cpu model", "Model Name", "uarch"};
+    char implementer[SYSTEM_NAME_SIZE], part[SYSTEM_NAME_SIZE];
+    const char *end = text + length;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (cpuinfo_find(text, end, keys[i], out))
+            return 0;
+    if (!cpuinfo_find(text, end, "CPU implementer", implementer) ||
+        !cpuinfo_find(text, end, "CPU part", part))
+        return -EBADMSG;
+    (void)snprintf(out, SYSTEM_NAME_SIZE, "implementer %.32s, part %.32s", implementer, part);
+    return 0;
+}
+
+/*
+ * os-release(5): assignments as a shell reads them, without expansion:
+ *
+ *   PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n
+ */
+int os_release_parse(const char *text, size_t length, char out[SYSTEM_NAME_SIZE])
+{
+    static const char key[] = "PRETTY_NAME=";
+    const char *end = text + length;
+    char plain[SYSTEM_NAME_SIZE];
+    size_t count = 0;
+
+    for (const char *line = text; line < end;) {
+        const char *line_end = line_end_of(line, end), *at = line + sizeof(key) - 1;
+        line_end = line_end ? line_end : end;
+        if ((size_t)(line_end - line) < sizeof(key) || memcmp(line, key, sizeof(key) - 1) != 0) {
+            line = line_end < end ? line_end + 1 : end;
+            continue;
+        }
+        const char quote = *at == '"' || *at == '\'' ? *at++ : '\0';
+        for (; at < line_end && (!quote || *at != quote) && count < sizeof(plain); at++) {
+            if (*at == '\\' && quote != '\'' && at + 1 < line_end)
+                at++;
+            plain[count++] = *at;
+        }
+        return name_copy(plain, plain + count, out) ? 0 : -EBADMSG;
+    }
+    return -EBADMSG;
 }

@@ -44,7 +44,10 @@ static void system_json(struct json *json, const struct run_info *info)
     json_key_string(json, "hostname", info->hostname);
     json_key_integer(json, "uid", info->uid);
     json_key_string(json, "user", info->user);
+    json_key_string(json, "os", info->os);
     json_key_string(json, "kernel", info->kernel);
+    json_key_string(json, "arch", info->architecture);
+    json_key_string(json, "cpu_model", info->cpu_model);
     json_key_integer(json, "cpu_total", info->cpu_total);
     json_key_integer(json, "cpu_usable", info->cpu_usable);
     json_key_nonzero(json, "memory_total", (int64_t)info->memory_total_bytes);

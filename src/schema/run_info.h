@@ -119,7 +119,7 @@ struct run_info {
     int64_t sheet;
     struct run_attached attached;
 
-    const char *hostname, *user, *kernel;
+    const char *hostname, *user, *os, *kernel, *architecture, *cpu_model;
     uid_t uid;
     unsigned cpu_total, cpu_usable;
     uint64_t memory_total_bytes;

@@ -1,11 +1,13 @@
 """The summary on stderr: short, human, formatted as asked, coloured only where wanted."""
 
+import os
 import re
 import signal
 import subprocess
 
 import pytest
 
+from support.made_runs import RECORDINGS
 from support.processes import send_signal
 
 GREEN, RED = re.compile(r"\x1b\[[0-9;]*32m"), re.compile(r"\x1b\[[0-9;]*31m")
@@ -157,3 +159,24 @@ def test_debug_tells_the_tier_and_why_not_a_higher_one(run_metron):
 def test_names_from_outside_cannot_paint_the_terminal(run_metron):
     run = run_metron("--sample-interval 0.1", ["sh", "-c", "exec sleep 0.2", "\x1b[31mred\x07\n"])
     assert "\x1b" not in run.message and "\x07" not in run.message
+
+
+def test_the_machine_of_a_new_run_is_named(run_metron):
+    """The same facts from other programs: uname, a shell that reads os-release, the kernel's cpuinfo."""
+    run = run_metron("-q", "true")
+    system = run.info["system"]
+    shell = "[ -e /etc/os-release ] && . /etc/os-release || . /usr/lib/os-release; printf %s \"$PRETTY_NAME\""
+    name = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False).stdout
+    assert system.get("os", "") == name
+    assert (system["kernel"], system["arch"]) == (os.uname().release, os.uname().machine)
+    model = next((line.partition(":")[2].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
+                  if line.startswith("model name")), system.get("cpu_model", "-"))
+    row = run_metron.metron("export --format nextflow run_").stdout.decode().splitlines()[1]
+    assert row.split("\t")[-1] == model
+    shown = " ".join(run_metron.metron("report run_").stdout.decode().split())
+    assert ", ".join(text for text in (name, system["arch"], model) if text not in ("", "-")) in shown
+
+
+def test_the_machine_of_a_con_duct_recording_is_shown(run_metron):
+    shown = run_metron.metron(["report", str(RECORDINGS / "duct-0.2.3")]).stdout.decode()
+    assert re.search(r"^  machine +Debian GNU/Linux 12 \(bookworm\), x86_64$", shown, re.M), shown

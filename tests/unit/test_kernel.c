@@ -37,9 +37,42 @@ static void facts_of_this_machine_agree_with_the_c_library(void **state)
     assert_int_equal(facts.online_cpus, get_nprocs());
     assert_string_equal(facts.release, names.release);
     assert_string_equal(facts.hostname, names.nodename);
+    assert_string_equal(facts.architecture, names.machine);
     assert_int_equal(strlen(facts.boot_id), 36);
     assert_true(facts.pid_max > getpid());
     assert_int_equal(facts.memory_bytes / 1024, (uint64_t)info.totalram * info.mem_unit / 1024);
+}
+
+/* However it is found out: as the kernel calls it. */
+static void the_model_of_the_cpu_is_what_cpuinfo_says(void **state)
+{
+    (void)state;
+    char text[4096], name[SYSTEM_NAME_SIZE] = "";
+    struct kernel_facts facts;
+    ssize_t length = file_read(AT_FDCWD, "/proc/cpuinfo", text, sizeof(text));
+
+    if (length == -E2BIG)
+        length = sizeof(text) - 1;
+    if (length > 0 && cpuinfo_parse(text, (size_t)length, name) < 0)
+        name[0] = '\0';
+    assert_int_equal(kernel_facts_read("/proc", &facts), 0);
+    assert_string_equal(facts.cpu_model, name);
+}
+
+static void the_os_is_what_a_shell_reads_in_os_release(void **state)
+{
+    (void)state;
+    static const char script[] = "[ -e /etc/os-release ] && . /etc/os-release || . /usr/lib/os-release\n"
+                                 "printf %s \"$PRETTY_NAME\"";
+    char name[SYSTEM_NAME_SIZE] = "";
+    struct kernel_facts facts;
+    FILE *shell = popen(script, "r");
+
+    assert_non_null(shell);
+    (void)fread(name, 1, sizeof(name) - 1, shell);
+    (void)pclose(shell);
+    assert_int_equal(kernel_facts_read("/proc", &facts), 0);
+    assert_string_equal(facts.os_name, name);
 }
 
 static void usable_cpus_follow_the_affinity(void **state)
@@ -162,6 +195,13 @@ static void recorded_tree_has_its_own_facts(void **state)
     assert_string_equal(facts.boot_id, "11111111-2222-3333-4444-555555555555");
     assert_int_equal(facts.pid_max, 32768);
     assert_int_equal(facts.memory_bytes, 16266544ULL * 1024);
+    /* that has neither of the files, and what this machine runs is no fact about it */
+    assert_string_equal(facts.architecture, "");
+    assert_string_equal(facts.cpu_model, "");
+    assert_string_equal(facts.os_name, "");
+    assert_int_equal(kernel_facts_read(METRON_FIXTURES "/linux-6.18/proc", &facts), 0);
+    assert_string_equal(facts.architecture, "x86_64");
+    assert_string_equal(facts.cpu_model, "AMD EPYC");
 }
 
 static void trailing_slash_is_the_same_folder(void **state)
@@ -202,6 +242,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(facts_of_this_machine_agree_with_the_c_library),
+        cmocka_unit_test(the_model_of_the_cpu_is_what_cpuinfo_says),
+        cmocka_unit_test(the_os_is_what_a_shell_reads_in_os_release),
         cmocka_unit_test(usable_cpus_follow_the_affinity),
         cmocka_unit_test(descriptor_count_in_size_is_what_it_says),
         cmocka_unit_test(children_files_are_found_where_they_are),

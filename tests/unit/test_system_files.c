@@ -204,9 +204,98 @@ static void stat_cut_off_keeps_a_whole_cpu_line(void **state)
     }
 }
 
+static void a_cpu_is_called_what_its_architecture_calls_it(void **state)
+{
+    static const struct {
+        const char *text, *name; /* NULL: no name */
+    } cases[] = {
+        {"processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\n"
+         "model name\t: AMD EPYC 7763 64-Core Processor  \nstepping\t: 1\n\nprocessor\t: 1\n",
+         "AMD EPYC 7763 64-Core Processor"},
+        {"processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU architecture: 8\n"
+         "CPU variant\t: 0x3\nCPU part\t: 0xd0c\n\n",
+         "implementer 0x41, part 0xd0c"},
+        {"processor\t: 0\nmodel name\t: ARMv7 Processor rev 4 (v7l)\nCPU implementer\t: 0x41\nCPU part\t: "
+         "0xd03\n",
+         "ARMv7 Processor rev 4 (v7l)"},
+        {"processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t\t: 2200.000000MHz\n\n",
+         "POWER9, altivec supported"},
+        {"system type\t\t: generic\nprocessor\t\t: 0\ncpu model\t\t: Loongson-3 V0.4  FPU V0.1\n\n",
+         "Loongson-3 V0.4  FPU V0.1"},
+        {"processor\t: 0\nhart\t\t: 1\nisa\t\t: rv64imafdc\nuarch\t\t: sifive,u74-mc\n\n", "sifive,u74-mc"},
+        {"vendor_id       : IBM/S390\n# processors    : 2\n", NULL},
+        {"processor\t: 0\nCPU implementer\t: 0x41\n\nCPU part\t: 0xd0c\n", NULL}, /* of another CPU */
+        {"processor\t: 0\nmodel name\t: AMD EP", NULL},                           /* cut off */
+        {"processor\t: 0\nmodel name\t: \n\n", NULL},
+        {"model name", NULL},
+        {"", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char name[SYSTEM_NAME_SIZE] = "";
+        size_t length = strlen(cases[i].text);
+        char *text = exact_copy(cases[i].text, length);
+
+        assert_int_equal(cpuinfo_parse(text, length, name), cases[i].name ? 0 : -EBADMSG);
+        if (cases[i].name)
+            assert_string_equal(name, cases[i].name);
+        free(text);
+    }
+}
+
+static void a_long_name_is_cut(void **state)
+{
+    char text[512] = "model name\t: ", name[SYSTEM_NAME_SIZE];
+
+    (void)state;
+    memset(text + strlen(text), 'x', 400);
+    strcat(text, "\n");
+    assert_int_equal(cpuinfo_parse(text, strlen(text), name), 0);
+    assert_int_equal(strlen(name), SYSTEM_NAME_SIZE - 1);
+    memcpy(text, "PRETTY_NAME=", 12);
+    assert_int_equal(os_release_parse(text, strlen(text), name), 0);
+    assert_int_equal(strlen(name), SYSTEM_NAME_SIZE - 1);
+}
+
+static void the_name_of_an_os_is_read_as_a_shell_does(void **state)
+{
+    static const struct {
+        const char *text, *name;
+    } cases[] = {
+        {"PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\n",
+         "Debian GNU/Linux 12 (bookworm)"},
+        {"# a comment\n\nNAME=Fedora\nPRETTY_NAME='Fedora Linux 40'", "Fedora Linux 40"}, /* no end of line */
+        {"PRETTY_NAME=Alpine\n", "Alpine"},
+        {"PRETTY_NAME=\"a \\\"b\\\" \\$c \\\\\"\n", "a \"b\" $c \\"},
+        {"PRETTY_NAME='a \\b'\n", "a \\b"},
+        {"PRETTY_NAME=\"never closed\nNAME=x\n", "never closed"},
+        {"PRETTY_NAME=\"\"\n", NULL},
+        {"PRETTY_NAME=\n", NULL},
+        {"PRETTY_NAME=", NULL},
+        {"MY_PRETTY_NAME=x\nNAME=y\n", NULL},
+        {"", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char name[SYSTEM_NAME_SIZE] = "";
+        size_t length = strlen(cases[i].text);
+        char *text = exact_copy(cases[i].text, length);
+
+        assert_int_equal(os_release_parse(text, length, name), cases[i].name ? 0 : -EBADMSG);
+        if (cases[i].name)
+            assert_string_equal(name, cases[i].name);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cpu_is_called_what_its_architecture_calls_it),
+        cmocka_unit_test(a_long_name_is_cut),
+        cmocka_unit_test(the_name_of_an_os_is_read_as_a_shell_does),
         cmocka_unit_test(meminfo_is_in_bytes),
         cmocka_unit_test(meminfo_of_this_machine_is_plausible),
         cmocka_unit_test(meminfo_without_available_says_so),

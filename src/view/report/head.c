@@ -83,6 +83,21 @@ static void add_recorder(struct report_section *section, const struct recording 
     (void)report_say(section, "recorded by", text, NULL);
 }
 
+/* "Debian GNU/Linux 12 (bookworm), x86_64, AMD EPYC 7763 64-Core Processor". con-duct records the first two
+ * from 0.2.3 on. */
+static void add_machine(struct report_section *section, const struct recording *recording)
+{
+    const char *os = filled(recording, "system.os"), *cpu = filled(recording, "system.cpu_model");
+    const char *arch = filled(recording, "system.arch");
+
+    os = os ? os : filled(recording, "system.distro_pretty_name");
+    (void)report_add_text(section, "os", NULL, os);
+    (void)report_add_text(section, "cpu_model", NULL, cpu);
+    if (os || arch || cpu)
+        report_sayf(section, "machine", "%s%s%s%s%s", os ? os : "", os && arch ? ", " : "", arch ? arch : "",
+                    (os || arch) && cpu ? ", " : "", cpu ? cpu : "");
+}
+
 void report_head(struct report_page *page, const struct report_evidence *evidence)
 {
     const struct recording *recording = evidence->recording;
@@ -94,6 +109,7 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
         {"working_directory", "working_directory", NULL},
         {"system.hostname", "hostname", NULL},
         {"system.kernel", "kernel", NULL},
+        {"system.arch", "arch", NULL},
         {"system.user", "user", NULL},
         {"message", "message", NULL},
         {"job", "job", "job"},
@@ -109,6 +125,7 @@ void report_head(struct report_page *page, const struct report_evidence *evidenc
     if (recording_number(recording, "sheet", &sheet))
         (void)report_add_number(section, "sheet", "sheet", UNIT_NONE, sheet, NULL, NULL);
     add_recorder(section, recording);
+    add_machine(section, recording);
 }
 
 /* "timeout (pid 811)". A signal that metron passed on counts as sent by the process that it received it from.

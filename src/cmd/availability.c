@@ -116,5 +116,13 @@ void availability_fini(struct availability *availability)
 
 int availability_select(struct availability *availability, const char *list, struct metron_error *error)
 {
-    return registry_select(&availability->registry, list, availability->opt_in, error);
+    struct registry *registry = &availability->registry;
+    int code = registry_select(registry, list, availability->opt_in, error);
+
+    /* What measuring costs belongs to every measurement. */
+    for (size_t i = 0; code == 0 && i < registry->count; i++)
+        if (topic_group(registry->entries[i].measurement->topic) == TOPIC_SELF &&
+            !registry->entries[i].reason)
+            registry->entries[i].selected = true;
+    return code;
 }

@@ -48,7 +48,7 @@ int availability_init(struct availability *availability, const struct availabili
                       struct metron_error *error);
 /* Safe on a zeroed struct. Removes the control group that was made. */
 void availability_fini(struct availability *availability);
-/* Selects by `--measurements`. */
+/* Selects by `--measurements`, and metron's own cost whatever that says. */
 int availability_select(struct availability *availability, const char *list, struct metron_error *error);
 
 #endif

@@ -113,7 +113,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial = "off", .choices = syscalls),
     SETTING(MEASUREMENTS, "measurements", LIST, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "what is measured: keys, globs (proc_*) and the groups minimal, default and all; see "
-            "metron measurements",
+            "metron measurements. What metron itself costs (self_*) is always measured",
             .initial = "default", .placeholder = "KEY,..."),
     SETTING(SMAPS, "smaps", BOOLEAN, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "read PSS, USS and swap of each process: what a tree really holds, but the kernel has to "

@@ -1,5 +1,6 @@
-"""--measurements: keys, globs, groups; what is not selected is not in the record."""
+"""--measurements: keys, globs, groups; what is not selected is not in the record, but for metron's own cost."""
 
+import re
 import subprocess
 
 import pytest
@@ -7,8 +8,15 @@ import pytest
 from support.run import SANITIZED
 
 
-def keys_of(run):
+OWN_COST = {"self_cpu_seconds", "self_samples", "self_missed_ticks", "self_rss", "self_sample_seconds"}
+
+
+def all_keys_of(run):
     return {key for record in run.usage for key in record["measurements"]}
+
+
+def keys_of(run):
+    return {key for key in all_keys_of(run) if not key.startswith("self_")}
 
 
 def selected(runner, selection, command="sleep 0.4"):
@@ -45,15 +53,29 @@ def test_default_is_the_group_default(run_metron):
     run = run_metron("--sample-interval 0.1 --clobber", "sleep 0.4")
     # A high-water mark that is not above metron's own size at the fork says nothing and is left out.
     assert keys_of(run) ^ named <= ({"rusage_max_rss"} if SANITIZED else set())
-    for key in ("proc_rss", "proc_hwm", "proc_cmd", "ledger_live_seconds", "rusage_in_bytes", "sys_mem_total",
-                "self_cpu_seconds"):
+    for key in ("proc_rss", "proc_hwm", "proc_cmd", "ledger_live_seconds", "rusage_in_bytes", "sys_mem_total"):
         assert key in named, key
 
 
 def test_all_takes_what_is_available(run_metron):
     run, everything = selected(run_metron, "all")
-    assert {"proc_rss", "proc_cpu_seconds", "self_rss"} <= everything
-    assert run.returncode == 0
+    assert {"proc_rss", "proc_cpu_seconds"} <= everything
+    assert OWN_COST <= all_keys_of(run)
+
+
+@pytest.mark.parametrize("selection", ["proc_rss", "sys_*", "minimal", "self_rss"])
+def test_what_metron_costs_is_always_there(run_metron, selection):
+    run, _ = selected(run_metron, selection)
+    assert OWN_COST <= all_keys_of(run)
+    assert run.summary["self_cpu_seconds"] > 0 and run.summary["self_peak_rss"] > 0
+    assert re.search(r"^  metron +\S+ \S+ CPU ", run.message, re.M), run.message
+    shown = run_metron.metron("report run_").stdout.decode()
+    assert "metron's cost" in shown
+
+
+def test_metron_measurements_lists_what_it_is_asked_for(run_metron):
+    listed = run_metron.metron("measurements proc_rss").stdout.decode()
+    assert "proc_rss" in listed and "self_" not in listed
 
 
 def test_selection_without_any_process_key_still_yields_records(run_metron):

@@ -66,12 +66,15 @@ static void drop_privilege(void)
 
 static struct headline_method_facts method_facts(const struct run *run)
 {
+    const struct run_options *options = &run->options;
+
     return (struct headline_method_facts){
         .cpu_note = tree_cpu_missing(run->tree),
         .spawned_is_exact = tree_counts_all(run->tree),
-        .own_cgroup = run->options.context->cgroup->scope == CGROUP_SCOPE_OWN,
-        .found = run->options.attach ? tree_found(run->tree) : 0,
-        .attached = run->options.attach != NULL,
+        .own_cgroup = options->context->cgroup->scope == CGROUP_SCOPE_OWN,
+        .began_in_cgroup = !options->attach && options->new_session,
+        .found = options->attach ? tree_found(run->tree) : 0,
+        .attached = options->attach != NULL,
         .living_cpu_seconds = tree_living_cpu_seconds(run->tree),
     };
 }

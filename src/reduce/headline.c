@@ -249,39 +249,53 @@ bool headline_ledger_misses(const struct record *summary, const struct headline_
             cpu_exceeds(group, ledger));
 }
 
-/* What the own group counts against what another method does. */
-static void compare_cpu(struct strbuf *out, double group, double other, const char *other_name,
-                        const char *if_group_has_more, const char *if_other_has_more)
+/* What two methods count, and what it means that the first has more, or the second; NULL: that is no
+ * disagreement. */
+static void compare_cpu(struct strbuf *out, const char *first_counts, double first, const char *second_name,
+                        double second, const char *if_first_has_more, const char *if_second_has_more)
 {
-    char first[UNIT_TEXT_SIZE], second[UNIT_TEXT_SIZE];
+    char texts[2][UNIT_TEXT_SIZE];
+    const char *meaning = cpu_exceeds(first, second)   ? if_first_has_more
+                          : cpu_exceeds(second, first) ? if_second_has_more
+                                                       : NULL;
 
-    if (cpu_exceeds(group, other) || cpu_exceeds(other, group))
-        strbuf_addf(out, "CPU: its control group counts %s, %s %s: %s\n",
-                    unit_human(UNIT_SECONDS, group, first), other_name,
-                    unit_human(UNIT_SECONDS, other, second),
-                    group > other ? if_group_has_more : if_other_has_more);
+    if (meaning)
+        strbuf_addf(out, "CPU: %s %s, %s %s: %s\n", first_counts, unit_human(UNIT_SECONDS, first, texts[0]),
+                    second_name, unit_human(UNIT_SECONDS, second, texts[1]), meaning);
+}
+
+static void compare_cpu_methods(struct strbuf *out, const struct record *summary,
+                                const struct headline_method_facts *facts)
+{
+    const bool own = facts->own_cgroup;
+    const char *group_counts = own ? "its control group counts" : "the control group it began in counts";
+    struct headline_answer exits = cpu_by_exits(summary, facts);
+    struct headline_answer ledger = answer(summary, "proc_cpu_seconds", NULL);
+    struct headline_answer group = answer(summary, "cgroup_cpu_seconds", NULL);
+
+    group.has = group.has && (own || facts->began_in_cgroup);
+    if (group.has && ledger.has)
+        compare_cpu(out, group_counts, group.value, "the ledger", ledger.value,
+                    own ? "the kernel dropped the times of processes that ended; the group is right" : NULL,
+                    "some of its processes left the group; the ledger is right");
+    if (group.has && exits.has)
+        compare_cpu(out, group_counts, group.value, "the ends of its processes", exits.value,
+                    own ? "somebody in the group was not followed; the group is right" : NULL,
+                    "some of its processes left the group; their ends are right");
+    if (!own && exits.has && ledger.has)
+        compare_cpu(out, "the ends of its processes count", exits.value, "the ledger", ledger.value,
+                    "the kernel dropped the times of processes that ended; their ends are right",
+                    "the end of some process was not reported; the ledger is right");
 }
 
 void headline_disagreements(struct strbuf *out, const struct record *summary,
                             const struct headline_method_facts *facts)
 {
-    struct headline_answer exits = cpu_by_exits(summary, facts);
-    double group, ledger, charge, shares;
+    double charge, shares;
     char first[UNIT_TEXT_SIZE], second[UNIT_TEXT_SIZE];
 
-    if (!facts->own_cgroup)
-        return;
-    if (record_number(summary, "cgroup_cpu_seconds", &group)) {
-        if (record_number(summary, "proc_cpu_seconds", &ledger))
-            compare_cpu(out, group, ledger, "the ledger",
-                        "the kernel dropped the times of processes that ended; the group is right",
-                        "some of its processes left the group; the ledger is right");
-        if (exits.has)
-            compare_cpu(out, group, exits.value, "the ends of its processes",
-                        "somebody in the group was not followed; the group is right",
-                        "some of its processes left the group; their ends are right");
-    }
-    if (record_number(summary, "cgroup_mem_peak", &charge) &&
+    compare_cpu_methods(out, summary, facts);
+    if ((facts->own_cgroup || facts->began_in_cgroup) && record_number(summary, "cgroup_mem_peak", &charge) &&
         record_number(summary, "smaps_peak_pss_total", &shares) &&
         shares - charge > CHARGE_TOLERANCE * shares && shares - charge > CHARGE_TOLERANCE_BYTES)
         strbuf_addf(out,

@@ -82,7 +82,71 @@ static void ends_and_the_group_are_compared_as_well(void **state)
             assert_non_null(strstr(text, cases[i].part));
             assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
         }
-        assert_string_equal(said(known, 3, &exact), ""); /* the group holds others */
+    }
+}
+
+static void without_a_group_ends_and_the_ledger_are_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        double ends, living, ledger;
+        const char *part; /* NULL: they agree */
+    } cases[] = {
+        {10, 0, 10, NULL},
+        {5, 5, 10, NULL}, /* the living belong to both */
+        {10, 0, 9.91, NULL},
+        {0.1, 0, 0.06, NULL},
+        {10, 0, 0.2, "the kernel dropped the times of processes that ended; their ends are right"},
+        {5, 5, 9, "their ends are right"},
+        {0.2, 0, 10, "the end of some process was not reported; the ledger is right"},
+        {10, -1, 0.2, NULL}, /* what the living have used is not known */
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct known known[] = {{"exit_cpu_seconds_total", cases[i].ends},
+                                      {"proc_cpu_seconds", cases[i].ledger},
+                                      {"cgroup_cpu_seconds", 100}, /* with others */
+                                      {"rusage_cpu_user_seconds", 1}};
+        const struct headline_method_facts facts = {.began_in_cgroup = true,
+                                                    .living_cpu_seconds = cases[i].living};
+        const char *text = said(known, 4, &facts);
+
+        if (!cases[i].part) {
+            assert_string_equal(text, "");
+        } else {
+            assert_non_null(strstr(text, "CPU: the ends of its processes count "));
+            assert_non_null(strstr(text, cases[i].part));
+            assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
+        }
+    }
+}
+
+static void a_shared_group_disagrees_only_if_it_has_less(void **state)
+{
+    (void)state;
+    static const struct headline_method_facts shared = {.began_in_cgroup = true};
+    static const struct {
+        double group, ledger, charge_mib, shares_mib;
+        bool cpu, memory;
+    } cases[] = {
+        {10, 10, 100, 100, false, false},  {50, 1, 5000, 100, false, false}, /* others use the rest */
+        {9.91, 10, 90, 100, false, false}, {1, 10, 100, 200, true, true},
+        {9.8, 10, 1000, 1150, true, true},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct known known[] = {{"cgroup_cpu_seconds", cases[i].group},
+                                      {"proc_cpu_seconds", cases[i].ledger},
+                                      {"cgroup_mem_peak", cases[i].charge_mib * MIB},
+                                      {"smaps_peak_pss_total", cases[i].shares_mib * MIB}};
+        const char *text = said(known, 4, &shared);
+
+        assert_int_equal(strstr(text, "CPU: the control group it began in counts ") != NULL, cases[i].cpu);
+        assert_int_equal(strstr(text, "some of its processes left the group; the ledger is right") != NULL,
+                         cases[i].cpu);
+        assert_int_equal(strstr(text, "charged to another group") != NULL, cases[i].memory);
+        /* Attached, or in a session: they may have been in other groups from the beginning. */
+        assert_string_equal(said(known, 4, &exact), "");
     }
 }
 
@@ -131,7 +195,7 @@ static void what_measures_something_else_does_not_disagree(void **state)
                                          {"cgroup_mem_peak", MIB},
                                          {"smaps_peak_pss_total", 500 * MIB}};
 
-    assert_string_equal(said(known, 4, &exact), ""); /* the group holds others */
+    assert_string_equal(said(known, 4, &exact), ""); /* the group is of others, too */
     assert_string_equal(said(known, 1, &own_group), "");
     assert_string_equal(said(NULL, 0, &own_group), "");
 }
@@ -141,6 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpu_beyond_its_tolerance_is_a_disagreement),
         cmocka_unit_test(ends_and_the_group_are_compared_as_well),
+        cmocka_unit_test(without_a_group_ends_and_the_ledger_are_compared),
+        cmocka_unit_test(a_shared_group_disagrees_only_if_it_has_less),
         cmocka_unit_test(a_disagreement_tells_both_numbers),
         cmocka_unit_test(shares_beyond_the_charge_are_a_disagreement),
         cmocka_unit_test(what_measures_something_else_does_not_disagree),

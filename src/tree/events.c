@@ -91,7 +91,8 @@ static void on_fork(struct tree *tree, const struct lifecycle_event *event)
     members_set_birth(tree, process, event->stamp_ns);
     if (event->start_ns && !process->start_ticks)
         process->start_ticks = event->start_ns / tick_ns();
-    process->kernel_id = event->id;
+    if (event->id) /* the connector has none */
+        process->kernel_id = event->id;
     process->told_of_birth = true;
     if (parent) {
         parent->has_children = true;

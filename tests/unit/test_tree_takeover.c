@@ -116,19 +116,25 @@ static void run_helper(void)
     tree_unignore(watch.tree, helper);
 }
 
-/* To our programs, as `metron run` does it: they are loaded while the tree goes on. */
-static struct lifecycle *take_over(void)
+/* To our programs, which are loaded. */
+static struct lifecycle *listen_to_programs(void)
 {
     struct lifecycle *old = watch.source;
 
-    programs_load();
-    run_helper(); /* the new source has told of it, and nobody has read that */
     watch.source = lifecycle_bpf(kernel_side.programs);
     assert_non_null(watch.source);
     assert_int_equal(tree_listen(watch.tree, watch.source), 0);
     atomic_store(&record->taken_over, true);
     assert_int_equal(tree_method(watch.tree), TREE_BPF);
     return old;
+}
+
+/* As `metron run` does it: they are loaded while the tree goes on. */
+static struct lifecycle *take_over(void)
+{
+    programs_load();
+    run_helper(); /* the new source has told of it, and nobody has read that */
+    return listen_to_programs();
 }
 
 /* How many of the tree's had this pid, one after the other: where others are busy, or pids are few, they come
@@ -271,6 +277,16 @@ static void the_sum_of_the_ended_is_not_whole_even_if_nobody_had_ended(void **st
     assert_int_equal(tree_exited(watch.tree), 0);
     assert_true(tree_counts_all(watch.tree));
     assert_false(tree_ended_sum(watch.tree).is_whole); /* its ended threads' use was not told */
+}
+
+static void what_the_kernel_calls_it_survives_an_event_of_the_connector(void **state)
+{
+    needs_programs();
+    watch_begin(state);
+    pid_t root = start_root(body_stays);
+    await_said(1);
+    lifecycle_free(listen_to_programs()); /* the connector reports its fork only now, without such a name */
+    assert_true(who(root)->kernel_id != 0);
 }
 
 /* ---- lost ---- */
@@ -451,6 +467,7 @@ int main(void)
         ONE_WAY(again_and_again, by_listings),
         ONE_WAY(who_lived_before_is_told_with_its_end, by_connector),
         ONE_WAY(the_sum_of_the_ended_is_not_whole_even_if_nobody_had_ended, by_connector),
+        ONE_WAY(what_the_kernel_calls_it_survives_an_event_of_the_connector, by_connector),
         ONE_WAY(lost_events_of_our_programs_are_counted_and_healed, by_bpf),
         ONE_WAY(who_was_lost_by_the_source_before_is_followed_by_the_next, by_connector),
         ONE_WAY(descendants_of_a_program_of_ours_are_no_members, by_bpf),

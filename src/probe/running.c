@@ -81,8 +81,7 @@ int running_find(const char *proc_root, pid_t pid, struct running *out, struct m
     if (length < 0 || pid_stat_parse(text, (size_t)length, &stat) < 0 ||
         ((stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1))
         return error_set(error, -ESRCH, "process %d has ended", (int)pid);
-    /* One whose first thread has left has its memory elsewhere. */
-    if (!identity.has_memory && stat.state != 'Z')
+    if (stat.flags & PID_KERNEL_THREAD)
         return error_set(error, -EINVAL, "process %d (%s) is a thread of the kernel, not a process", (int)pid,
                          stat.comm);
     if (!may_be_read(proc_root, pid, identity.uid))

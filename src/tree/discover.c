@@ -23,8 +23,6 @@
 /* So often everybody is looked at anew who was passed over: the pid may be another's, or the user changed. */
 #define FORGET_EVERY_SCANS 16
 
-#define KERNEL_THREAD 0x200000 /* PF_KTHREAD */
-
 static void visit_child(void *context, pid_t pid)
 {
     struct tree *tree = context;
@@ -153,7 +151,7 @@ static bool is_to_be_watched(struct tree *tree, pid_t pid)
     pid_dir_close(&dir, &tree->reader);
     if (code < 0)
         return false;
-    if (!(stat.flags & KERNEL_THREAD) && (tree->options.all_users || identity.uid == getuid()))
+    if (!(stat.flags & PID_KERNEL_THREAD) && (tree->options.all_users || identity.uid == getuid()))
         return true;
     if (tree->passed_over)
         tree->passed_over[place] |= bit;

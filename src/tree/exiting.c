@@ -15,7 +15,6 @@
 #define HARMLESS                                                                                             \
     (BIT(SIGCHLD) | BIT(SIGCONT) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGSTOP) | BIT(SIGTSTP) |               \
      BIT(SIGTTIN) | BIT(SIGTTOU))
-#define DYING       0x404 /* PF_EXITING, PF_SIGNALED (linux/sched.h) */
 #define STATUS_SIZE 4096
 
 /* One that is stopped keeps every other signal until it is continued. */
@@ -45,7 +44,7 @@ static bool is_exiting(struct tree *tree, struct process *process)
     if (code < 0)
         return code == -ESRCH && is_to_be_reported(tree, process);
     if (stat.state != 'Z')
-        return (stat.flags & DYING) || is_killed(tree, process, stat.state);
+        return (stat.flags & (PID_EXITING | PID_SIGNALED)) || is_killed(tree, process, stat.state);
     /* Its first thread alone may have left. */
     if (stat.threads > 1)
         return is_killed(tree, process, stat.state);

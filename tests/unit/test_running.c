@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +135,43 @@ static void one_that_cannot_be_followed_is_an_error_that_says_why(void **state)
     assert_non_null(strstr(error.message, "has ended"));
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Both have no memory: the flags tell them apart. */
+static void one_that_is_exiting_is_no_thread_of_the_kernel(void **state)
+{
+    char root[] = "/tmp/test_running_XXXXXX", folder[64], status[128];
+    struct running running;
+    struct metron_error error = {0};
+
+    (void)state;
+    assert_int_equal(running_find(METRON_FIXTURES "/linux-6.18/proc", 2, &running, &error), -EINVAL);
+    assert_non_null(strstr(error.message, "is a thread of the kernel"));
+
+    assert_non_null(mkdtemp(root));
+    (void)snprintf(folder, sizeof(folder), "%s/4711", root);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    (void)snprintf(status, sizeof(status), "Name:\tmake\nTgid:\t4711\nUid:\t%u\t%u\t%u\t%u\n", geteuid(),
+                   geteuid(), geteuid(), geteuid());
+    write_file(folder, "status", status);
+    write_file(folder, "stat",
+               "4711 (make) R 1 4711 4711 0 -1 4194316 120 0 0 0 5 2 0 0 20 0 1 0 17 0 0 "
+               "18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    assert_int_equal(running_find(root, 4711, &running, &error), 0);
+    assert_int_equal(running.start_ticks, 17);
+    (void)snprintf(status, sizeof(status), "rm -r %s", root);
+    assert_int_equal(system(status), 0);
+}
+
 static void names_of_users_come_from_the_table_of_users(void **state)
 {
     char name[USER_NAME_SIZE];
@@ -152,6 +190,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_it_was_started_with_is_read, start_child, end_child),
         cmocka_unit_test_setup_teardown(one_that_cannot_be_followed_is_an_error_that_says_why, start_child,
                                         end_child),
+        cmocka_unit_test(one_that_is_exiting_is_no_thread_of_the_kernel),
         cmocka_unit_test(names_of_users_come_from_the_table_of_users),
     };
 

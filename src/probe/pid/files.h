@@ -34,7 +34,8 @@ int pid_status_parse(const char *text, size_t length, struct pid_status *out);
 struct pid_identity {
     pid_t leader;    /* "Tgid:\t4711" */
     uid_t uid;       /* "Uid:\t1000\t1000\t1000\t1000": the first, the real one */
-    bool has_memory; /* it has a line VmSize: neither a zombie nor a thread of the kernel */
+    bool has_memory; /* it has a line VmSize: it is no zombie, is not exiting, and is no thread of the kernel
+                      */
 };
 /* 0, or -EBADMSG if it is not such a file, or cut off before these lines. */
 int pid_identity_parse(const char *text, size_t length, struct pid_identity *out);

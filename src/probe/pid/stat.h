@@ -9,13 +9,20 @@
 
 #define PID_STAT_SIZE 1024 /* a buffer this long holds every stat line */
 
+/* PF_… of linux/sched.h */
+enum pid_flag {
+    PID_EXITING = 0x4,            /* PF_EXITING */
+    PID_SIGNALED = 0x400,         /* PF_SIGNALED: a signal ends it */
+    PID_KERNEL_THREAD = 0x200000, /* PF_KTHREAD */
+};
+
 struct pid_stat {
     int32_t pid;
     char comm[64]; /* raw bytes as the kernel has them, NUL-terminated; 15 bytes for user processes */
     char state;    /* R S D Z T t X I … */
     int32_t ppid;
     int32_t session;
-    uint32_t flags;                            /* PF_… of the kernel */
+    uint32_t flags;                            /* enum pid_flag, among others */
     uint64_t minor_faults, child_minor_faults; /* own; of waited-for children */
     uint64_t major_faults, child_major_faults;
     uint64_t user_ticks, system_ticks; /* own, USER_HZ */

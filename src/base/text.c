@@ -77,6 +77,20 @@ size_t text_cut(const char *text, size_t limit)
     return length;
 }
 
+size_t text_whole_characters(const char *bytes, size_t length)
+{
+    enum { LONGEST = 4 };
+
+    for (size_t back = 1; back < LONGEST && back <= length; back++) {
+        const unsigned char byte = (unsigned char)bytes[length - back];
+        const size_t wants = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+
+        if (byte < 0x80 || wants > 1)
+            return wants > back ? length - back : length;
+    }
+    return length;
+}
+
 bool text_ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text);

@@ -33,6 +33,8 @@ size_t text_utf8_length(const char *bytes, size_t length);
 bool text_is_utf8(const char *text);
 /* The length of the longest beginning of a text that has at most `limit` bytes and cuts no character. */
 size_t text_cut(const char *text, size_t limit);
+/* Of bytes that were cut at `length`: the length without a character of which only the beginning is left. */
+size_t text_whole_characters(const char *bytes, size_t length);
 /* Whether the text ends in `end`. */
 bool text_ends_with(const char *text, const char *end);
 /* The character that a valid sequence of so many bytes stands for. */

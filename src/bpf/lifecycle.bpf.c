@@ -85,7 +85,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
     BPF_CORE_READ_INTO(&exec->comm, task, comm);
     begin = BPF_CORE_READ(task, mm, arg_start);
     length = BPF_CORE_READ(task, mm, arg_end) - begin;
-    if (length > WIRE_ARGUMENTS_MAX - 1)
+    exec->truncated = length > WIRE_ARGUMENTS_MAX - 1;
+    if (exec->truncated)
         length = WIRE_ARGUMENTS_MAX - 1;
     length &= WIRE_ARGUMENTS_MAX - 1;
     if (bpf_probe_read_user(exec->arguments, length, (const void *)begin) != 0)

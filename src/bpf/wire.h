@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 #define WIRE_COMM_SIZE     16
-#define WIRE_ARGUMENTS_MAX 4096 /* a power of two: bytes of a command line that are told */
+#define WIRE_ARGUMENTS_MAX 16384 /* a power of two: a command line is sent up to one byte less */
 #define WIRE_CPUS_MAX      1024
 #define WIRE_RING_BYTES    (4 << 20)
 
@@ -56,8 +56,8 @@ struct wire_fork {
 struct wire_exec {
     struct wire_event event;
     char comm[WIRE_COMM_SIZE];
-    __u32 length; /* of `arguments` */
-    __u32 pad;
+    __u32 length;                       /* of `arguments`, */
+    __u32 truncated;                    /* which are only the beginning of the command line */
     char arguments[WIRE_ARGUMENTS_MAX]; /* each ended by NUL; only `length` bytes are sent */
 };
 

@@ -240,7 +240,8 @@ void run_name_survivors(struct run *run)
         if (named < SURVIVORS_NAMED)
             run->survivors[named++] = (struct run_survivor){
                 process->subject.id,
-                arena_strdup(&run->arena, process->command ? process->command : process->stat.comm)};
+                arena_strdup(&run->arena, process->command ? process->command : process->stat.comm),
+                process->command_is_truncated};
     }
     run->info.survivors = run->survivors;
     run->info.survivor_count = named;

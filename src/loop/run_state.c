@@ -199,7 +199,8 @@ static int start_tree(struct run *run, struct metron_error *error)
         .why_no_source = options->events->why_no_connector.message,
         .read_clock = true,
         .read_io = registry_costs(options->registry, COST_IO),
-        .read_commands = options->record_samples || options->record_summary || options->feed,
+        .command_bytes =
+            options->record_samples || options->record_summary || options->feed ? TREE_COMMAND_BYTES : 0,
         .secrets = options->secrets,
         .on_event = options->record_samples || options->feed ? on_event : NULL,
         .on_end = on_end,

@@ -24,6 +24,7 @@ static int describe(struct snapshot *snapshot, const struct process *process, ui
         .has_age = true,
         .age_seconds = (double)(int64_t)(now_ns - process->subject.born_ns) / (double)NS_PER_SECOND,
         .membership = process->membership,
+        .command_is_truncated = process->command_is_truncated,
     };
     if (group && group->has_sheet) {
         out->has_sheet = true;

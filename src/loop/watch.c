@@ -26,6 +26,9 @@
 /* More is counted and not kept. */
 #define EVENTS_BYTES_MAX (4 * EVENTS_BYTES)
 
+/* A command line is cut here: with that of a run thousands of processes might take tens of megabytes. */
+#define COMMAND_BYTES ((size_t)4096)
+
 /* Tables shrink with the next ticks, and the store a little later. */
 #define TRIMS 4
 
@@ -346,7 +349,7 @@ static int open_tree(struct watch *watch, struct metron_error *error)
         .why_no_source = options->events->why_no_connector.message,
         .read_clock = true,
         .read_io = true,
-        .read_commands = true,
+        .command_bytes = COMMAND_BYTES,
         .secrets = options->secrets,
         .on_event = on_event,
         .on_end = on_end,

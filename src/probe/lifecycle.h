@@ -44,6 +44,7 @@ struct lifecycle_event {
         struct {
             const char *arguments; /* each ended by NUL; NULL: not told. Borrowed for the visit */
             size_t length;
+            bool is_truncated; /* they are only the beginning of the command line */
         } exec;
         struct {
             int wait_status;

@@ -15,6 +15,13 @@ const char *event_name(const struct event *event)
     return event->type == EVENT_OF_JOB ? event->name : names[event->type];
 }
 
+void command_json(struct json *json, const char *command, bool is_truncated)
+{
+    json_key_string(json, "command", command);
+    if (command && is_truncated)
+        json_key_boolean(json, "command_truncated", true);
+}
+
 /* How it ended, or which signal it was sent: one number under one name. */
 static void status_json(struct json *json, const struct event *event)
 {
@@ -65,7 +72,7 @@ static void body_json(struct json *json, const struct event *event)
         sender_json(json, event->sender);
     if (event->use && event->type == EVENT_EXIT)
         use_json(json, event->use);
-    json_key_string(json, "command", event->command);
+    command_json(json, event->command, event->command_is_truncated);
     json_key_string(json, "job_id", event->job_id);
     if (event->has_sheet)
         json_key_integer(json, "sheet_num", event->sheet_num);

@@ -48,7 +48,8 @@ struct event {
     const char *start_time; /* ISO-8601, NULL if unknown; borrowed */
     pid_t ppid;             /* 0: unknown */
     const char *command;    /* one line, secrets masked; NULL if unknown; borrowed */
-    bool has_status;        /* exit: the wait status is known */
+    bool command_is_truncated; /* it is cut, and ends with … */
+    bool has_status;           /* exit: the wait status is known */
     int wait_status;
     int signal_num;                    /* signal: which */
     const struct event_sender *sender; /* signal, kill: NULL if unknown; borrowed */
@@ -59,6 +60,8 @@ struct event {
     int64_t sheet_num;
 };
 
+/* Inside an object: `command`, and `command_truncated` if it was cut. Nothing if it is not known. */
+void command_json(struct json *json, const char *command, bool is_truncated);
 /* "spawn", …, or its own. */
 const char *event_name(const struct event *event);
 /* As events.jsonl has it: `timestamp` in ISO-8601. */

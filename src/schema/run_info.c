@@ -1,6 +1,7 @@
 #include "schema/run_info.h"
 
 #include "base/clock.h"
+#include "schema/event.h"
 #include "schema/syscall_summary.h"
 
 static void json_key_wall(struct json *json, const char *key, struct timespec wall)
@@ -170,7 +171,7 @@ static void survivors_json(struct json *json, const struct run_info *info)
     for (size_t i = 0; i < info->survivor_count; i++) {
         json_object_begin(json);
         json_key_integer(json, "pid", info->survivors[i].pid);
-        json_key_string(json, "command", info->survivors[i].command);
+        command_json(json, info->survivors[i].command, info->survivors[i].command_is_truncated);
         json_object_end(json);
     }
     json_array_end(json);

@@ -73,6 +73,7 @@ struct run_collector {
 struct run_survivor {
     pid_t pid;
     const char *command;
+    bool command_is_truncated; /* it is cut, and ends with … */
 };
 
 /* How the system calls of a run were counted; the counts themselves are in its summary. */

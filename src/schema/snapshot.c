@@ -283,7 +283,7 @@ void snapshot_process_members_json(struct json *json, const struct columns *colu
 
     json_key_integer(json, "pid", process->pid);
     json_key_integer(json, "ppid", process->ppid);
-    json_key_string(json, "command", process->command);
+    command_json(json, process->command, process->command_is_truncated);
     json_key_string(json, "state", state[0] ? state : NULL);
     value_row_json(json, columns, &process->values);
     if (process->has_age)

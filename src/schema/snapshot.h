@@ -45,9 +45,10 @@ struct snapshot_process {
     uint64_t serial; /* which process, as long as this daemon runs: never given twice */
     uint64_t image;  /* which program of it: another one after an exec */
     pid_t pid, ppid;
-    uint64_t start_ticks; /* since boot, in kernel ticks: with the pid, which process, daemon or not */
-    const char *command;  /* masked, one line; NULL: not known */
-    char state;           /* as /proc/PID/stat has it */
+    uint64_t start_ticks;      /* since boot, in kernel ticks: with the pid, which process, daemon or not */
+    const char *command;       /* masked, one line; NULL: not known */
+    bool command_is_truncated; /* it is cut, and ends with … */
+    char state;                /* as /proc/PID/stat has it */
     bool has_age, has_sheet;
     double age_seconds;
     const char *job_id; /* NULL: of no job */

@@ -112,8 +112,9 @@ static void on_exec(struct tree *tree, const struct lifecycle_event *event)
     process->image = 0; /* read the command line anew */
     process->execs++;
     process->command_is_told = false;
-    if (event->exec.arguments && tree->options.read_commands) {
-        member_set_command(tree, process, event->exec.arguments, event->exec.length);
+    if (event->exec.arguments && tree->options.command_bytes) {
+        member_set_command(tree, process, event->exec.arguments, event->exec.length,
+                           event->exec.is_truncated);
         process->command_is_told = true;
     }
     announce_pending(tree, process);
@@ -203,6 +204,7 @@ static void announce_signal(struct tree *tree, struct process *process, const st
         .pid = process->subject.id,
         .start_time = process->start_time[0] ? process->start_time : NULL,
         .command = process->command,
+        .command_is_truncated = process->command_is_truncated,
         .signal_num = signal->number,
         .sender = &sender,
     };
@@ -272,6 +274,7 @@ static void on_oom(struct tree *tree, const struct lifecycle_event *told)
         .pid = process->subject.id,
         .start_time = process->start_time[0] ? process->start_time : NULL,
         .command = process->command,
+        .command_is_truncated = process->command_is_truncated,
     };
     group_label(process, &event);
     if (tree->options.on_event)

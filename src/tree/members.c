@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "probe/process_clock.h"
 #include "schema/secrets.h"
 #include "tree/groups.h"
@@ -177,12 +178,14 @@ void members_free(struct tree *tree)
 }
 
 /* One that was told to be born and not to have executed a program has its parent's. */
-static const char *command_of(const struct tree *tree, const struct process *process)
+static void command_label(const struct tree *tree, const struct process *process, struct event *event)
 {
     const struct process *parent =
         process->command || !process->kernel_id ? NULL : members_find(tree, process->forker);
+    const struct process *of = parent ? parent : process;
 
-    return parent ? parent->command : process->command;
+    event->command = of->command;
+    event->command_is_truncated = of->command_is_truncated;
 }
 
 void announce_pending(struct tree *tree, struct process *process)
@@ -199,8 +202,8 @@ void announce_pending(struct tree *tree, struct process *process)
         .pid = process->subject.id,
         .start_time = process->start_time[0] ? process->start_time : NULL,
         .ppid = process->forker,
-        .command = command_of(tree, process),
     };
+    command_label(tree, process, &event);
     group_label(process, &event);
     tree->options.on_event(tree->options.context, &event);
 }
@@ -262,10 +265,10 @@ void announce_exit(struct tree *tree, struct process *process, enum event_seen s
         .wall = tree_wall(tree, stamp_ns),
         .pid = process->subject.id,
         .start_time = process->start_time[0] ? process->start_time : NULL,
-        .command = command_of(tree, process),
         .has_status = process->has_status,
         .wait_status = process->wait_status,
     };
+    command_label(tree, process, &event);
     group_label(process, &event);
     if (signal) {
         event.type = EVENT_KILL;
@@ -316,7 +319,7 @@ static uint64_t image_of(const struct process *process)
 }
 
 /* Takes the text in tree->line over as the command. */
-static void keep_command(struct tree *tree, struct process *process)
+static void keep_command(struct tree *tree, struct process *process, bool is_truncated)
 {
     char *copy = tree->line.failed ? NULL : strdup(strbuf_text(&tree->line));
 
@@ -324,19 +327,28 @@ static void keep_command(struct tree *tree, struct process *process)
         return;
     free(process->command);
     process->command = copy;
+    process->command_is_truncated = is_truncated;
 }
 
-void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length)
+void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length,
+                        bool is_truncated)
 {
+    if (length > tree->options.command_bytes) {
+        length = tree->options.command_bytes;
+        is_truncated = true;
+    }
+    if (is_truncated) /* no character is cut in two */
+        length = text_whole_characters(arguments, length);
     strbuf_reset(&tree->line);
     secrets_mask_arguments(&tree->line, tree->options.secrets, arguments, length);
-    keep_command(tree, process);
+    strbuf_adds(&tree->line, is_truncated ? "…" : "");
+    keep_command(tree, process, is_truncated);
     process->has_arguments = true;
 }
 
 static void read_command(struct tree *tree, struct process *process)
 {
-    char bytes[4096];
+    char bytes[TREE_COMMAND_BYTES + 1];
 
     process->image = image_of(process);
     if (process->command_is_told) {
@@ -346,7 +358,7 @@ static void read_command(struct tree *tree, struct process *process)
     ssize_t length =
         pid_dir_read(&process->dir, &tree->reader, PID_FILE_CMDLINE, false, bytes, sizeof(bytes));
     if (length > 0) {
-        member_set_command(tree, process, bytes, (size_t)length);
+        member_set_command(tree, process, bytes, (size_t)length, length == sizeof(bytes));
         return;
     }
     /* A process that exits has given its memory back before it is a zombie: its command is the one it had. */
@@ -357,7 +369,7 @@ static void read_command(struct tree *tree, struct process *process)
     strbuf_addc(&tree->line, '[');
     strbuf_adds(&tree->line, process->stat.comm);
     strbuf_addc(&tree->line, ']');
-    keep_command(tree, process);
+    keep_command(tree, process, false);
     process->has_arguments = false;
 }
 
@@ -470,7 +482,7 @@ static void member_settle(struct tree *tree, struct process *process)
         process->baseline = held_by(tree, process);
         process->event_threads = stat->threads;
     }
-    if (tree->options.read_commands && process->image != image_of(process) && stat->state != 'Z')
+    if (tree->options.command_bytes && process->image != image_of(process) && stat->state != 'Z')
         read_command(tree, process);
     if (stat->state == 'Z')
         orphan_children(tree, process);

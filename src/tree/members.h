@@ -105,8 +105,10 @@ void ended_miss(struct tree *tree);
 /* Reads all members in one go, if that is cheaper than one by one (tasks.c). */
 void tasks_read(struct tree *tree);
 
-/* Sets the program's command line from its arguments, each ended by NUL, masked. */
-void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length);
+/* Sets the program's command line from its arguments, each ended by NUL, masked. `is_truncated`: they are
+ * only the beginning of it. */
+void member_set_command(struct tree *tree, struct process *process, const char *arguments, size_t length,
+                        bool is_truncated);
 /* Begins a reading of a member with its stat, and settles its identity: nothing else of it is known yet. 0 or
  * -ESRCH: it is another process. */
 int member_take(struct tree *tree, struct process *process, const struct pid_stat *stat, uint64_t cpu_ns,

@@ -88,6 +88,7 @@ struct process {
     uint64_t execs;             /* that the kernel reported */
     char *command;              /* masked, one line; owned; NULL if not read */
     bool has_arguments;         /* the command is not only a name in brackets */
+    bool command_is_truncated;  /* it is cut, and ends with … */
     unsigned passes;            /* in how many passes it was read */
     uint64_t looked_ns;         /* monotonic, when stat was read: it has not run since */
     bool look_again; /* something outside has changed it: read them in the next pass all the same */
@@ -184,6 +185,9 @@ struct ended_sum {
 
 struct secrets;
 
+/* The longest command line that can be had. */
+#define TREE_COMMAND_BYTES 16383
+
 struct tree_options {
     const char *proc_root;            /* "/proc" */
     const struct kernel_facts *facts; /* of that root; borrowed while the tree is made */
@@ -200,7 +204,7 @@ struct tree_options {
     const char *why_no_source; /* text that outlives the tree; NULL with a source */
     bool read_clock;           /* CPU clocks are wanted */
     bool read_io;              /* I/O counters are wanted */
-    bool read_commands;        /* command lines are wanted */
+    size_t command_bytes;      /* command lines are wanted, and cut at so many bytes; 0: they are not */
     /* Masked where they are recorded; NULL: none are. */
     const struct secrets *secrets;
     void (*on_event)(void *context, const struct event *event); /* may be NULL */

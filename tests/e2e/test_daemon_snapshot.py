@@ -112,6 +112,19 @@ def test_a_command_is_the_whole_command_line(either):
     assert process_in(snapshot, child.pid)["command"] == dc.command_line(child.pid) == "sleep 600.25 0.5"
 
 
+def test_a_command_that_is_cut_says_so(either):
+    """The daemon keeps 4,096 bytes of each, a run more."""
+    cut, whole = (start_child(either.runner, "sh", "-c", "sleep 600; exit 0", "w" * length)
+                  for length in (9000, 3000))
+    snapshot = either.top_when(lambda snapshot: all(
+        process_in(snapshot, child.pid).get("command", "").startswith("sh") for child in (cut, whole)))
+    row = process_in(snapshot, cut.pid)
+    assert row["command_truncated"] is True
+    assert row["command"].endswith("w…") and 4096 - 10 < len(row["command"]) < 4096 + 10
+    row = process_in(snapshot, whole.pid)
+    assert row["command"].endswith("www") and "command_truncated" not in row
+
+
 def test_secrets_on_a_command_line_are_masked(either):
     child = start_child(either.runner, "sh", "-c", "sleep 600; exit 0", "--password=hunter2")
     snapshot = either.top_when(lambda snapshot: process_in(snapshot, child.pid))

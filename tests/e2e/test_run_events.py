@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from support import kernel_events, processes
+from support.held import await_record
 from support.kernel_events import of_kind
 from support.processes import file_lines, wait_until
 
@@ -49,6 +50,24 @@ def test_commands_of_short_processes_are_told(with_bpf):
     commands = [event["command"] for event in of_kind(run.events, "exit")]
     assert [command for command in commands if command.startswith("/bin/true")] == [
         "/bin/true word 1", "/bin/true word 2", "/bin/true word 3"]
+
+
+@pytest.mark.parametrize("length", [12000, 40000])
+@pytest.mark.parametrize("choice", ["bpf", "connector", "off"])
+def test_a_command_that_is_cut_says_so(with_bpf, choice, length):
+    """A long one is whole; of a longer one the recorded beginning ends with an ellipsis."""
+    with_bpf.need_events(choice)
+    started = with_bpf.start(f"-q --events {choice} --sample-interval 0.05 --report-interval 0.1",
+                             ["sh", "-c", "read line", "w" * length], stdin=subprocess.PIPE)
+    await_record(started, lambda record: any(text.startswith("sh -c") for text in record.get("proc_cmd", {}).values()),
+                 "a record of the shell")
+    run = started.finish()
+    last = of_kind(run.events, "exit")[-1]
+    is_cut = length > 16383
+    assert last.get("command_truncated", False) == is_cut
+    assert last["command"].endswith("w…" if is_cut else "www")
+    assert len(last["command"]) > 12000
+    assert run.info["command"].endswith("www"), "the command's own arguments are known from the start"
 
 
 def test_secrets_in_told_commands_are_masked(with_bpf):

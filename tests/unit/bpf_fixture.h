@@ -30,7 +30,7 @@
 #include "probe/bpf/programs.h"
 #include "process_state.h"
 
-enum { TEXT_MAX = 8192 };
+enum { TEXT_MAX = WIRE_ARGUMENTS_MAX };
 
 /* An event with its texts, which the reader only lends. */
 struct kept_event {

@@ -31,6 +31,7 @@ static void child_is_told_from_birth_to_death(void **state)
     const struct kept_event *exec = event_of(child, LIFECYCLE_EXEC);
     assert_int_equal(fork->fork.parent, getpid());
     assert_int_equal(exec->event.exec.length, sizeof(arguments));
+    assert_false(exec->event.exec.is_truncated);
     assert_memory_equal(exec->text, arguments, sizeof(arguments));
     assert_int_equal(WEXITSTATUS(exit->exit.wait_status), 7);
     assert_true(exit->exit.has_use && exit->exit.is_whole);
@@ -44,7 +45,7 @@ static void child_is_told_from_birth_to_death(void **state)
 
 static void execute_with_many_arguments(void)
 {
-    static char text[3000];
+    static char text[9000];
     char *arguments[] = {"true", text, text, NULL};
 
     memset(text, 'x', sizeof(text) - 1);
@@ -61,6 +62,7 @@ static void long_command_line_is_cut(void **state)
     (void)child_end(child);
     const struct kept_event *exec = event_of(child, LIFECYCLE_EXEC);
     assert_int_equal(exec->event.exec.length, WIRE_ARGUMENTS_MAX - 1);
+    assert_true(exec->event.exec.is_truncated);
     assert_memory_equal(exec->text, "true\0xxxx", 9);
 }
 

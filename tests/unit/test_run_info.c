@@ -367,14 +367,16 @@ static void stalls_are_shares_of_the_wall_time_by_what_was_waited_for(void **sta
 static void who_outlived_the_command_is_counted_and_named(void **state)
 {
     (void)state;
-    static const struct run_survivor survivors[] = {{44, "sleep 9"}, {45, NULL}};
+    static const struct run_survivor survivors[] = {
+        {44, "sleep 9", false}, {45, NULL, true}, {46, "sh a…", true}};
     struct run_info info = ended();
 
     info.survivors = survivors;
-    info.survivor_count = 2;
+    info.survivor_count = 3;
     info.survivors_in_all = 12;
     holds(&info,
-          "\"survivors\":{\"count\":12,\"processes\":[{\"pid\":44,\"command\":\"sleep 9\"},{\"pid\":45}]}");
+          "\"survivors\":{\"count\":12,\"processes\":[{\"pid\":44,\"command\":\"sleep 9\"},{\"pid\":45},"
+          "{\"pid\":46,\"command\":\"sh a…\",\"command_truncated\":true}]}");
 }
 
 int main(void)

@@ -352,6 +352,17 @@ static void text_is_cut_between_characters(void **state)
     assert_int_equal(text_cut("", 0), 0);
 }
 
+static void cut_bytes_end_with_a_whole_character(void **state)
+{
+    (void)state;
+    static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z"; /* of 1, 2, 3, 4 and 1 bytes */
+    static const size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
+
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+        assert_int_equal(text_whole_characters(text, i), whole[i]);
+    assert_int_equal(text_whole_characters("\x80\x80\x80\x80\x80", 5), 5); /* no UTF-8 */
+}
+
 static void the_end_of_a_text_is_known(void **state)
 {
     (void)state;
@@ -409,6 +420,7 @@ int main(void)
         cmocka_unit_test(at_most_three_names_are_suggested),
         cmocka_unit_test(a_name_that_is_offered_twice_is_suggested_once),
         cmocka_unit_test(text_is_cut_between_characters),
+        cmocka_unit_test(cut_bytes_end_with_a_whole_character),
         cmocka_unit_test(the_end_of_a_text_is_known),
     };
 

@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#include "base/text.h"
+
 /* A /proc of our own, with processes as we write them. */
 static char root[64];
 
@@ -292,6 +294,43 @@ static void command_is_read_again_after_exec_but_not_at_exit(void **state)
     remove_process(4711);
 }
 
+/* Of `length` bytes in front of the NUL that ends it. */
+static const struct process *one_with_a_long_command(size_t length)
+{
+    static const char word[] = "€"; /* three bytes, so that a cut is in one of them or behind it */
+    char text[2 * TREE_COMMAND_BYTES];
+
+    assert_true(length < sizeof(text));
+    for (size_t i = 0; i < length; i++)
+        text[i] = i < 4 ? "cat"[i] : word[(i - 4) % 3];
+    text[length] = '\0';
+    put_program("cat", 4096, (unsigned)length, text, length + 1);
+    tree_refresh(watch.tree);
+    return who(4711);
+}
+
+static void a_command_that_is_cut_says_so(void **state)
+{
+    (void)state;
+    const size_t most = TREE_COMMAND_BYTES;
+
+    watch_recorded(TREE_LISTINGS);
+    const struct process *process = one_with_a_long_command(most - 1); /* with its NUL */
+    assert_false(process->command_is_truncated);
+    assert_false(text_ends_with(process->command, "…"));
+
+    for (size_t more = 1; more <= 4; more++) {
+        process = one_with_a_long_command(most + more);
+        assert_true(process->command_is_truncated);
+        assert_true(text_ends_with(process->command, "€'…") || text_ends_with(process->command, "€…"));
+        assert_true(text_is_utf8(process->command));
+        assert_in_range(strlen(process->command), most - 3, most + 8);
+    }
+    assert_false(one_with_a_long_command(100)->command_is_truncated);
+    remove_file(4711, "cmdline");
+    remove_process(4711);
+}
+
 static void thread_of_the_kernel_has_its_newest_name(void **state)
 {
     watch_recorded(method_of(state));
@@ -418,6 +457,7 @@ int main(void)
         ONE_WAY(io_that_can_no_longer_be_read_stays_as_it_was, by_listings),
         ONE_WAY(a_tree_without_io_files_has_no_io, by_listings),
         ONE_WAY(command_is_read_again_after_exec_but_not_at_exit, by_listings),
+        ONE_WAY(a_command_that_is_cut_says_so, by_listings),
         ONE_WAY(thread_of_the_kernel_has_its_newest_name, by_listings),
         ONE_WAY(sigchld_is_told_from_other_ignored_signals, by_scan),
         ONE_WAY(a_tree_without_a_root_folder_says_so, by_listings),

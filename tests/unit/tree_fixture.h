@@ -279,7 +279,7 @@ static inline struct tree_options tree_options_for(enum tree_method method)
         .why_no_source = watch.source ? NULL : "switched off",
         .read_clock = true,
         .read_io = true,
-        .read_commands = true,
+        .command_bytes = TREE_COMMAND_BYTES,
         .secrets = &secrets_built_in,
         .on_event = on_event,
         .on_end = on_end,

@@ -27,6 +27,7 @@ static int parse_exec(const void *record, size_t length, struct lifecycle_event 
         return -EBADMSG;
     out->what = LIFECYCLE_EXEC;
     out->exec.length = exec.length;
+    out->exec.is_truncated = exec.truncated != 0;
     out->exec.arguments = exec.length ? (const char *)record + fixed : NULL;
     return 0;
 }

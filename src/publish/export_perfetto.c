@@ -171,14 +171,15 @@ static void add_label(struct export *export, struct perfetto_process *process,
         (void)snprintf(process->start_time, sizeof(process->start_time), "%s", value->text);
         return;
     }
-    size_t length = text_cut(value->text, sizeof(process->command) - 1);
-    if ((ptrdiff_t)value->key == state->command_key &&
-        (length != process->command_length || memcmp(process->command, value->text, length) != 0)) {
-        memcpy(process->command, value->text, length);
-        process->command[length] = '\0';
-        process->command_length = length;
-        perfetto_metadata(export, process->pid, "process_name", "name", process->command);
-    }
+    if ((ptrdiff_t)value->key != state->command_key)
+        return;
+    char kept[sizeof(process->command)];
+    const size_t length = text_cut(value->text, sizeof(kept) - sizeof("…"));
+    (void)snprintf(kept, sizeof(kept), "%.*s%s", (int)length, value->text, value->text[length] ? "…" : "");
+    if (strcmp(process->command, kept) == 0)
+        return;
+    memcpy(process->command, kept, sizeof(kept));
+    perfetto_metadata(export, process->pid, "process_name", "name", value->text);
 }
 
 /* Microseconds: where what the value is of began. */

@@ -17,8 +17,7 @@
 struct perfetto_process {
     char subject[24];    /* "4711", "4711#2" */
     char start_time[40]; /* as the recording tells it; "": not told */
-    char command[120];
-    size_t command_length;
+    char command[120];   /* cut: then it ends with …; "": unknown */
     long long pid;
     double first, last;               /* microseconds: the beginning and the end of what was seen of it */
     size_t first_record, last_record; /* from 1 */

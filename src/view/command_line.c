@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "view/compiler_command.h"
 #include "view/text_width.h"
 
 #define TAIL_MIN 6 /* columns; less of an end tells nothing */
@@ -40,6 +41,14 @@ void text_one_line(struct strbuf *out, const char *text, size_t length)
             strbuf_addc(out, ' ');
         text = next;
     }
+}
+
+void text_one_line_cut(struct strbuf *out, const char *text, size_t limit)
+{
+    const size_t length = text_cut(text, limit);
+
+    text_one_line(out, text, length);
+    strbuf_adds(out, text[length] ? "…" : "");
 }
 
 /* Programs that run what their first operand names. */
@@ -122,6 +131,32 @@ static size_t shorten(struct strbuf *out, const char *text, size_t length, bool 
     return text_width(strbuf_text(out), kept);
 }
 
+/* The beginning of a command, … and the word in it that must be seen: the end of that word if it is too wide
+ * itself. `kept`: columns of the program. Returns how many were taken; 0: there is no room. */
+static size_t fit_word(struct strbuf *out, const struct strbuf *command, size_t kept, const char *word,
+                       size_t word_length, size_t width)
+{
+    const char *text = strbuf_text(command), *rest = word + word_length;
+    const size_t before = out->length, word_columns = text_width(word, word_length);
+    const size_t goes_on = rest < text + command->length; /* then … follows it too */
+    const size_t least = kept + 2 + goes_on;              /* the program, a blank, … */
+
+    if (text_width(text, (size_t)(rest - text)) + goes_on <= width)
+        return text_fit_tail(out, text, command->length, width, 0);
+    if (least + TAIL_MIN > width)
+        return 0;
+    if (least + word_columns <= width) {
+        strbuf_add(out, text, text_head(text, (size_t)(word - text), width - 2 - goes_on - word_columns));
+        strbuf_adds(out, "… ");
+        strbuf_add(out, word, word_length);
+    } else {
+        strbuf_add(out, text, text_head(text, (size_t)(word - text), kept + 1));
+        (void)text_fit_tail(out, word, word_length, width - least, width - least - 1);
+    }
+    strbuf_adds(out, goes_on ? "…" : "");
+    return text_width(strbuf_text(out) + before, out->length - before);
+}
+
 size_t command_fit(struct strbuf *out, const char *text, size_t length, size_t width, bool end_matters)
 {
     struct strbuf shorter = STRBUF_INIT;
@@ -129,7 +164,17 @@ size_t command_fit(struct strbuf *out, const char *text, size_t length, size_t w
 
     if (text_width(text, length) <= width)
         return text_fit(out, text, length, width);
+    const struct compiler_command compiler = compiler_command_parse(text, length);
     size_t kept = shorten(&shorter, text, length, false);
+    if (compiler.word) {
+        /* What follows the program is as it was. */
+        const char *word = strbuf_text(&shorter) + shorter.length - (size_t)(text + length - compiler.word);
+        taken = fit_word(out, &shorter, kept, word, compiler.length, width);
+        if (taken) {
+            strbuf_fini_part(&shorter, out);
+            return taken;
+        }
+    }
     if (kept + TAIL_MIN > width && text_width(strbuf_text(&shorter), shorter.length) > width) {
         strbuf_reset(&shorter);
         kept = shorten(&shorter, text, length, true);

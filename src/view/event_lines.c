@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/json_reader.h"
+#include "view/command_line.h"
 #include "view/shown_text.h"
 #include "view/text_width.h"
 
@@ -144,12 +145,13 @@ static void add_how(const struct event_lines *lines, struct strbuf *out, const s
     add_cell(lines, out, text, HOW_WIDTH);
 }
 
-/* Who sent the signal stands before the command: of a long one the end is cut. */
+/* The sender of a signal precedes the command, of which a long one is cut. */
 static void add_command(const struct event_lines *lines, struct strbuf *out, const struct happening *event)
 {
     struct strbuf text = STRBUF_INIT;
     size_t room =
         lines->width > COMMAND_COLUMN + COMMAND_NARROWEST ? lines->width - COMMAND_COLUMN : COMMAND_NARROWEST;
+    size_t used;
 
     if (event->sender.length > 0 || event->sender_pid >= 0)
         strbuf_adds(&text, "from");
@@ -161,11 +163,11 @@ static void add_command(const struct event_lines *lines, struct strbuf *out, con
         strbuf_adds(&text, event->core_dumped ? ", core dumped: " : ": ");
     else if (event->core_dumped)
         strbuf_adds(&text, "core dumped: ");
-    strbuf_adds(&text, strbuf_text(&event->command));
+    used = lines->width ? text_fit_tail(out, strbuf_text(&text), text.length, room, 0) : 0;
     if (lines->width)
-        (void)text_fit_tail(out, strbuf_text(&text), text.length, room, 0);
+        (void)command_fit(out, strbuf_text(&event->command), event->command.length, room - used, false);
     else
-        strbuf_add(out, strbuf_text(&text), text.length);
+        strbuf_addf(out, "%s%s", strbuf_text(&text), strbuf_text(&event->command));
     strbuf_fini(&text);
 }
 

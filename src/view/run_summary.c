@@ -11,7 +11,7 @@
 #include "view/command_line.h"
 #include "view/wrap.h"
 
-enum { INDENT = 2, LABEL_WIDTH = 10, DUCT_LABEL_WIDTH = 14, SURVIVOR_WIDTH = 40, ROOT_WIDTH = 40 };
+enum { INDENT = 2, LABEL_WIDTH = 10, DUCT_LABEL_WIDTH = 14, ROOT_WIDTH = 40 };
 
 #define TEXT_BYTES 500 /* of a text from outside that are shown */
 
@@ -28,11 +28,7 @@ static void add_label(struct strbuf *out, const struct run_summary *summary, con
 
 static void add_text(struct strbuf *out, const char *text)
 {
-    size_t length = text_cut(text, TEXT_BYTES);
-
-    text_one_line(out, text, length);
-    if (text[length])
-        strbuf_adds(out, "…");
+    text_one_line_cut(out, text, TEXT_BYTES);
 }
 
 /* " (source; note)", and the end of the line. */
@@ -306,21 +302,15 @@ static void add_own_cost(struct strbuf *out, const struct run_summary *summary)
 
 static void add_survivors(struct strbuf *out, const struct run_summary *summary)
 {
-    struct strbuf line = STRBUF_INIT;
-
     if (!summary->survivors_in_all)
         return;
     add_label(out, summary, "outlived");
     unit_add(out, "by ", UNIT_COUNT, (double)summary->survivors_in_all,
              summary->survivors_in_all == 1 ? " process" : " processes");
-    for (size_t i = 0; i < summary->survivor_count; i++) {
-        strbuf_addf(out, "%s %lld ", i ? "," : ":", summary->survivors[i].pid);
-        strbuf_reset(&line);
-        text_one_line(&line, summary->survivors[i].command, strlen(summary->survivors[i].command));
-        (void)command_fit(out, strbuf_text(&line), line.length, SURVIVOR_WIDTH, false);
-    }
+    for (size_t i = 0; i < summary->survivor_count; i++)
+        strbuf_addf(out, "%s %lld %s", i ? "," : ":", summary->survivors[i].pid,
+                    summary->survivors[i].command);
     strbuf_adds(out, summary->survivor_count < summary->survivors_in_all ? ", …\n" : "\n");
-    strbuf_fini(&line);
 }
 
 /* con-duct's summary: its peaks and averages as they are called there, with what they really are. */

@@ -40,7 +40,7 @@ struct run_summary {
     size_t survivors_in_all, survivor_count;
     struct {
         long long pid;
-        char command[200]; /* "" if not told */
+        char command[200]; /* as it is shown; "" if not told */
     } survivors[RUN_SUMMARY_SURVIVORS_MAX];
 
     const char *prefix; /* of its files; NULL: only info.json is known, `path` */

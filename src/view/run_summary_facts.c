@@ -4,8 +4,11 @@
 
 #include "base/text.h"
 #include "schema/syscall_summary.h"
+#include "view/command_line.h"
 #include "view/recorded_list.h"
 #include "view/run_summary.h"
+
+#define SURVIVOR_WIDTH 40
 
 /* A number of the summary by its key, as either has it. */
 typedef bool find_number(const void *from, const char *key, double *out);
@@ -49,14 +52,19 @@ static void take_numbers(struct run_summary *summary, find_number *find, const v
 static void take_survivor(struct run_summary *summary, double pid, const char *command)
 {
     const size_t at = summary->survivor_count;
+    struct strbuf line = STRBUF_INIT, shown = STRBUF_INIT;
 
     if (at == RUN_SUMMARY_SURVIVORS_MAX || !(pid > 0 && pid < 1e18))
         return;
-    size_t kept = text_cut(command, sizeof(summary->survivors[at].command) - 1);
+    text_one_line(&line, command, strlen(command));
+    (void)command_fit(&shown, strbuf_text(&line), line.length, SURVIVOR_WIDTH, false);
+    size_t kept = text_cut(strbuf_text(&shown), sizeof(summary->survivors[at].command) - 1);
     summary->survivors[at].pid = (long long)pid;
-    memcpy(summary->survivors[at].command, command, kept);
+    memcpy(summary->survivors[at].command, strbuf_text(&shown), kept);
     summary->survivors[at].command[kept] = '\0';
     summary->survivor_count++;
+    strbuf_fini(&line);
+    strbuf_fini(&shown);
 }
 
 static void take_recorded_survivors(struct run_summary *summary, const struct recording *recording)

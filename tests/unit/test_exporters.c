@@ -2,6 +2,8 @@
  * what is not. The tools themselves are asked in tests/e2e/test_export.py. */
 #include "publish/exporter.h"
 
+#include <stdio.h>
+
 #include "base/json_reader.h"
 #include "export_fixture.h"
 #include "publish/export_prometheus.h"
@@ -198,6 +200,31 @@ static void perfetto_levels_stand_from_the_window_and_fall_when_a_process_is_gon
         strstr(out, "{\"ph\":\"X\",\"pid\":8,\"tid\":8,\"ts\":1000000,\"dur\":1000000,\"name\":\"process\""));
 }
 
+/* The name of a process is whole; that of its slices is cut, and says so. */
+static void perfetto_marks_a_name_that_is_cut(void **state)
+{
+    struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
+    const ptrdiff_t key = recording_key_index(&ended, "proc_cmd");
+    const struct recorded_event spawn = {.wall = 1000.5, .type = "spawn", .pid = 99, .sender_pid = -1};
+    char command[400] = "cc1 ";
+    char name[420];
+
+    (void)state;
+    assert_true(key >= 0);
+    memset(command + 4, 'x', sizeof(command) - 5);
+    struct usage_value value = {.key = (uint32_t)key, .kind = FIELD_TEXT, .subject = "99", .text = command};
+    const struct usage_record record = {.elapsed = 1, .wall = 1001, .values = &value, .count = 1};
+    export_fini(&done);
+    assert_int_equal(export_init(&done, exporter_find("perfetto"), &ended, NULL, NULL), 0);
+    assert_int_equal(export_begin(&done, NULL), 0);
+    assert_int_equal(export_record(&done, &record), 0);
+    assert_int_equal(export_event(&done, &spawn), 0);
+    assert_int_equal(export_end(&done), 0);
+    (void)snprintf(name, sizeof(name), "\"args\":{\"name\":\"%.380s", command);
+    assert_non_null(strstr(strbuf_text(&done.out), name));
+    assert_non_null(strstr(strbuf_text(&done.out), "xxx…\""));
+}
+
 static void perfetto_slice_follows_the_events(void **state)
 {
     struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
@@ -320,6 +347,7 @@ int main(void)
         cmocka_unit_test_teardown(prometheus_run_is_named_by_its_prefix, free_it),
         cmocka_unit_test_teardown(perfetto_levels_stand_from_the_window_and_fall_when_a_process_is_gone,
                                   free_it),
+        cmocka_unit_test_teardown(perfetto_marks_a_name_that_is_cut, free_it),
         cmocka_unit_test_teardown(perfetto_slice_follows_the_events, free_it),
         cmocka_unit_test_teardown(perfetto_event_without_a_pid_is_none_of_a_process, free_it),
         cmocka_unit_test_teardown(perfetto_leaves_out_what_is_past_all_numbers, free_it),

@@ -9,7 +9,7 @@
 #include "view/command_line.h"
 #include "view/plot/choice.h"
 
-#define SUBJECT_SHOWN ((size_t)40)
+#define SUBJECT_SHOWN ((size_t)41) /* columns */
 
 /* A level that far above all that was used would press the lines to the floor: it is told in words. */
 static const double level_reach = 2.0;
@@ -106,11 +106,11 @@ static const char *subject_label(struct plot *plot, const struct recorded_key *k
         strbuf_addf(&text, "%s ", key->source);
     text_printable(&text, subject->name, strlen(subject->name));
     if (subject->command) {
-        const size_t length = text_cut(subject->command, SUBJECT_SHOWN);
+        struct strbuf line = STRBUF_INIT;
+        text_one_line(&line, subject->command, strlen(subject->command));
         strbuf_addc(&text, ' ');
-        text_one_line(&text, subject->command, length);
-        if (subject->command[length])
-            strbuf_adds(&text, "…");
+        (void)command_fit(&text, strbuf_text(&line), line.length, SUBJECT_SHOWN, false);
+        strbuf_fini_part(&line, &text);
     }
     const char *label = text.failed ? NULL : arena_strdup(&plot->arena, strbuf_text(&text));
     strbuf_fini(&text);

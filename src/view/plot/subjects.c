@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* More are not told apart: the count then stays. */
 #define SEEN_MAX     ((size_t)1 << 20)
 #define SEEN_FIRST   ((size_t)1 << 8)
-#define COMMAND_MAX  ((size_t)200)
+#define COMMAND_MAX  ((size_t)4096)
 #define HASH_INITIAL UINT64_C(14695981039346656037)
 #define HASH_PRIME   UINT64_C(1099511628211)
 
@@ -134,7 +136,7 @@ void plot_subjects_name(struct plot_subjects *subjects, const char *name, const 
     struct plot_subject *subject = find(subjects, hash_of(name));
 
     if (subject && !subject->command)
-        subject->command = strndup(command, COMMAND_MAX);
+        subject->command = strndup(command, text_cut(command, COMMAND_MAX));
 }
 
 static int larger_first(const void *a, const void *b)

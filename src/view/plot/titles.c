@@ -167,7 +167,7 @@ int plot_titles_write(struct plot *plot)
     struct strbuf text = STRBUF_INIT;
 
     command = command ? command : plot->recording->path;
-    text_one_line(&text, command, text_cut(command, COMMAND_SHOWN));
+    text_one_line_cut(&text, command, COMMAND_SHOWN);
     plot->command = text.failed ? NULL : arena_strdup(&plot->arena, strbuf_text(&text));
     strbuf_reset(&text);
     add_cause(&text, plot->recording);

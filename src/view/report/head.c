@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "view/command_line.h"
 #include "view/recorded_list.h"
 #include "view/report/report.h"
 
@@ -174,14 +175,20 @@ static void add_signal(struct report_section *section, const struct report_evide
 static void say_survivors(struct report_section *section, struct report_item *item,
                           const struct report_item *table)
 {
-    enum { NAMED = 3 };
+    enum { NAMED = 3, COMMAND_WIDTH = 40 };
     struct report_page *page = section->page;
     const char *say = report_human(page, UNIT_COUNT, item->value.number);
 
     for (size_t i = 0; i < table->row_count && i < NAMED; i++) {
         const struct report_value *row = &table->cells[i * table->column_count];
-        say = report_text_of(page, "%s%s%.0f %s", say, i ? ", " : ": ", row[0].number,
-                             row[1].kind == REPORT_TEXT ? row[1].text : "?");
+        const char *command = row[1].kind == REPORT_TEXT ? row[1].text : "?";
+        struct strbuf line = STRBUF_INIT, shown = STRBUF_INIT;
+
+        text_one_line(&line, command, strlen(command));
+        (void)command_fit(&shown, strbuf_text(&line), line.length, COMMAND_WIDTH, false);
+        say = report_text_of(page, "%s%s%.0f %s", say, i ? ", " : ": ", row[0].number, strbuf_text(&shown));
+        strbuf_fini(&line);
+        strbuf_fini(&shown);
     }
     if (item->value.number > NAMED && table->row_count)
         say = report_text_of(page, "%s, …", say);

@@ -177,6 +177,7 @@ struct recorded_event {
     int64_t pid, ppid, sender_pid; /* 0: not told; sender_pid -1: not told (0 is the kernel) */
     const char *start_time, *command, *sender_name;
     const char *anomaly_type, *severity, *description; /* of an anomaly */
+    bool command_is_truncated;                         /* it ends with … */
     bool has_exit_code, has_signal, has_use;
     int exit_code, signal_num;
     /* has_use: */

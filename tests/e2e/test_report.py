@@ -428,6 +428,24 @@ def test_a_file_that_may_not_be_read_is_an_error(report, recording, run_metron, 
         assert "ermission" in report.messages
 
 
+def test_a_long_command_is_whole_and_a_cut_one_is_marked(report_json, recording):
+    prefix = recording("metron-ended")
+    path = pathlib.Path(prefix + "events.jsonl")
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    largest = max((event for event in events if event["event_type"] == "exit"), key=lambda event: event["cpu_seconds"])
+    for event in events:
+        if event["pid"] == largest["pid"]:
+            event["command"] = "cc1 " + "-D " * 3000 + "a.c…"
+            event["command_truncated"] = True
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    page = report_json(prefix)
+    first, *rest = page["processes"]["by_cpu"]["rows"]
+    assert first["pid"] == largest["pid"]
+    assert first["command"] == "cc1 " + "-D " * 3000 + "a.c…"
+    assert first["command_truncated"] is True
+    assert rest and not [row for row in rest if "command_truncated" in row]
+
+
 def test_a_hostile_command_cannot_paint_the_screen(report, report_json, recording):
     prefix = recording("metron-ended")
     info = json.loads(pathlib.Path(prefix + "info.json").read_text())

@@ -19,7 +19,7 @@ static void counters_are_summed_and_of_levels_the_largest_is_kept(void **state)
     assert_int_equal(report_processes_top(processes, REPORT_USE_MEMORY, top, 4), 2);
     assert_string_equal(top[0].subject, "8");
     assert_string_equal(top[1].subject, "7");
-    assert_string_equal(top[1].command, "c");
+    assert_string_equal(top[1].command.text, "c");
     assert_int_equal(report_processes_top(processes, REPORT_USE_IO, top, 4), 1);
     const struct report_process_keys *known = report_processes_keys(processes);
     for (size_t i = 0; i < known->count; i++) {
@@ -287,12 +287,12 @@ static void lives_and_failures_and_the_busiest_second_are_told(void **state)
     assert_false(events.lives_are_exact);
     assert_true(fabs(events.shortest.seconds - 6) < 1e-9); /* born at 1007, ended at 1013 */
     assert_true(fabs(events.longest.seconds - 9.9) < 1e-6);
-    assert_string_equal(events.longest.command, "grep -q x"); /* its birth told it */
+    assert_string_equal(events.longest.command.text, "grep -q x"); /* its birth told it */
     assert_int_equal(report_groups_top(events.failures, NULL, groups, 4), 1);
     assert_int_equal(groups[0].count, 3);
     assert_int_equal(groups[0].number, 1);
     assert_string_equal(groups[0].whom, "grep");
-    assert_string_equal(groups[0].first, "grep -q x");
+    assert_string_equal(groups[0].first.text, "grep -q x");
     report_events_fini(&events);
 }
 
@@ -328,7 +328,7 @@ static void failures_are_counted_by_program(void **state)
     assert_int_equal(report_groups_top(events.failing, NULL, groups, 4), 3);
     assert_int_equal(groups[0].count, 50);
     assert_string_equal(groups[0].whom, "grep");
-    assert_string_equal(groups[0].first, "/usr/bin/grep -q word0");
+    assert_string_equal(groups[0].first.text, "/usr/bin/grep -q word0");
     assert_string_equal(groups[1].whom, "ls");
     assert_int_equal(report_groups_top(events.failures, "grep", groups, 4), 2);
     assert_int_equal(groups[0].number, 1);
@@ -403,6 +403,32 @@ static void hostile_times_and_endless_commands_do_no_harm(void **state)
     report_events_fini(&events);
 }
 
+static void commands_are_whole_until_they_would_take_too_much(void **state)
+{
+    (void)state;
+    struct report_command command = {0};
+    static char endless[REPORT_COMMAND_BYTES + 10];
+    size_t kept = 0;
+
+    memset(endless, 'e', sizeof(endless) - 1);
+    report_command_keep(&command, (struct report_command){"cc1 a.c", false}, &kept);
+    assert_string_equal(command.text, "cc1 a.c");
+    assert_false(command.is_truncated);
+    report_command_keep(&command, (struct report_command){"cc1…", true}, &kept);
+    assert_true(command.is_truncated);
+    assert_int_equal(kept, strlen("cc1…"));
+    report_command_keep(&command, (struct report_command){endless, false}, &kept);
+    assert_true(command.is_truncated);
+    assert_int_equal(strlen(command.text), REPORT_COMMAND_BYTES + strlen("…"));
+    assert_int_equal(kept, strlen(command.text));
+    kept = REPORT_COMMANDS_BYTES + strlen(command.text);
+    report_command_keep(&command, (struct report_command){endless, false}, &kept);
+    assert_int_equal(strlen(command.text), REPORT_COMMAND_SHORT + strlen("…"));
+    assert_string_equal(command.text + REPORT_COMMAND_SHORT, "…");
+    report_command_free(&command, &kept);
+    assert_int_equal(kept, REPORT_COMMANDS_BYTES);
+}
+
 static void groups_past_the_limit_are_only_counted(void **state)
 {
     (void)state;
@@ -413,9 +439,9 @@ static void groups_past_the_limit_are_only_counted(void **state)
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < REPORT_GROUPS_MAX + 10; i++) {
             (void)snprintf(name, sizeof(name), "command %d", i);
-            report_groups_count(groups, 1, NULL, name, NULL);
+            report_groups_count(groups, 1, NULL, name, (struct report_command){0});
         }
-    report_groups_count(groups, 1, NULL, "command 3", NULL);
+    report_groups_count(groups, 1, NULL, "command 3", (struct report_command){0});
     assert_int_equal(report_groups_size(groups), REPORT_GROUPS_MAX);
     assert_int_equal(report_groups_total(groups), 2 * (REPORT_GROUPS_MAX + 10) + 1);
     assert_int_equal(report_groups_top(groups, NULL, top, 2), 2);
@@ -443,6 +469,7 @@ int main(void)
         cmocka_unit_test(who_killed_the_command_is_told),
         cmocka_unit_test(a_program_is_the_last_part_of_the_first_word),
         cmocka_unit_test(hostile_times_and_endless_commands_do_no_harm),
+        cmocka_unit_test(commands_are_whole_until_they_would_take_too_much),
         cmocka_unit_test(groups_past_the_limit_are_only_counted),
     };
 

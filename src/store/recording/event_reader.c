@@ -58,7 +58,7 @@ int event_reader_open_bytes(const char *bytes, size_t length, struct event_reade
 
 /* -- One value -- */
 
-enum kind { KIND_TEXT, KIND_TIME, KIND_NUMBER, KIND_PID, KIND_EXIT_CODE, KIND_SIGNAL };
+enum kind { KIND_TEXT, KIND_TIME, KIND_BOOLEAN, KIND_NUMBER, KIND_PID, KIND_EXIT_CODE, KIND_SIGNAL };
 
 #define MEMBER(NAME, KIND, FIELD)                                                                            \
     {                                                                                                        \
@@ -74,6 +74,7 @@ static const struct member {
     MEMBER("seen", KIND_TEXT, seen),
     MEMBER("start_time", KIND_TEXT, start_time),
     MEMBER("command", KIND_TEXT, command),
+    MEMBER("command_truncated", KIND_BOOLEAN, command_is_truncated),
     MEMBER("anomaly_type", KIND_TEXT, anomaly_type),
     MEMBER("severity", KIND_TEXT, severity),
     MEMBER("description", KIND_TEXT, description),
@@ -140,13 +141,16 @@ static void read_member(struct event_reader *reader, const struct json_text *key
     const struct member *member = members, *end = members + ARRAY_LENGTH(members);
     struct json_text text;
     double number;
+    bool yes;
 
     while (member < end && !json_text_is(key, member->name))
         member++;
     void *field = member < end ? (char *)&reader->event + member->offset : NULL;
     if (field && member->kind <= KIND_TIME && json_read_text(&reader->json, &text))
         set_text(reader, member->kind, field, &text);
-    else if (field && member->kind > KIND_TIME && json_read_number(&reader->json, &number))
+    else if (field && member->kind == KIND_BOOLEAN && json_read_boolean(&reader->json, &yes))
+        *(bool *)field = yes;
+    else if (field && member->kind > KIND_BOOLEAN && json_read_number(&reader->json, &number))
         set_number(&reader->event, member->kind, field, number);
     else
         (void)json_skip(&reader->json);

@@ -19,8 +19,8 @@
 struct alive {
     int64_t pid;
     double born;
+    struct report_command command;
     UT_hash_handle hh;
-    char command[]; /* "": unknown */
 };
 
 struct program {
@@ -33,6 +33,7 @@ struct report_events_inner {
     const struct recording *recording;
     bool forks_keep_command; /* every new program is told: one without is its parent's */
     struct alive *alive;
+    size_t command_bytes; /* that are kept of those */
     struct program *programs;
     uint32_t *seconds; /* births in each second of the run */
     size_t seconds_count, seconds_capacity;
@@ -41,15 +42,9 @@ struct report_events_inner {
 /* As much of a text as there is room for, and no character in two; NULL is "". */
 static void copy_text(char *out, size_t size, const char *text)
 {
-    size_t length = text ? text_cut(text, size - 1) : 0;
+    size_t length = text ? text_cut(text, size - sizeof("…")) : 0;
 
-    memcpy(out, text ? text : "", length);
-    out[length] = '\0';
-}
-
-static void copy_command(char out[REPORT_COMMAND_MAX], const char *command)
-{
-    copy_text(out, REPORT_COMMAND_MAX, command);
+    (void)snprintf(out, size, "%.*s%s", (int)length, text ? text : "", text && text[length] ? "…" : "");
 }
 
 char *report_program_name(const char *command, char out[REPORT_GROUP_TEXT_MAX])
@@ -89,13 +84,34 @@ int report_events_init(struct report_events *events, const struct recording *rec
 static void alive_remove(struct report_events_inner *inner, struct alive *alive)
 {
     HASH_DEL(inner->alive, alive);
+    report_command_free(&alive->command, &inner->command_bytes);
     free(alive);
+}
+
+static void alive_free(struct alive *alive)
+{
+    report_command_free(&alive->command, NULL);
+    free(alive);
+}
+
+static void commands_free(struct report_events *events)
+{
+    report_command_free(&events->shortest.command, NULL);
+    report_command_free(&events->longest.command, NULL);
+    for (int use = 0; use < REPORT_USE_COUNT; use++)
+        for (size_t i = 0; i < events->top_counts[use]; i++)
+            report_command_free(&events->tops[use][i].command, NULL);
+    for (size_t i = 0; i < REPORT_NOTABLE_MAX; i++) {
+        report_command_free(&events->ooms[i].command, NULL);
+        report_command_free(&events->anomalies[i].command, NULL);
+    }
 }
 
 void report_events_fini(struct report_events *events)
 {
+    commands_free(events);
     if (events->inner) {
-        HASH_FREE_ALL(events->inner->alive, free);
+        HASH_FREE_ALL(events->inner->alive, alive_free);
         HASH_FREE_ALL(events->inner->programs, free);
         free(events->inner->seconds);
         free(events->inner);
@@ -115,11 +131,13 @@ static struct alive *alive_find(const struct report_events_inner *inner, int64_t
     return alive;
 }
 
-/* The command of one that is alive, or NULL. */
-static const char *command_of(const struct report_events *events, int64_t pid)
+/* The command that an event tells, else what is known of the process while it is alive; borrowed. */
+static struct report_command command_of(const struct report_events *events,
+                                        const struct recorded_event *event, int64_t pid)
 {
-    const struct alive *alive = alive_find(events->inner, pid);
-    return alive && alive->command[0] ? alive->command : NULL;
+    const struct alive *alive = event->command ? NULL : alive_find(events->inner, pid);
+
+    return alive ? alive->command : (struct report_command){event->command, event->command_is_truncated};
 }
 
 /* Births by the second, to find the busiest. */
@@ -141,24 +159,22 @@ static void on_spawn(struct report_events *events, const struct recorded_event *
 {
     struct report_events_inner *inner = events->inner;
     struct alive *alive = alive_find(inner, event->pid);
-    const char *command = event->command;
-    char kept[REPORT_COMMAND_MAX];
+    struct report_command command = {event->command, event->command_is_truncated};
 
     events->spawned++;
     events->births_sampled += event->seen && strcmp(event->seen, "event") != 0;
     if (!events->root)
         events->root = event->pid;
     count_birth(inner, event->wall);
-    if (!command && inner->forks_keep_command && event->ppid)
-        command = command_of(events, event->ppid);
-    copy_command(kept, command);
     if (alive)
         alive_remove(inner, alive); /* its end was missed */
-    if (HASH_COUNT(inner->alive) == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive) + strlen(kept) + 1)))
+    if (inner->forks_keep_command && event->ppid)
+        command = command_of(events, event, event->ppid);
+    if (HASH_COUNT(inner->alive) == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive))))
         return;
     alive->pid = event->pid;
     alive->born = event->wall;
-    memcpy(alive->command, kept, strlen(kept) + 1);
+    report_command_keep(&alive->command, command, &inner->command_bytes);
     HASH_ADD(hh, inner->alive, pid, sizeof(alive->pid), alive);
 }
 
@@ -181,17 +197,21 @@ static void keep_if_large(struct report_events *events, enum report_use use, con
         at--;
     if (at == REPORT_ENDS_MAX)
         return;
+    if (*count == REPORT_ENDS_MAX)
+        report_command_free(&top[REPORT_ENDS_MAX - 1].command, NULL);
     *count += *count < REPORT_ENDS_MAX;
     memmove(&top[at + 1], &top[at], (*count - at - 1) * sizeof(*top));
     top[at] = *end;
+    top[at].command = (struct report_command){0};
+    report_command_keep(&top[at].command, end->command, NULL);
 }
 
-static struct program *program_of(struct report_events_inner *inner, const char *command)
+static struct program *program_of(struct report_events_inner *inner, struct report_command command)
 {
     char name[REPORT_GROUP_TEXT_MAX] = "";
     struct program *program = NULL;
 
-    (void)report_program_name(command, name);
+    (void)report_program_name(command.text ? command.text : "", name);
     if (HASH_COUNT(inner->programs) >= PROGRAMS_MAX) {
         HASH_FIND(hh, inner->programs, name, strlen(name), program);
         if (program)
@@ -243,7 +263,7 @@ static void time_life(struct report_events *events, const struct report_end *end
             continue;
         ends[i]->seconds = end->lifetime_seconds;
         ends[i]->pid = end->pid;
-        memcpy(ends[i]->command, end->command, sizeof(end->command));
+        report_command_keep(&ends[i]->command, end->command, NULL);
     }
 }
 
@@ -251,7 +271,7 @@ static void count_failure(struct report_events *events, const struct report_end 
 {
     char program[REPORT_GROUP_TEXT_MAX];
 
-    (void)report_program_name(end->command, program);
+    (void)report_program_name(end->command.text ? end->command.text : "", program);
     report_groups_count(events->failing, 0, NULL, program, end->command);
     report_groups_count(events->failures, end->exit_code, NULL, program, end->command);
     events->root_failed |= end->pid == events->root;
@@ -262,13 +282,13 @@ static void on_exit_of(struct report_events *events, const struct recorded_event
 {
     struct alive *alive = alive_find(events->inner, event->pid);
     struct report_end end = {.pid = event->pid,
+                             .command = command_of(events, event, event->pid),
                              .lifetime_seconds = -1,
                              .has_exit_code = event->has_exit_code,
                              .exit_code = event->exit_code,
                              .signal_num = event->has_signal ? event->signal_num : 0};
 
     events->ended++;
-    copy_command(end.command, event->command ? event->command : alive ? alive->command : NULL);
     if (event->has_use) {
         end.cpu_seconds = event->cpu_seconds;
         end.max_rss = event->max_rss;
@@ -303,11 +323,11 @@ static const char *sender_of(const struct recorded_event *event)
 
 static void on_kill(struct report_events *events, const struct recorded_event *event, bool fatal)
 {
-    const char *command = event->command ? event->command : command_of(events, event->pid);
+    const struct report_command command = command_of(events, event, event->pid);
     const char *sender = sender_of(event);
     char program[REPORT_GROUP_TEXT_MAX];
 
-    (void)report_program_name(command ? command : "", program);
+    (void)report_program_name(command.text ? command.text : "", program);
     report_groups_count(fatal ? events->kills : events->signals, event->has_signal ? event->signal_num : 0,
                         sender, program, command);
     if (!fatal || event->pid != events->root || !sender)
@@ -324,7 +344,7 @@ static void on_notable(struct report_events *events, const struct recorded_event
         struct report_notable *notable = &list[*count];
         notable->wall = event->wall;
         notable->pid = event->pid;
-        copy_command(notable->command, event->command ? event->command : command_of(events, event->pid));
+        report_command_keep(&notable->command, command_of(events, event, event->pid), NULL);
         copy_text(notable->type, sizeof(notable->type), event->anomaly_type);
         copy_text(notable->severity, sizeof(notable->severity), event->severity);
         copy_text(notable->description, sizeof(notable->description), event->description);

@@ -22,8 +22,8 @@ struct report_end {
     double cpu_seconds, max_rss, read_bytes, write_bytes; /* max_rss 0: not told */
     double lifetime_seconds;                              /* -1: not told */
     bool has_exit_code;
-    int exit_code, signal_num;        /* signal_num 0: none */
-    char command[REPORT_COMMAND_MAX]; /* "" if not told */
+    int exit_code, signal_num; /* signal_num 0: none */
+    struct report_command command;
 };
 
 /* All that ran one program, by the first word of the command line, without its folder. */
@@ -37,14 +37,14 @@ struct report_program {
 struct report_notable {
     double wall;
     int64_t pid;
-    char command[REPORT_COMMAND_MAX];
-    char type[48], severity[16], description[REPORT_COMMAND_MAX]; /* of an anomaly; "" if not told */
+    struct report_command command;
+    char type[48], severity[16], description[256]; /* of an anomaly; "" if not told */
 };
 
 struct report_life {
     double seconds; /* -1: none is known */
     int64_t pid;
-    char command[REPORT_COMMAND_MAX];
+    struct report_command command;
 };
 
 struct report_events {

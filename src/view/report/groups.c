@@ -10,12 +10,13 @@ struct entry {
     struct report_group group;
     UT_hash_handle hh;
     size_t length;
-    char key[]; /* the number as bytes, who NUL whom NUL; behind it the first command, NUL */
+    char key[]; /* the number as bytes, who NUL whom NUL */
 };
 
 struct report_groups {
     struct entry *map;
     uint64_t total;
+    size_t command_bytes; /* that are kept */
 };
 
 struct report_groups *report_groups_new(void)
@@ -23,32 +24,35 @@ struct report_groups *report_groups_new(void)
     return calloc(1, sizeof(struct report_groups));
 }
 
+static void entry_free(struct entry *entry)
+{
+    report_command_free(&entry->group.first, NULL);
+    free(entry);
+}
+
 void report_groups_free(struct report_groups *groups)
 {
     if (groups)
-        HASH_FREE_ALL(groups->map, free);
+        HASH_FREE_ALL(groups->map, entry_free);
     free(groups);
 }
 
-static struct entry *entry_new(const char *key, size_t length, size_t who_length, const char *command)
+static struct entry *entry_new(const char *key, size_t length, size_t who_length)
 {
-    size_t command_length = text_cut(command, REPORT_GROUP_COMMAND_MAX);
-    struct entry *entry = calloc(1, sizeof(*entry) + length + command_length + 1);
+    struct entry *entry = calloc(1, sizeof(*entry) + length);
 
     if (!entry)
         return NULL;
     memcpy(entry->key, key, length);
-    memcpy(entry->key + length, command, command_length);
     memcpy(&entry->group.number, key, sizeof(entry->group.number));
     entry->length = length;
     entry->group.who = entry->key + sizeof(entry->group.number);
     entry->group.whom = entry->group.who + who_length + 1;
-    entry->group.first = entry->key + length;
     return entry;
 }
 
 void report_groups_count(struct report_groups *groups, int number, const char *who, const char *whom,
-                         const char *command)
+                         struct report_command command)
 {
     char key[sizeof(number) + (size_t)2 * (REPORT_GROUP_TEXT_MAX + 1)];
     struct entry *entry = NULL;
@@ -67,9 +71,10 @@ void report_groups_count(struct report_groups *groups, int number, const char *w
 
     groups->total++;
     HASH_FIND(hh, groups->map, key, at, entry);
-    if (!entry && HASH_COUNT(groups->map) < REPORT_GROUPS_MAX &&
-        (entry = entry_new(key, at, who_length, command ? command : "")))
+    if (!entry && HASH_COUNT(groups->map) < REPORT_GROUPS_MAX && (entry = entry_new(key, at, who_length))) {
+        report_command_keep(&entry->group.first, command, &groups->command_bytes);
         HASH_ADD_KEYPTR(hh, groups->map, entry->key, entry->length, entry);
+    }
     if (entry)
         entry->group.count++;
 }

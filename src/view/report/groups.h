@@ -8,15 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPORT_GROUPS_MAX        10000
-#define REPORT_GROUP_TEXT_MAX    128 /* bytes of a text that are looked at */
-#define REPORT_GROUP_COMMAND_MAX 255 /* bytes of a command that are kept */
+#include "view/report/commands.h"
+
+#define REPORT_GROUPS_MAX     10000
+#define REPORT_GROUP_TEXT_MAX 128 /* bytes of a text that count */
 
 struct report_group {
     uint64_t count;
     int number;
-    const char *who, *whom; /* "" if not told */
-    const char *first;      /* the command it began with, cut; "" if not told */
+    const char *who, *whom;      /* "" if not told */
+    struct report_command first; /* the command it began with */
 };
 
 struct report_groups;
@@ -25,7 +26,7 @@ struct report_groups *report_groups_new(void); /* NULL for want of memory */
 void report_groups_free(struct report_groups *groups);
 /* The texts may be NULL. */
 void report_groups_count(struct report_groups *groups, int number, const char *who, const char *whom,
-                         const char *command);
+                         struct report_command command);
 uint64_t report_groups_total(const struct report_groups *groups);
 size_t report_groups_size(const struct report_groups *groups); /* how many different ones */
 /* The `limit` most frequent about one `whom` (NULL: about anybody), the first come first among equals;

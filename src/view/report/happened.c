@@ -38,7 +38,10 @@ static void add_life(struct report_section *section, const struct report_events 
         return;
     report_add_number(section, name, NULL, UNIT_SECONDS, life->seconds, NULL,
                       events->lives_are_exact ? NULL : "by when it was noticed");
-    (void)report_add_text(section, command, NULL, report_told(life->command).text);
+    (void)report_add_text(section, command, NULL, life->command.text);
+    if (life->command.is_truncated)
+        (void)report_for_programs(
+            report_add_boolean(section, report_text_of(section->page, "%s_truncated", command), NULL, true));
 }
 
 static void say_others(struct report_section *section, uint64_t count)
@@ -63,7 +66,7 @@ static struct report_item *add_group_table(struct report_section *section, const
         {"signal", "", UNIT_NONE, NULL, REPORT_CUT},
         {"sender", "", UNIT_NONE, NULL, REPORT_CUT},
         {"program", "", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "", UNIT_NONE, "of the first", REPORT_CUT},
+        REPORT_COMMAND_COLUMNS("", "of the first", REPORT_CUT),
     };
     return report_for_programs(
         report_add_table(section, name, NULL, columns, sizeof(columns) / sizeof(columns[0]), rows));
@@ -82,7 +85,7 @@ static void add_group_row(struct report_item *table, const struct report_group *
         row[1] = report_number(group->number);
     row[3] = report_told(group->who);
     row[4] = report_told(group->whom);
-    row[5] = report_told(group->first);
+    report_command_cells(&row[5], group->first);
 }
 
 /* "50 of grep with code 1, first: " or "58 with code 1 (51), 2 (7): ", and the command behind it. */
@@ -95,7 +98,7 @@ static void say_group(struct report_section *section, const char *label, const s
     report_say_command(section, label,
                        report_text_of(section->page, "%s%s%s %s%s: ", count, is_named ? " of " : "",
                                       group->whom, how, is_named && group->count > 1 ? ", first" : ""),
-                       report_told(group->first).text);
+                       group->first.text);
 }
 
 /* "with code 1", "with code 1 (51), 2 (7), …" */
@@ -164,13 +167,14 @@ static void add_ooms(struct report_section *section, const struct report_evidenc
     static const struct report_column columns[] = {
         {"at", "", UNIT_SECONDS, "seconds since the start", REPORT_CUT},
         {"pid", "", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "", UNIT_NONE, NULL, REPORT_CUT},
+        REPORT_COMMAND_COLUMNS("", NULL, REPORT_CUT),
     };
     const struct report_notable *ooms = evidence->events.ooms;
     const uint64_t count = evidence->events.oom_count;
     const double start = evidence->recording->start_wall;
-    struct report_item *table = report_for_programs(report_add_table(
-        section, "ooms", NULL, columns, 3, count < REPORT_NOTABLE_MAX ? count : REPORT_NOTABLE_MAX));
+    struct report_item *table = report_for_programs(
+        report_add_table(section, "ooms", NULL, columns, sizeof(columns) / sizeof(columns[0]),
+                         count < REPORT_NOTABLE_MAX ? count : REPORT_NOTABLE_MAX));
     for (size_t i = 0; i < count; i++) {
         struct report_value *row = report_add_row(table);
         if (!row)
@@ -180,7 +184,7 @@ static void add_ooms(struct report_section *section, const struct report_evidenc
             row[0] = report_number(ooms[i].wall - start);
         if (ooms[i].pid)
             row[1] = report_number((double)ooms[i].pid);
-        row[2] = report_told(ooms[i].command);
+        report_command_cells(&row[2], ooms[i].command);
         if (i < ROWS_SHOWN)
             report_say_command(
                 section, i ? "" : "OOM killer",
@@ -215,13 +219,13 @@ void report_happened(struct report_page *page, const struct report_evidence *evi
 
 void report_anomalies(struct report_page *page, const struct report_evidence *evidence)
 {
-    enum { AT, SEVERITY, TYPE, PID, COMMAND, DESCRIPTION, COLUMNS };
+    enum { AT, SEVERITY, TYPE, PID, COMMAND, TRUNCATED, DESCRIPTION, COLUMNS };
     static const struct report_column columns[COLUMNS] = {
         [AT] = {"at", "AFTER", UNIT_SECONDS, "seconds since the start", REPORT_CUT},
         [SEVERITY] = {"severity", "SEVERITY", UNIT_NONE, NULL, REPORT_CUT},
         [TYPE] = {"anomaly_type", "ANOMALY", UNIT_NONE, NULL, REPORT_CUT},
         [PID] = {"pid", "PID", UNIT_NONE, NULL, REPORT_CUT},
-        [COMMAND] = {"command", "COMMAND", UNIT_NONE, NULL, REPORT_LUXURY},
+        [COMMAND] = REPORT_COMMAND_COLUMNS("COMMAND", NULL, REPORT_LUXURY),
         [DESCRIPTION] = {"description", "DESCRIPTION", UNIT_NONE, NULL, REPORT_PROSE},
     };
     const struct report_notable *anomalies = evidence->events.anomalies;
@@ -243,7 +247,7 @@ void report_anomalies(struct report_page *page, const struct report_evidence *ev
         row[TYPE] = report_told(one->type);
         if (one->pid)
             row[PID] = report_number((double)one->pid);
-        row[COMMAND] = report_told(one->command);
+        report_command_cells(&row[COMMAND], one->command);
         row[DESCRIPTION] = report_told(one->description);
     }
     if (count > rows)

@@ -199,24 +199,27 @@ static void say_survivors(struct report_section *section, struct report_item *it
 static void add_survivors(struct report_section *section, const struct recording *recording)
 {
     static const struct report_column columns[] = {{"pid", "", UNIT_NONE, NULL, REPORT_CUT},
-                                                   {"command", "", UNIT_NONE, NULL, REPORT_CUT}};
+                                                   REPORT_COMMAND_COLUMNS("", NULL, REPORT_CUT)};
     enum { ROWS = 8 };
     struct json_reader reader;
     struct json_text process;
     struct report_value *row;
     double count, pid;
+    bool is_truncated;
 
     if (!recording_number(recording, "survivors.count", &count))
         return;
     struct report_item *item =
         report_add_number(section, "survivors", "outlived by", UNIT_COUNT, count, NULL, NULL);
     struct report_item *table =
-        report_for_programs(report_add_table(section, "surviving_processes", NULL, columns, 2, ROWS));
+        report_for_programs(report_add_table(section, "surviving_processes", NULL, columns, 3, ROWS));
     recorded_list_begin(&reader, recording, "survivors.processes");
     while (recorded_list_next(&reader, &process) && (row = report_add_row(table))) {
         if (json_find_number(&process, "pid", &pid) && pid > 0)
             row[0] = report_number(pid);
         row[1] = report_found(section->page, &process, "command");
+        if (json_find_boolean(&process, "command_truncated", &is_truncated) && is_truncated)
+            row[2] = report_boolean(true);
     }
     json_reader_fini(&reader);
     say_survivors(section, item, table);

@@ -146,7 +146,7 @@ void report_largest_ends(struct report_section *section, const struct report_eve
                                                [WRITTEN] = end->write_bytes,
                                                [SECONDS] = known(end->lifetime_seconds)},
                                    .pid = report_number((double)end->pid),
-                                   .command = report_told(end->command).text};
+                                   .command = end->command.text};
         }
     (void)add_table(section, &orders, "By the kernel's word at their end", titles);
 }
@@ -173,7 +173,7 @@ void report_largest_sampled(struct report_section *section, const struct report_
         orders.counts[use] = report_processes_top(processes, (enum report_use)use, tops, DEPTH);
         for (size_t i = 0; i < orders.counts[use]; i++) {
             struct candidate *item = &orders.items[use][i];
-            *item = (struct candidate){.pid = report_text(tops[i].subject), .command = tops[i].command};
+            *item = (struct candidate){.pid = report_text(tops[i].subject), .command = tops[i].command.text};
             for (int column = 0; column < NUMBERS; column++)
                 item->numbers[column] =
                     slots[column] >= 0 && tops[i].has[slots[column]] ? tops[i].values[slots[column]] : NAN;

@@ -103,7 +103,7 @@ struct report_item *report_add_boolean(struct report_section *section, const cha
 {
     struct report_item *item = item_add(section, REPORT_FACT, name, label);
 
-    item->value = (struct report_value){.kind = REPORT_BOOLEAN, .number = value};
+    item->value = report_boolean(value);
     return item;
 }
 

@@ -42,7 +42,7 @@ enum report_fit { REPORT_CUT, REPORT_COMMAND, REPORT_PROSE, REPORT_LUXURY, REPOR
 
 struct report_column {
     const char *name;   /* in JSON */
-    const char *title;  /* on the screen; a table whose columns have none has no heading */
+    const char *title;  /* on the screen; a table whose columns have "" has no heading; NULL: for programs */
     enum unit unit;     /* of numbers; UNIT_NONE: printed as they are */
     const char *source; /* the key, or whose word it is; NULL: plain */
     enum report_fit fit;
@@ -134,6 +134,11 @@ static inline struct report_value report_number(double number)
 static inline struct report_value report_text(const char *text)
 {
     return (struct report_value){.kind = text ? REPORT_TEXT : REPORT_ABSENT, .text = text};
+}
+
+static inline struct report_value report_boolean(bool value)
+{
+    return (struct report_value){.kind = REPORT_BOOLEAN, .number = value};
 }
 
 /* The evidence has "" for what was not told. */

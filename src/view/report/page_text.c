@@ -192,7 +192,8 @@ static struct table_column make_column(const struct report_item *item, size_t in
                                  .least = TEXT_COLUMNS_MIN,
                                  .wants = SIZE_MAX,
                                  .drop = fit == REPORT_LUXURY,
-                                 .left_out = report_column_is_empty(item, index)};
+                                 .left_out =
+                                     !item->columns[index].title || report_column_is_empty(item, index)};
 }
 
 static void add_rows(struct table *table, const struct report_item *item)
@@ -223,7 +224,8 @@ static void draw_table(struct strbuf *out, const struct report_item *item, bool 
     bool has_titles = false;
 
     for (size_t i = 0; i < table.column_count; i++) {
-        add_cut(&titles[i], item->columns[i].title, REPORT_CUT, 0);
+        if (item->columns[i].title)
+            add_cut(&titles[i], item->columns[i].title, REPORT_CUT, 0);
         columns[i] = make_column(item, i, strbuf_text(&titles[i]));
         table.texts.failed |= titles[i].failed;
         has_titles |= titles[i].length > 0 && !columns[i].left_out;

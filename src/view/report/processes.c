@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/hash_table.h"
-#include "base/text.h"
 
 struct entry {
-    struct report_process process;
+    struct report_process process; /* its texts are owned */
     UT_hash_handle hh;
-    char *command; /* owned, as are the texts of `process` */
     double window_rate, window_age;
     uint64_t rate_window, age_window; /* of which record they are; 0: none */
     bool use_told, rss_told;
@@ -24,6 +22,7 @@ struct report_processes {
     struct entry *map;
     bool more;
     uint64_t window;
+    size_t command_bytes; /* that are kept */
 };
 
 /* What a key of single processes speaks of; REPORT_USE_COUNT: of nothing that is ranked. */
@@ -93,7 +92,7 @@ static void entry_free(struct entry *entry)
 {
     free((char *)entry->process.subject);
     free((char *)entry->process.start_time);
-    free(entry->command);
+    report_command_free(&entry->process.command, NULL);
     free(entry);
 }
 
@@ -143,21 +142,6 @@ static struct entry *find_or_add(struct report_processes *processes, const char 
     entry->process = (struct report_process){.subject = name, .age = -1, .cpu_seconds = -1};
     HASH_ADD_KEYPTR(hh, processes->map, name, strlen(name), entry);
     return entry;
-}
-
-/* The last command that a process was seen with, cut between characters. */
-static void take_command(struct entry *entry, const char *command)
-{
-    size_t length = text_cut(command, REPORT_COMMAND_MAX);
-
-    if (entry->command && strlen(entry->command) == length && strncmp(entry->command, command, length) == 0)
-        return;
-    char *copy = strndup(command, length);
-    if (!copy)
-        return;
-    free(entry->command);
-    entry->command = copy;
-    entry->process.command = copy;
 }
 
 /* Rate x time; a process younger than the record was there for its age only. Which of the two numbers comes
@@ -224,7 +208,8 @@ void report_processes_add(struct report_processes *processes, const struct usage
         if (value->kind == FIELD_NUMBER)
             take_number(processes, entry, value->key, value->number, seconds);
         else if (value->kind == FIELD_TEXT && key == processes->command)
-            take_command(entry, value->text);
+            report_command_keep(&entry->process.command, (struct report_command){value->text, false},
+                                &processes->command_bytes); /* the last that it was seen with */
         else if (value->kind == FIELD_TEXT && key == processes->start && !entry->process.start_time)
             entry->process.start_time = strdup(value->text);
     }

@@ -15,11 +15,11 @@
 #include <stdint.h>
 
 #include "schema/recording.h"
+#include "view/report/commands.h"
 
 /* More processes than this are not ranked, and it is told. */
 #define REPORT_PROCESSES_MAX    200000
 #define REPORT_PROCESS_KEYS_MAX 12
-#define REPORT_COMMAND_MAX      256 /* bytes of a command that are kept */
 
 enum report_use { REPORT_USE_CPU, REPORT_USE_MEMORY, REPORT_USE_IO, REPORT_USE_COUNT };
 
@@ -36,8 +36,9 @@ struct report_process_keys {
 
 /* One process; everything borrowed. */
 struct report_process {
-    const char *subject;              /* "4711", "4711#2" */
-    const char *command, *start_time; /* NULL: not told */
+    const char *subject;    /* "4711", "4711#2" */
+    const char *start_time; /* NULL: not told */
+    struct report_command command;
     double values[REPORT_PROCESS_KEYS_MAX];
     bool has[REPORT_PROCESS_KEYS_MAX];
     double age;         /* seconds, when last seen; -1: not told */

@@ -17,7 +17,7 @@ static void add_ends(struct report_section *section, const struct report_events 
         {"write_bytes", "", UNIT_BYTES, "exit event", REPORT_CUT},
         {"lifetime_seconds", "", UNIT_SECONDS, "exit event", REPORT_CUT},
         {"pid", "", UNIT_NONE, NULL, REPORT_CUT},
-        {"command", "", UNIT_NONE, NULL, REPORT_CUT},
+        REPORT_COMMAND_COLUMNS("", NULL, REPORT_CUT),
     };
     struct report_item *table = report_for_programs(
         report_add_table(section, name, NULL, columns, sizeof(columns) / sizeof(columns[0]), ROWS));
@@ -35,7 +35,7 @@ static void add_ends(struct report_section *section, const struct report_events 
         if (end->lifetime_seconds >= 0)
             row[4] = report_number(end->lifetime_seconds);
         row[5] = report_number((double)end->pid);
-        row[6] = report_told(end->command);
+        report_command_cells(&row[6], end->command);
     }
 }
 
@@ -75,7 +75,8 @@ static size_t key_columns(struct report_page *page, const struct report_processe
 static void add_sampled(struct report_section *section, const struct report_processes *processes,
                         enum report_use use, const char *name)
 {
-    enum { OTHERS = 4 }; /* estimate, age, pid, command */
+    enum { OTHERS = 5 }; /* estimate, age, pid, command in two */
+    static const struct report_column command[] = {REPORT_COMMAND_COLUMNS("COMMAND", NULL, REPORT_CUT)};
     struct report_page *page = section->page;
     struct report_process tops[ROWS];
     size_t slots[REPORT_PROCESS_KEYS_MAX];
@@ -98,7 +99,8 @@ static void add_sampled(struct report_section *section, const struct report_proc
     size_t behind = count;
     columns[count++] = (struct report_column){"age", "AGE", UNIT_SECONDS, "when last seen", REPORT_CUT};
     columns[count++] = (struct report_column){"process", "PID", UNIT_NONE, NULL, REPORT_CUT};
-    columns[count++] = (struct report_column){"command", "COMMAND", UNIT_NONE, NULL, REPORT_CUT};
+    memcpy(&columns[count], command, sizeof(command));
+    count += sizeof(command) / sizeof(command[0]);
     struct report_item *table =
         report_for_programs(report_add_table(section, name, NULL, columns, count, ROWS));
     for (size_t i = 0; i < rows; i++) {
@@ -113,7 +115,7 @@ static void add_sampled(struct report_section *section, const struct report_proc
         if (tops[i].age >= 0)
             row[behind] = report_number(tops[i].age);
         row[behind + 1] = report_text(tops[i].subject);
-        row[behind + 2] = report_text(tops[i].command);
+        report_command_cells(&row[behind + 2], tops[i].command);
     }
 }
 

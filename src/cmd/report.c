@@ -23,7 +23,8 @@ static const struct command_description description = {
     .usage = "[OPTION...] [RUN | JOB]",
     .description =
         "One page about a recorded run: how it ended and why, what to do next, time and CPU, memory, stalls "
-        "and I/O by every method that was in force, GPUs, the processes and programs that used most, what "
+        "and I/O by every method that was in force, GPUs, the processes and programs that used most, of a "
+        "build the slowest compilations by source file, what "
         "happened (failures, signals and who sent them, OOM kills, anomalies), system calls where they were "
         "counted, and what watching cost. RUN is a file of the run, its prefix, its id or the beginning of "
         "its "

@@ -1,8 +1,10 @@
 """`make -j2` of a real C project: many short compilers, drivers and shells, counted to the last."""
 
+import json
 import os
 import pathlib
 import shutil
+import subprocess
 
 import pytest
 
@@ -62,3 +64,24 @@ def test_build_is_counted_to_0_5_percent_without(run_as_user, cpu_truth, project
     assert seconds > 1, "too short a build to judge"
     assert run.info["headline"]["cpu_seconds"]["value"] == pytest.approx(seconds, rel=0.005)
     assert run.info["provenance"]["cpu_is_conserved"] is True
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_each_source_file_of_a_build_is_one_compilation(with_bpf, project, compiler):
+    """gcc starts a compiler for each, clang compiles itself: as many as source files, none of them twice."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is missing")
+    run = with_bpf("--events bpf", ["make", "-j2", "-s", "-C", str(project), f"CC={compiler}"], timeout=400)
+    assert run.returncode == 0, run
+    sources = {str(path.relative_to(project)) for room in ROOMS for path in (project / room).rglob("*.c")}
+    page = json.loads(subprocess.run([with_bpf.binary, "report", "--json", run.prefix], capture_output=True,
+                                     check=True, cwd=with_bpf.cwd).stdout)
+    assert page["compilations"]["count"]["value"] == len(sources)
+    rows = page["compilations"]["slowest"]["rows"]
+    walls = [row["wall_seconds"] for row in rows]
+    assert len(rows) == 10 and walls == sorted(walls, reverse=True)
+    assert len({row["file"] for row in rows} & sources) == 10
+    ended = {event["pid"]: event for event in run.events if event["event_type"] == "exit"}
+    for row in rows:
+        assert (row["cpu_seconds"], row["wall_seconds"], row["command"]) == tuple(
+            ended[row["pid"]][name] for name in ("cpu_seconds", "lifetime_seconds", "command"))

@@ -17,8 +17,9 @@
 #define SECONDS_MAX (64 * 86400)
 
 struct alive {
-    int64_t pid;
+    int64_t pid, parent;
     double born;
+    bool has_started_compilers;
     struct report_command command;
     UT_hash_handle hh;
 };
@@ -110,6 +111,7 @@ static void commands_free(struct report_events *events)
 void report_events_fini(struct report_events *events)
 {
     commands_free(events);
+    report_compilations_fini(&events->compilations);
     if (events->inner) {
         HASH_FREE_ALL(events->inner->alive, alive_free);
         HASH_FREE_ALL(events->inner->programs, free);
@@ -131,7 +133,7 @@ static struct alive *alive_find(const struct report_events_inner *inner, int64_t
     return alive;
 }
 
-/* The command that an event tells, else what is known of the process while it is alive; borrowed. */
+/* The command of the event, else the known one of the process while it is alive; borrowed. */
 static struct report_command command_of(const struct report_events *events,
                                         const struct recorded_event *event, int64_t pid)
 {
@@ -155,6 +157,29 @@ static void count_birth(struct report_events_inner *inner, double wall)
     inner->seconds[second]++;
 }
 
+/* A compiler was started, or has ended: its parent need not be counted (compilations.h). */
+static void note_compiler(struct report_events_inner *inner, int64_t parent, const char *command)
+{
+    struct alive *alive = command && parent ? alive_find(inner, parent) : NULL;
+
+    if (alive && !alive->has_started_compilers)
+        alive->has_started_compilers = report_compilation_is_part(command);
+}
+
+/* It was seen before it executed a program of its own: its command is that of its parent. */
+static bool has_command_of_parent(const struct report_events *events, const struct alive *alive,
+                                  const char *command, const struct report_processes *processes)
+{
+    const struct alive *parent = alive ? alive_find(events->inner, alive->parent) : NULL;
+    const struct report_process *sampled =
+        parent && processes ? report_processes_find(processes, parent->pid, NULL) : NULL;
+    const char *its_own = parent && parent->command.text ? parent->command.text
+                          : sampled                      ? sampled->command.text
+                                                         : NULL;
+
+    return its_own && strcmp(its_own, command) == 0;
+}
+
 static void on_spawn(struct report_events *events, const struct recorded_event *event)
 {
     struct report_events_inner *inner = events->inner;
@@ -173,9 +198,11 @@ static void on_spawn(struct report_events *events, const struct recorded_event *
     if (HASH_COUNT(inner->alive) == ALIVE_MAX || !(alive = calloc(1, sizeof(*alive))))
         return;
     alive->pid = event->pid;
+    alive->parent = event->ppid;
     alive->born = event->wall;
     report_command_keep(&alive->command, command, &inner->command_bytes);
     HASH_ADD(hh, inner->alive, pid, sizeof(alive->pid), alive);
+    note_compiler(inner, alive->parent, event->command);
 }
 
 static double use_of(const struct report_end *end, enum report_use use)
@@ -277,6 +304,31 @@ static void count_failure(struct report_events *events, const struct report_end 
     events->root_failed |= end->pid == events->root;
 }
 
+static void take_compilation(struct report_events *events, const struct recorded_event *event,
+                             const struct report_end *end, const struct alive *alive,
+                             const struct report_processes *processes)
+{
+    struct report_compilation one = {.pid = end->pid,
+                                     .wall_seconds = end->lifetime_seconds,
+                                     .cpu_seconds = event->has_use ? end->cpu_seconds : -1,
+                                     .sampled_cpu_seconds = -1,
+                                     .max_rss = end->max_rss,
+                                     .command = end->command};
+
+    if (!end->command.text || end->lifetime_seconds < 0)
+        return;
+    if (alive)
+        note_compiler(events->inner, alive->parent, end->command.text);
+    if (!report_compilation_counts(end->command.text, alive && alive->has_started_compilers) ||
+        has_command_of_parent(events, alive, end->command.text, processes))
+        return;
+    const struct report_process *sampled =
+        event->has_use || !processes ? NULL : report_processes_find(processes, event->pid, event->start_time);
+    if (sampled)
+        one.sampled_cpu_seconds = sampled->cpu_seconds;
+    report_compilations_add(&events->compilations, &one);
+}
+
 static void on_exit_of(struct report_events *events, const struct recorded_event *event,
                        struct report_processes *processes)
 {
@@ -305,6 +357,7 @@ static void on_exit_of(struct report_events *events, const struct recorded_event
         end.lifetime_seconds = event->wall - alive->born;
     }
     time_life(events, &end, event->has_use);
+    take_compilation(events, event, &end, alive, processes);
     bool failed = (end.has_exit_code && end.exit_code != 0) || end.signal_num;
     if (end.has_exit_code && end.exit_code != 0)
         count_failure(events, &end);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "schema/recording.h"
+#include "view/report/compilations.h"
 #include "view/report/groups.h"
 #include "view/report/processes.h"
 
@@ -58,6 +59,7 @@ struct report_events {
     double cpu_seconds;   /* of all with use */
     struct report_end tops[REPORT_USE_COUNT][REPORT_ENDS_MAX];
     size_t top_counts[REPORT_USE_COUNT];
+    struct report_compilations compilations;
     struct report_groups *failing;  /* by program: exit codes other than 0 */
     struct report_groups *failures; /* the same by exit code and program */
     struct report_groups *kills;    /* by signal: who killed which program */

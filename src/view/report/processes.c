@@ -215,8 +215,8 @@ void report_processes_add(struct report_processes *processes, const struct usage
     }
 }
 
-void report_processes_told(struct report_processes *processes, int64_t pid, const char *start_time,
-                           bool rss_is_told)
+/* The first use of the pid that fits, and that no exit event was about yet. */
+static struct entry *find_use(const struct report_processes *processes, int64_t pid, const char *start_time)
 {
     enum { USES_OF_A_PID = 1000 };
     char subject[48];
@@ -225,15 +225,32 @@ void report_processes_told(struct report_processes *processes, int64_t pid, cons
     for (int use = 2; use < USES_OF_A_PID; use++) {
         struct entry *entry = find(processes, subject);
         if (!entry)
-            return;
+            break;
         const char *own = entry->process.start_time;
-        if (!entry->use_told && (!own || !start_time || strcmp(own, start_time) == 0)) {
-            entry->use_told = true;
-            entry->rss_told = rss_is_told;
-            return;
-        }
+        if (!entry->use_told && (!own || !start_time || strcmp(own, start_time) == 0))
+            return entry;
         (void)snprintf(subject, sizeof(subject), "%lld#%d", (long long)pid, use);
     }
+    return NULL;
+}
+
+const struct report_process *report_processes_find(const struct report_processes *processes, int64_t pid,
+                                                   const char *start_time)
+{
+    const struct entry *entry = find_use(processes, pid, start_time);
+
+    return entry ? &entry->process : NULL;
+}
+
+void report_processes_told(struct report_processes *processes, int64_t pid, const char *start_time,
+                           bool rss_is_told)
+{
+    struct entry *entry = find_use(processes, pid, start_time);
+
+    if (!entry)
+        return;
+    entry->use_told = true;
+    entry->rss_told = rss_is_told;
 }
 
 const struct report_process_keys *report_processes_keys(const struct report_processes *processes)

@@ -37,7 +37,7 @@ struct report_process_keys {
 /* One process; everything borrowed. */
 struct report_process {
     const char *subject;    /* "4711", "4711#2" */
-    const char *start_time; /* NULL: not told */
+    const char *start_time; /* NULL: unknown */
     struct report_command command;
     double values[REPORT_PROCESS_KEYS_MAX];
     bool has[REPORT_PROCESS_KEYS_MAX];
@@ -55,6 +55,9 @@ void report_processes_want(const struct report_processes *processes, bool *wante
 /* A record that is `seconds` long. */
 void report_processes_add(struct report_processes *processes, const struct usage_record *record,
                           double seconds);
+/* The process of this pid and start time (NULL: unknown); NULL: it is in no record. */
+const struct report_process *report_processes_find(const struct report_processes *processes, int64_t pid,
+                                                   const char *start_time);
 /* What this process used was told exactly at its end: it is left out of the ranking, for memory only if its
  * largest RSS was told as well. */
 void report_processes_told(struct report_processes *processes, int64_t pid, const char *start_time,

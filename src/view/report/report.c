@@ -137,6 +137,7 @@ int run_report_page(const struct report_evidence *evidence, struct report_page *
     report_io(page, evidence);
     report_devices(page, evidence);
     report_top_processes(page, evidence);
+    report_compilations(page, evidence);
     report_happened(page, evidence);
     report_anomalies(page, evidence);
     report_syscalls(page, evidence);

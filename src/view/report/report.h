@@ -58,6 +58,7 @@ void report_largest_ends(struct report_section *section, const struct report_eve
 void report_largest_sampled(struct report_section *section, const struct report_processes *processes,
                             const char *title);
 const char *report_column_title(struct report_page *page, const struct recorded_key *key);
+void report_compilations(struct report_page *page, const struct report_evidence *evidence);
 void report_happened(struct report_page *page, const struct report_evidence *evidence);
 void report_syscalls(struct report_page *page, const struct report_evidence *evidence);
 void report_anomalies(struct report_page *page, const struct report_evidence *evidence);

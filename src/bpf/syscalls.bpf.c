@@ -1,6 +1,6 @@
 /*
- * System calls of the target's processes: how often, how many failed, how long. Added up in the kernel, by
- * process and number; what does not fit is counted.
+ * System calls of the target's processes: how often, with which error, how long. Added up in the kernel, by
+ * process, number and error; what does not fit is counted.
  *
  * A call counts when it returns (as strace counts it): one that never does (exit_group, a thread killed
  * inside) has no duration. Counting begins with the first program that a process of the target executes; with
@@ -93,6 +93,7 @@ int BPF_PROG(on_return, struct pt_regs *registers, long result)
     call->inside = 0;
     key.id = call->id;
     key.number = call->number;
+    key.error = result < 0 && result >= -4095 ? (__u32)-result : 0;
     sum = bpf_map_lookup_elem(&calls, &key);
     if (!sum) {
         const struct wire_call none = {};
@@ -109,8 +110,6 @@ int BPF_PROG(on_return, struct pt_regs *registers, long result)
     }
     __sync_fetch_and_add(&sum->count, 1);
     __sync_fetch_and_add(&sum->ns, elapsed_ns);
-    if (result < 0 && result >= -4095)
-        __sync_fetch_and_add(&sum->errors, 1);
     if (sum->count % COST_SAMPLE == 0)
         __sync_fetch_and_add(&control.kernel_ns,
                              2 * COST_SAMPLE * (bpf_ktime_get_ns() - call->begin_ns - elapsed_ns));

@@ -119,14 +119,15 @@ struct wire_task {
     char comm[WIRE_COMM_SIZE];
 };
 
-/* System calls of one process by number. */
+/* System calls of one process by number and outcome. */
 struct wire_call_key {
     __u32 id; /* the low half of a member's id */
     __u32 number;
+    __u32 error; /* the number of the error that it returned; 0: none */
 };
 
 struct wire_call {
-    __u64 count, errors, ns;
+    __u64 count, ns;
 };
 
 #endif

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "probe/error_names.h"
 #include "probe/syscall_table.h"
 
 enum { COUNTS, SECONDS, ERRORS, QUANTITIES };
-enum { FIELD_COUNT = 2 * QUANTITIES }; /* of a process, then of the target */
+/* Of a process, then of the target, and last by error. */
+enum { FAILURES = 2 * QUANTITIES, FIELD_COUNT };
 
 static const char *const fields[FIELD_COUNT] = {
     [COUNTS] = "calls of the process",
@@ -23,6 +25,7 @@ static const char *const fields[FIELD_COUNT] = {
     [QUANTITIES + COUNTS] = "calls of the target",
     [QUANTITIES + SECONDS] = "seconds in calls of the target",
     [QUANTITIES + ERRORS] = "failed calls of the target",
+    [FAILURES] = "errors of the target's calls",
 };
 
 #define CALLS(KEY, TOPIC, QUANTITY, UNIT, MEANING, MEANING_TOTAL)                                            \
@@ -42,6 +45,10 @@ static const struct measurement measurements[] = {
     CALLS("syscall_errors", TOPIC_SYSCALL_ERRORS, ERRORS, UNIT_COUNT,
           "system calls of the process that returned an error, by name",
           "system calls of the whole target that returned an error, by name"),
+    MEASUREMENT("syscall_error_names_total", TOPIC_SYSCALL_ERROR_NAMES, FAILURES, SCOPE_SINGLE,
+                TYPE_CATEGORICAL, UNIT_COUNT, REDUCE_TALLY, COST_SYSCALLS,
+                "system calls of the whole target that returned an error, by name and error: "
+                "\"openat ENOENT\""),
 };
 
 struct syscall_state {
@@ -105,6 +112,26 @@ static void fill_field(struct syscall_state *syscalls, struct row *row, unsigned
     row_amounts(row, field, amounts);
 }
 
+/* What failed and how; those whose error is not known are not there. */
+static void fill_failures(struct syscall_state *syscalls, struct row *row, const struct syscall_table *table)
+{
+    struct amounts *amounts = arena_alloc(&syscalls->arena, sizeof(*amounts));
+    struct amount *items = arena_alloc(&syscalls->arena, (table->failure_count + 1) * sizeof(*items));
+    char name[ERROR_NAME_SIZE];
+
+    if (!amounts || !items)
+        return;
+    amounts->items = items;
+    for (size_t i = 0; i < table->failure_count; i++) {
+        const struct syscall_failure *failure = &table->failures[i];
+        const char *state =
+            arena_printf(&syscalls->arena, "%s %s", failure->name, error_name(failure->error, name));
+        if (state)
+            items[amounts->count++] = (struct amount){state, (double)failure->count};
+    }
+    row_amounts(row, FAILURES, amounts);
+}
+
 static void fill_row(struct syscall_state *syscalls, struct row *row, unsigned first_field,
                      const struct syscall_table *table)
 {
@@ -147,6 +174,8 @@ static int read_calls(void *state, const struct collect_context *context, struct
     const struct syscall_table *whole = source->of_target(source->context);
     if (whole)
         fill_row(syscalls, &pass->single, QUANTITIES, whole);
+    if (whole && (syscalls->selected & (UINT64_C(1) << FAILURES)))
+        fill_failures(syscalls, &pass->single, whole);
     if (whole && wants_processes(syscalls))
         source->each(source->context, read_process, &(struct reading){syscalls, pass});
     return 0;

@@ -15,8 +15,8 @@
 #define AWAIT_STEP_NS 500000
 
 struct seen_call {
-    uint32_t number;
-    struct syscall_totals totals;
+    uint32_t number, error;
+    struct wire_call sums;
 };
 
 struct process_calls {
@@ -130,25 +130,33 @@ static void take(struct process_calls *calls, struct counted *counted, const cha
         (void)syscall_table_add_named(&counted->table, name, more);
 }
 
+static void take_failure(struct process_calls *calls, const struct counted *counted, const char *name,
+                         int error, uint64_t count)
+{
+    if (counted->is_known && calls->options.take_failure)
+        calls->options.take_failure(calls->options.owner, name, error, count);
+}
+
 /* ---- our programs in the kernel, whose counts only grow ---- */
 
 /* What was added since the last reading; false: nothing. */
-static bool take_difference(struct counted *counted, uint32_t number, const struct wire_call *now,
-                            struct syscall_totals *more)
+static bool take_difference(struct counted *counted, const struct wire_call_key *key,
+                            const struct wire_call *now, struct syscall_totals *more)
 {
     size_t i = 0;
 
-    while (i < counted->seen_count && counted->seen[i].number != number)
+    while (i < counted->seen_count &&
+           (counted->seen[i].number != key->number || counted->seen[i].error != key->error))
         i++;
     if (i == counted->seen_count) {
         if (ARRAY_RESERVE(counted->seen, counted->seen_capacity, counted->seen_count + 1) < 0)
             return false; /* the next reading finds it all the same */
-        counted->seen[counted->seen_count++] = (struct seen_call){.number = number};
+        counted->seen[counted->seen_count++] = (struct seen_call){.number = key->number, .error = key->error};
     }
     struct seen_call *seen = &counted->seen[i];
-    *more = (struct syscall_totals){now->count - seen->totals.count, now->errors - seen->totals.errors,
-                                    now->ns - seen->totals.ns};
-    seen->totals = (struct syscall_totals){now->count, now->errors, now->ns};
+    const uint64_t count = now->count - seen->sums.count;
+    *more = (struct syscall_totals){count, key->error ? count : 0, now->ns - seen->sums.ns};
+    seen->sums = *now;
     return more->count > 0;
 }
 
@@ -160,8 +168,11 @@ static void visit_kernel(void *context, const struct wire_call_key *key, const s
 
     if (!counted)
         return;
-    if (counted->is_known && take_difference(counted, key->number, call, &more))
+    if (counted->is_known && take_difference(counted, key, call, &more)) {
         take(calls, counted, syscall_name(key->number), &more);
+        if (key->error)
+            take_failure(calls, counted, syscall_name(key->number), (int)key->error, more.count);
+    }
     if (counted->has_left)
         bpf_programs_forget_call(calls->options.programs, key); /* makes room */
 }
@@ -208,6 +219,9 @@ static void visit_strace(void *context, uint32_t id, pid_t pid, const struct sys
     find_member(calls, counted);
     for (size_t i = 0; i < more->count; i++)
         take(calls, counted, more->entries[i].name, &more->entries[i].totals);
+    for (size_t i = 0; i < more->failure_count; i++)
+        take_failure(calls, counted, more->failures[i].name, more->failures[i].error,
+                     more->failures[i].count);
 }
 
 /* strace may not follow all that are in the tree: not those that began while it attached, nor a setuid

@@ -49,6 +49,8 @@ struct process_calls_options {
     void *owner;
     /* `more` of one that is known; false: it is not to be in its table. */
     bool (*take)(void *owner, struct counted *counted, const char *name, const struct syscall_totals *more);
+    /* So many of its calls of this name returned this error; NULL: not wanted. */
+    void (*take_failure)(void *owner, const char *name, int error, uint64_t count);
 };
 
 struct process_calls;

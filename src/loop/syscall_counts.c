@@ -34,6 +34,13 @@ static bool take(void *owner, struct counted *counted, const char *name, const s
     return true;
 }
 
+static void take_failure(void *owner, const char *name, int error, uint64_t count)
+{
+    struct syscall_counts *counts = owner;
+
+    (void)syscall_table_add_failure(&counts->whole, name, error, count);
+}
+
 static int update(void *context)
 {
     struct syscall_counts *counts = context;
@@ -190,6 +197,7 @@ int syscall_counts_set_tree(struct syscall_counts *counts, struct tree *tree, bo
         .lost_are_ours = true,
         .owner = counts,
         .take = take,
+        .take_failure = take_failure,
     };
     counts->tree = tree;
     counts->processes = process_calls_new(&options);

@@ -11,12 +11,13 @@
 void syscall_table_fini(struct syscall_table *table)
 {
     free(table->entries);
+    free(table->failures);
     *table = (struct syscall_table){0};
 }
 
 void syscall_table_clear(struct syscall_table *table)
 {
-    table->count = 0;
+    table->count = table->failure_count = 0;
 }
 
 /* Where the name stands, or would stand; `found` says which. */
@@ -75,12 +76,34 @@ int syscall_table_add_named(struct syscall_table *table, const char *name, const
     return add(table, name, false, more);
 }
 
+int syscall_table_add_failure(struct syscall_table *table, const char *name, int error, uint64_t count)
+{
+    size_t i = 0;
+
+    while (i < table->failure_count &&
+           (table->failures[i].error != error ||
+            (table->failures[i].name != name && strcmp(table->failures[i].name, name) != 0)))
+        i++;
+    if (i == table->failure_count) {
+        if (ARRAY_RESERVE(table->failures, table->failure_capacity, i + 1) < 0)
+            return -ENOMEM;
+        table->failures[table->failure_count++] =
+            (struct syscall_failure){.name = syscall_name_keep(name), .error = error};
+    }
+    table->failures[i].count += count;
+    return 0;
+}
+
 int syscall_table_merge(struct syscall_table *table, const struct syscall_table *more)
 {
     int code = 0;
 
     for (size_t i = 0; i < more->count; i++)
         if (add(table, more->entries[i].name, true, &more->entries[i].totals) < 0)
+            code = -ENOMEM;
+    for (size_t i = 0; i < more->failure_count; i++)
+        if (syscall_table_add_failure(table, more->failures[i].name, more->failures[i].error,
+                                      more->failures[i].count) < 0)
             code = -ENOMEM;
     return code;
 }

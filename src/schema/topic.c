@@ -40,6 +40,7 @@ static const char *const names[TOPIC_COUNT] = {
     [TOPIC_FILE] = "file",
     [TOPIC_SYSCALL] = "syscall",
     [TOPIC_SYSCALL_ERRORS] = "syscall.errors",
+    [TOPIC_SYSCALL_ERROR_NAMES] = "syscall.errors.names",
     [TOPIC_GPU] = "gpu",
     [TOPIC_MACHINE] = "machine",
     [TOPIC_MACHINE_CPU] = "machine.cpu",

@@ -50,6 +50,7 @@ enum topic {
     TOPIC_FILE, /* open file descriptors */
     TOPIC_SYSCALL,
     TOPIC_SYSCALL_ERRORS,
+    TOPIC_SYSCALL_ERROR_NAMES,
     TOPIC_GPU,
     TOPIC_MACHINE,
     TOPIC_MACHINE_CPU,

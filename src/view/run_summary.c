@@ -15,6 +15,8 @@ enum { INDENT = 2, LABEL_WIDTH = 10, DUCT_LABEL_WIDTH = 14, ROOT_WIDTH = 40 };
 
 #define TEXT_BYTES 500 /* of a text from outside that are shown */
 
+#define WAITING_TOLD 0.005 /* of the time in system calls: less is rounded to nothing */
+
 /* con-duct's names are longer than ours. */
 static int label_width(const struct run_summary *summary)
 {
@@ -254,6 +256,20 @@ static void add_stalls(struct strbuf *out, const struct run_summary *summary)
     add_method(out, is_group ? "cgroup_ave_psi_*_some_pct" : "psi_ave_*_some_pct", first->note.text);
 }
 
+/* ", most in openat (ENOENT)" */
+static void add_failing(struct strbuf *out, const struct run_summary *summary)
+{
+    if (!summary->failing)
+        return;
+    strbuf_adds(out, summary->failing_errors < summary->syscall_errors ? ", most in " : ", in ");
+    add_text(out, summary->failing);
+    if (!summary->failing_error)
+        return;
+    strbuf_adds(out, " (");
+    add_text(out, summary->failing_error);
+    strbuf_addc(out, ')');
+}
+
 /* How many, and where their time went. That they could not be counted is a warning, and was given. */
 static void add_syscalls(struct strbuf *out, const struct run_summary *summary)
 {
@@ -270,11 +286,14 @@ static void add_syscalls(struct strbuf *out, const struct run_summary *summary)
     if (!isnan(summary->syscall_errors)) {
         unit_add(out, between, UNIT_COUNT, summary->syscall_errors,
                  summary->syscall_errors == 1 ? " error" : " errors");
+        add_failing(out, summary);
         between = "; ";
     }
     if (summary->hotspot) {
         strbuf_addf(out, "%s%.0f %% of their time in ", between[0] ? "; " : "", 100 * summary->hotspot_share);
         add_text(out, summary->hotspot);
+        if (summary->waiting_share >= WAITING_TOLD)
+            strbuf_addf(out, ", %.0f %% waiting", 100 * summary->waiting_share);
     }
     if (summary->syscalls_lost > 0)
         unit_add(out, "; ", UNIT_COUNT, summary->syscalls_lost, " lost");

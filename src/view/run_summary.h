@@ -35,6 +35,9 @@ struct run_summary {
     const char *read_key, *written_key;
     const char *syscall_method, *hotspot;
     double syscalls, syscall_errors, syscalls_lost, hotspot_share;
+    double waiting_share;                /* of the time in calls; NAN: not measured */
+    const char *failing, *failing_error; /* the call that failed most, and how; NULL: not known */
+    double failing_errors;
     double own_cpu_seconds, own_rss_bytes, samples, missed_ticks;
 
     size_t survivors_in_all, survivor_count;

@@ -87,7 +87,8 @@ static void take_recorded_survivors(struct run_summary *summary, const struct re
 
 static void take_info_syscalls(struct run_summary *summary, const struct run_info *info)
 {
-    struct syscall_sums sums = {NAN, NAN, NAN};
+    struct syscall_sums sums = {NAN, NAN, NAN, NAN};
+    struct syscall_failing failing;
 
     if (!info->syscalls.method || !info->summary || !syscall_sums(info->summary, &sums))
         return;
@@ -95,6 +96,12 @@ static void take_info_syscalls(struct run_summary *summary, const struct run_inf
     summary->syscalls = sums.count;
     summary->syscall_errors = sums.errors;
     summary->syscalls_lost = (double)info->syscalls.lost;
+    summary->waiting_share = sums.waiting_seconds / sums.seconds;
+    if (syscall_failing(info->summary, &failing)) {
+        summary->failing = failing.name;
+        summary->failing_errors = failing.errors;
+        summary->failing_error = failing.error;
+    }
     if (!syscall_hotspot(info->summary, &summary->hotspot, &summary->hotspot_share))
         summary->hotspot = NULL;
 }
@@ -162,6 +169,11 @@ static void take_recorded_parts(struct run_summary *summary, const struct record
     summary->syscalls = number_or_none(in_recording, recording, "syscalls.count");
     summary->syscall_errors = number_or_none(in_recording, recording, "syscalls.errors");
     summary->syscalls_lost = number_or_none(in_recording, recording, "syscalls.lost");
+    summary->waiting_share = number_or_none(in_recording, recording, "syscalls.waiting_seconds") /
+                             number_or_none(in_recording, recording, "syscalls.seconds");
+    summary->failing = recording_text(recording, "syscalls.most_errors.name");
+    summary->failing_error = recording_text(recording, "syscalls.most_errors.most_frequent_error");
+    summary->failing_errors = number_or_none(in_recording, recording, "syscalls.most_errors.errors");
     if (recording_number(recording, "syscalls.hotspot.share", &summary->hotspot_share))
         summary->hotspot = recording_text(recording, "syscalls.hotspot.name");
 }

@@ -333,7 +333,7 @@ def test_without_the_setting_nothing_is_counted_and_no_program_attached(start_da
 
 
 def kernel_counts(daemon):
-    """What the kernel's table has by now: {(process, number): count}, asked through bpftool."""
+    """What the kernel's table has by now: {(process, number, error): count}, asked through bpftool."""
     entries = [entry["formatted"] for entry in kernel_events.table_of_calls(daemon.pid)]
     return {tuple(entry["key"].values()): entry["value"]["count"] for entry in entries}
 
@@ -343,7 +343,7 @@ def test_the_kernel_forgets_who_has_ended_and_stops_when_the_job_does(counting):
     for _ in range(30):
         shell.run("/bin/true")
     process_counts(counting, shell.pid, "wait4", 30)
-    wait_until(lambda: len({process for process, _ in kernel_counts(counting)}) == 1, what="the shell alone")
+    wait_until(lambda: len({process for process, *_ in kernel_counts(counting)}) == 1, what="the shell alone")
     counting.call("job.finish", job_id="leaves", outcome="completed")
     shell.run("/bin/true")  # the read that it was in may still count
     before = kernel_counts(counting)

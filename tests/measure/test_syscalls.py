@@ -3,6 +3,7 @@
 What counting costs in time is measured by `make bench` (step `syscalls`).
 """
 
+import collections
 import json
 import re
 import subprocess
@@ -17,7 +18,7 @@ from support.processes import wait_until
 
 LOOP = 1_000_000
 INSTRUCTION_BYTES = 8
-INSTRUCTIONS_MAX = 220  # from the entry of a call to its return; 156 on Linux 6.18
+INSTRUCTIONS_MAX = 220  # from the entry of a call to its return; 159 on Linux 6.18
 
 
 def counts_of(run):
@@ -26,6 +27,16 @@ def counts_of(run):
 
 def errors_of(run):
     return {name: call["errors"] for name, call in run.info["syscalls"]["by_call"].items() if call["errors"]}
+
+
+def error_names_of(run):
+    """{"openat ENOENT": how often}; each call's most frequent error is checked against it."""
+    names = run.summary["syscall_error_names_total"]
+    for call, failed in run.info["syscalls"]["by_call"].items():
+        own = {name.partition(" ")[2]: count for name, count in names.items() if name.partition(" ")[0] == call}
+        assert sum(own.values()) == failed["errors"]
+        assert own.get(failed.get("most_frequent_error")) == max(own.values(), default=None)
+    return names
 
 
 def loops(text):
@@ -44,6 +55,13 @@ def strace_table(command, **how):
     done = subprocess.run(["strace", "-c", "-f", "-o", "/dev/stderr", *command], capture_output=True, check=True, **how)
     rows = re.findall(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(?:(\d+) )? *([a-z_0-9]+)$", done.stderr.decode(), re.M)
     return {name: (int(calls), int(errors or 0)) for calls, errors, name in rows if name != "total"}
+
+
+def strace_error_names(command, **how):
+    """{"openat ENOENT": how often} by the lines of `strace -f` itself."""
+    done = subprocess.run(["strace", "-f", "-o", "/dev/stderr", *command], capture_output=True, check=True, **how)
+    found = re.findall(r"^(?:\d+ +)?(?:<\.\.\. )?([a-z_0-9]+)\b.* = (?:-1|\?) (E[A-Z_]+) ", done.stderr.decode(), re.M)
+    return dict(collections.Counter(f"{name} {error}" for name, error in found))
 
 
 def test_a_million_calls_are_counted_to_the_last(with_bpf):
@@ -143,6 +161,53 @@ def test_the_table_is_strace_s_row_by_row(with_bpf, with_strace):
     assert table["getppid"] == (300, 0) and table["lseek"] == (50, 50), "the workload does what it says"
     assert counts_of(run) == {name: calls for name, (calls, _) in table.items()}
     assert errors_of(run) == {name: errors for name, (_, errors) in table.items() if errors}
+
+
+@pytest.mark.parametrize("method", ["bpf", "strace"])
+def test_errors_have_the_names_that_strace_gives_them(with_bpf, with_strace, method):
+    events = "--events bpf" if method == "bpf" else "--events off"
+    command = [with_bpf.workload("calls")]
+    run = with_bpf(f"--syscalls summary {events} --outputs none --capture-outputs none", command)
+    assert run.info["syscalls"]["method"] == method
+    names = error_names_of(run)
+    assert names == strace_error_names(command, env=with_bpf.environment(), cwd=with_bpf.cwd)
+    assert (names["lseek ESPIPE"], names["close EBADF"], names["openat ENOENT"], names["kill EINVAL"]) == (50, 20, 5, 4)
+    assert run.info["syscalls"]["most_errors"] == {"name": "lseek", "errors": 50, "most_frequent_error": "ESPIPE"}
+    assert sum(names.values()) == run.info["syscalls"]["errors"]
+
+
+INTERRUPTED = """
+import signal, sys, time
+left = [5]
+def on_alarm(*_):
+    left[0] -= 1
+    if not left[0]:
+        sys.exit()
+signal.signal(signal.SIGALRM, on_alarm)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("method", ["bpf", "strace"])
+def test_a_call_that_a_signal_interrupts_has_a_name_too(with_bpf, with_strace, method):
+    """Five signals, all or all but the first of which find it asleep: whether the kernel begins the call anew is not
+    decided yet."""
+    events = "--events bpf" if method == "bpf" else "--events off"
+    run = with_bpf(f"--syscalls summary {events}", ["/usr/bin/python3", "-c", INTERRUPTED], timeout=300)
+    names = error_names_of(run)
+    counts = [count for name, count in names.items() if name.endswith(" ERESTARTNOHAND")]
+    assert len(counts) == 1 and 1 <= counts[0] <= 5, names
+
+
+@pytest.mark.parametrize("method", ["bpf", "strace"])
+def test_time_in_calls_that_wait_is_told_apart(with_bpf, with_strace, method):
+    events = "--events bpf" if method == "bpf" else "--events off"
+    calls = with_bpf(f"--syscalls summary {events}", ["sh", "-c", "sleep 0.25; exit 0"]).info["syscalls"]
+    waits = {name: call["seconds"] for name, call in calls["by_call"].items() if call.get("waits")}
+    assert waits["clock_nanosleep"] >= 0.25 and "wait4" in waits and "read" not in waits
+    assert calls["waiting_seconds"] == pytest.approx(sum(waits.values()), abs=1e-8)
+    assert calls["waiting_seconds"] + calls["working_seconds"] == pytest.approx(calls["seconds"], abs=1e-8)
 
 
 def test_strace_as_the_fallback_counts_the_same(with_bpf, with_strace):

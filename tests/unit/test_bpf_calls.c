@@ -79,9 +79,14 @@ static pid_t run(const char *what)
     return child;
 }
 
+struct sums {
+    uint64_t count, errors, ns;
+    int error; /* of the last entry */
+};
+
 struct question {
     struct wire_call_key key;
-    struct wire_call sum;
+    struct sums sum;
     size_t entries; /* of this process, whichever call */
 };
 
@@ -95,7 +100,8 @@ static void look(void *context, const struct wire_call_key *key, const struct wi
     if (key->number != question->key.number)
         return;
     question->sum.count += call->count;
-    question->sum.errors += call->errors;
+    question->sum.errors += key->error ? call->count : 0;
+    question->sum.error = key->error ? (int)key->error : question->sum.error;
     question->sum.ns += call->ns;
 }
 
@@ -108,7 +114,7 @@ static struct question ask(pid_t pid, long number)
     return question;
 }
 
-static struct wire_call calls_of(pid_t pid, long number)
+static struct sums calls_of(pid_t pid, long number)
 {
     return ask(pid, number).sum;
 }
@@ -120,12 +126,13 @@ static void known_calls_are_counted_exactly(void **state)
     const uint64_t begin_ns = clock_monotonic_ns();
     const pid_t child = run("plain");
     const uint64_t taken_ns = clock_monotonic_ns() - begin_ns;
-    const struct wire_call plain = calls_of(child, SYS_getppid);
+    const struct sums plain = calls_of(child, SYS_getppid);
 
     assert_int_equal(plain.count, CALLS);
     assert_int_equal(plain.errors, 0);
     assert_true(plain.ns > 0 && plain.ns < taken_ns);
     assert_int_equal(calls_of(child, SYS_close).errors, FAILURES);
+    assert_int_equal(calls_of(child, SYS_close).error, EBADF);
     assert_int_equal(calls_of(child, SYS_execve).count, 1);
     assert_int_equal(calls_of(child, SYS_execve).errors, 0);
 }
@@ -137,7 +144,7 @@ static void time_of_a_call_is_from_its_begin_to_its_return(void **state)
     const uint64_t begin_ns = clock_monotonic_ns();
     const pid_t child = run("plain");
     const uint64_t taken_ns = clock_monotonic_ns() - begin_ns;
-    const struct wire_call sleep = calls_of(child, SYS_clock_nanosleep);
+    const struct sums sleep = calls_of(child, SYS_clock_nanosleep);
 
     assert_int_equal(sleep.count, 1);
     assert_true(sleep.ns >= SLEEP_MS * UINT64_C(1000000) && sleep.ns < taken_ns);

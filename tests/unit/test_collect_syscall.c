@@ -39,6 +39,7 @@ static int counts_setup(void **state)
     memset(&counted, 0, sizeof(counted));
     (void)syscall_table_add(&counted.target, SYS_read, &(struct syscall_totals){10, 2, 1500000000});
     (void)syscall_table_add(&counted.target, SYS_getppid, &(struct syscall_totals){7, 0, 700});
+    (void)syscall_table_add_failure(&counted.target, "read", EAGAIN, 2);
     (void)syscall_table_add(&counted.process, SYS_read, &(struct syscall_totals){4, 1, 500000000});
     return readings_setup(state);
 }
@@ -91,9 +92,9 @@ static void end_pass(void)
 static void without_being_asked_for_nothing_is_there(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"syscall_counts",        "syscall_seconds",
-                                       "syscall_errors",        "syscall_counts_total",
-                                       "syscall_seconds_total", "syscall_errors_total"};
+    static const char *const keys[] = {
+        "syscall_counts",        "syscall_seconds",      "syscall_errors",           "syscall_counts_total",
+        "syscall_seconds_total", "syscall_errors_total", "syscall_error_names_total"};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         assert_string_equal(reason_of(keys[i]), "asked for with --syscalls summary");
@@ -119,6 +120,7 @@ static void the_target_and_each_process_have_their_own_counts(void **state)
     assert_float_equal(amount(single, "syscall_seconds_total", "getppid"), 7e-7, 1e-18);
     assert_float_equal(amount(single, "syscall_errors_total", "read"), 2, 0);
     assert_float_equal(amount(single, "syscall_errors_total", "getppid"), -1, 0); /* none: left out */
+    assert_float_equal(amount(single, "syscall_error_names_total", "read EAGAIN"), 2, 0);
     assert_int_equal(pass.count, 1);
     const struct row *row = row_of(root);
     assert_int_equal(row->subject.serial, who(root)->subject.serial);

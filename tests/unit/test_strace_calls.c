@@ -1,6 +1,7 @@
 /* Lines that strace prints, taken apart and counted by process; and what it says while it attaches. */
 #include "probe/strace/calls.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -46,11 +47,32 @@ static void a_line_is_taken_apart(void **state)
         {"1 <... read resumed>) = 0x1 <0.000000250>",
          {.kind = STRACE_LINE_RETURNED, .thread = 1, .name = "read", .ns = 250}},
         {"1 openat(0xffffff9c, 0x7f52, 0, 0) = -1 ENOENT (No such file or directory) <0.000013>",
-         {.kind = STRACE_LINE_RETURNED, .thread = 1, .name = "openat", .ns = 13000, .failed = true}},
+         {.kind = STRACE_LINE_RETURNED,
+          .thread = 1,
+          .name = "openat",
+          .ns = 13000,
+          .failed = true,
+          .error = ENOENT}},
         {"1 openat(0xffffff9c, 0x7f52, 0, 0) = -1 (errno 2) <0.000013>",
+         {.kind = STRACE_LINE_RETURNED,
+          .thread = 1,
+          .name = "openat",
+          .ns = 13000,
+          .failed = true,
+          .error = ENOENT}},
+        {"1 openat(0x1) = -1 (errno 99999) <0.000013>",
          {.kind = STRACE_LINE_RETURNED, .thread = 1, .name = "openat", .ns = 13000, .failed = true}},
+        {"1 openat(0x1) = -1 EUNHEARDOF (Never heard of) <0.000013>",
+         {.kind = STRACE_LINE_RETURNED, .thread = 1, .name = "openat", .ns = 13000, .failed = true}},
+        {"1 openat(0x1) = -1 <0.000013>",
+         {.kind = STRACE_LINE_RETURNED, .thread = 1, .name = "openat", .ns = 13000}},
         {"1 futex(0x1) = ? ERESTARTSYS (To be restarted if SA_RESTART is set) <0.000001>",
-         {.kind = STRACE_LINE_RETURNED, .thread = 1, .name = "futex", .ns = 1000, .failed = true}},
+         {.kind = STRACE_LINE_RETURNED,
+          .thread = 1,
+          .name = "futex",
+          .ns = 1000,
+          .failed = true,
+          .error = 512}},
         {"1 lseek(0x1, 0, 0) = 0xffffffffffffffff <0.000001>",
          {.kind = STRACE_LINE_RETURNED, .thread = 1, .name = "lseek", .ns = 1000}},
         {"1 exit_group(0) = ?", {.kind = STRACE_LINE_BEGUN, .thread = 1, .name = "exit_group"}},
@@ -95,7 +117,8 @@ static void a_line_is_taken_apart(void **state)
           .makes_task = true,
           .makes_thread = false,
           .ns = 415000,
-          .failed = true}},
+          .failed = true,
+          .error = EAGAIN}},
         {"5 +++ exited with 3 +++", {.kind = STRACE_LINE_EXITED, .thread = 5}},
         {"5 +++ killed by SIGSEGV (core dumped) +++", {.kind = STRACE_LINE_EXITED, .thread = 5}},
         {"5 +++ superseded by execve in pid 6 +++",
@@ -115,7 +138,7 @@ static void a_line_is_taken_apart(void **state)
         const struct strace_line line = parse(cases[i].text, strlen(cases[i].text));
 
         if (line.kind != wanted->kind || strcmp(line.name, wanted->name) != 0 || line.ns != wanted->ns ||
-            line.failed != wanted->failed || line.other != wanted->other ||
+            line.failed != wanted->failed || line.error != wanted->error || line.other != wanted->other ||
             line.makes_task != wanted->makes_task || line.makes_thread != wanted->makes_thread ||
             line.thread != wanted->thread)
             fail_msg("%s: kind %d, thread %d, name '%s', ns %llu, failed %d, other %d", cases[i].text,
@@ -169,10 +192,14 @@ static void visit(void *context, uint32_t id, pid_t process, const struct syscal
                                         "%d %s %llu/%llu\n", (int)process, more->entries[i].name,
                                         (unsigned long long)more->entries[i].totals.count,
                                         (unsigned long long)more->entries[i].totals.errors);
+    for (size_t i = 0; i < more->failure_count; i++)
+        seen.length += (size_t)snprintf(seen.text + seen.length, sizeof(seen.text) - seen.length,
+                                        "%d %s error %d: %llu\n", (int)process, more->failures[i].name,
+                                        more->failures[i].error, (unsigned long long)more->failures[i].count);
     assert_true(seen.length < sizeof(seen.text));
 }
 
-/* What was counted since the last time: "PID NAME COUNT/ERRORS" each. */
+/* What was counted since the last time: "PID NAME COUNT/ERRORS" each, "PID NAME error NUMBER: COUNT". */
 static const char *counted(void)
 {
     memset(&seen, 0, sizeof(seen));
@@ -198,7 +225,7 @@ static void calls_are_their_process_s_in_pieces_of_any_size(void **state)
         strace_calls_know(calls, 8, 8);
         for (size_t at = 0; at + 1 < sizeof(text); at += piece)
             strace_calls_add(calls, text + at, sizeof(text) - 1 - at < piece ? sizeof(text) - 1 - at : piece);
-        assert_string_equal(counted(), "7 getppid 2/0\n8 read 1/1\n");
+        assert_string_equal(counted(), "7 getppid 2/0\n8 read 1/1\n8 read error 9: 1\n");
         write_lines("00001>\n");
         assert_string_equal(counted(), "7 getppid 1/0\n");
         assert_string_equal(counted(), "");

@@ -22,15 +22,21 @@ static const struct measurement errors = {
 
 static const struct tally_item counted[] = {{"read", 1234000}, {"futex", 400}, {"getppid", 2}};
 static const struct tally_item lasted[] = {{"futex", 4.5}, {"read", 2.5}, {"write", 3}};
+static const struct measurement names = {
+    .key = "syscall_error_names_total", .type = TYPE_CATEGORICAL, .unit = UNIT_COUNT};
+
 static const struct tally_item failed[] = {{"read", 12}};
+static const struct tally_item named[] = {{"read EINTR", 3}, {"readv EIO", 99}, {"read EAGAIN", 8}};
 static struct record_value values[] = {
-    {.tally = {counted, 3}}, {.tally = {lasted, 2}}, {.tally = {failed, 1}}};
+    {.tally = {counted, 3}}, {.tally = {lasted, 2}}, {.tally = {failed, 1}}, {.tally = {named, 3}}};
 static struct record_entry entries[] = {
     {.key = "syscall_counts_total", .measurement = &counts, .values = &values[0], .count = 1},
     {.key = "syscall_seconds_total", .measurement = &seconds, .values = &values[1], .count = 1},
     {.key = "syscall_errors_total", .measurement = &errors, .values = &values[2], .count = 1},
+    {.key = "syscall_error_names_total", .measurement = &names, .values = &values[3], .count = 1},
 };
-static const struct record whole = {.entries = entries, .count = 3};
+static const struct record whole = {.entries = entries, .count = 4};
+static const struct record unnamed = {.entries = entries, .count = 3};
 static const struct record nothing = {0};
 
 static struct registry registry;
@@ -82,9 +88,24 @@ static void sums_tell_what_was_measured(void **state)
     assert_float_equal(sums.count, 1234402, 0);
     assert_float_equal(sums.errors, 12, 0);
     assert_float_equal(sums.seconds, 7, 0);
+    assert_float_equal(sums.waiting_seconds, 4.5, 0);
     assert_true(syscall_sums(&untimed, &sums));
-    assert_true(sums.errors < 0 && sums.seconds < 0);
+    assert_true(sums.errors < 0 && sums.seconds < 0 && sums.waiting_seconds < 0);
     assert_false(syscall_sums(&nothing, &sums));
+}
+
+static void the_call_that_failed_most_has_its_most_frequent_error(void **state)
+{
+    (void)state;
+    struct syscall_failing failing;
+
+    assert_true(syscall_failing(&whole, &failing));
+    assert_string_equal(failing.name, "read");
+    assert_float_equal(failing.errors, 12, 0);
+    assert_string_equal(failing.error, "EAGAIN");
+    assert_true(syscall_failing(&unnamed, &failing));
+    assert_null(failing.error);
+    assert_false(syscall_failing(&nothing, &failing));
 }
 
 static const char *info_of(const struct run_info *info)
@@ -106,10 +127,13 @@ static void info_json_has_every_call_the_largest_time_first(void **state)
     const char *json = info_of(&info);
     const char *wanted =
         "\"syscalls\":{\"method\":\"bpf\",\"lost\":3,\"count\":1234402,\"errors\":12,\"seconds\":7,"
+        "\"waiting_seconds\":4.5,\"working_seconds\":2.5,"
+        "\"most_errors\":{\"name\":\"read\",\"errors\":12,\"most_frequent_error\":\"EAGAIN\"},"
         "\"hotspot\":{\"name\":\"futex\",\"share\":0.6429},\"by_call\":{"
         "\"futex\":{\"count\":400,\"errors\":0,\"seconds\":4.5,\"seconds_per_call\":0.01125,\"time_pct\":64."
-        "29},"
-        "\"read\":{\"count\":1234000,\"errors\":12,\"seconds\":2.5,\"seconds_per_call\":2.026e-06,"
+        "29,\"waits\":true},"
+        "\"read\":{\"count\":1234000,\"errors\":12,\"most_frequent_error\":\"EAGAIN\",\"seconds\":2.5,"
+        "\"seconds_per_call\":2.026e-06,"
         "\"time_pct\":35.71},"
         "\"getppid\":{\"count\":2,\"errors\":0,\"seconds\":0,\"seconds_per_call\":0,\"time_pct\":0}}}";
     if (!strstr(json, wanted))
@@ -148,12 +172,14 @@ static void the_summary_says_how_many_and_where_the_time_went(void **state)
 
     assert_null(line_of(&info));
     info.syscalls.method = "bpf";
-    assert_string_equal(line_of(&info),
-                        "  syscalls  1,234,402 calls, 12 errors; 64 % of their time in futex (by bpf)");
-    info.syscalls.lost = 5;
     assert_string_equal(
         line_of(&info),
-        "  syscalls  1,234,402 calls, 12 errors; 64 % of their time in futex; 5 lost (by bpf)");
+        "  syscalls  1,234,402 calls, 12 errors, in read (EAGAIN); 64 % of their time in futex, "
+        "64 % waiting (by bpf)");
+    info.syscalls.lost = 5;
+    assert_string_equal(line_of(&info), "  syscalls  1,234,402 calls, 12 errors, in read (EAGAIN); 64 % of "
+                                        "their time in futex, 64 % waiting; 5 lost "
+                                        "(by bpf)");
 }
 
 static void calls_that_could_not_be_counted_have_no_line(void **state)
@@ -171,6 +197,7 @@ int main(void)
         cmocka_unit_test(the_hotspot_has_the_largest_share_of_time),
         cmocka_unit_test(without_times_there_is_no_hotspot),
         cmocka_unit_test(sums_tell_what_was_measured),
+        cmocka_unit_test(the_call_that_failed_most_has_its_most_frequent_error),
         cmocka_unit_test(info_json_has_every_call_the_largest_time_first),
         cmocka_unit_test(info_json_tells_nothing_of_what_nobody_asked_for),
         cmocka_unit_test(the_summary_says_how_many_and_where_the_time_went),

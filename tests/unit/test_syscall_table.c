@@ -1,6 +1,7 @@
 /* Counts of system calls: added, merged, walked. */
 #include "probe/syscall_table.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "probe/error_names.h"
 #include "probe/syscall_names.h"
 
 static void add(struct syscall_table *table, uint32_t number, uint64_t count, uint64_t errors, uint64_t ns)
@@ -71,6 +73,61 @@ static void by_name_and_by_number_it_is_the_same_call(void **state)
     syscall_table_fini(&table);
 }
 
+static uint64_t failures(const struct syscall_table *table, const char *name, int error)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < table->failure_count; i++)
+        if (strcmp(table->failures[i].name, name) == 0 && table->failures[i].error == error)
+            count += table->failures[i].count;
+    return count;
+}
+
+static void errors_are_counted_by_call_and_error(void **state)
+{
+    (void)state;
+    struct syscall_table table = {0}, sum = {0};
+    char name[] = "read";
+
+    assert_int_equal(syscall_table_add_failure(&table, name, EAGAIN, 5), 0);
+    assert_int_equal(syscall_table_add_failure(&table, "read", EINTR, 1), 0);
+    assert_int_equal(syscall_table_add_failure(&table, "write", EAGAIN, 2), 0);
+    assert_int_equal(syscall_table_add_failure(&table, "read", EAGAIN, 7), 0);
+    name[0] = 'x';
+    assert_int_equal(table.failure_count, 3);
+    assert_int_equal(failures(&table, "read", EAGAIN), 12);
+    assert_int_equal(failures(&table, "read", EINTR), 1);
+    assert_int_equal(failures(&table, "write", EAGAIN), 2);
+    assert_int_equal(table.count, 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(syscall_table_merge(&sum, &table), 0);
+    assert_int_equal(failures(&sum, "read", EAGAIN), 24);
+    syscall_table_clear(&table);
+    assert_int_equal(table.failure_count, 0);
+    syscall_table_fini(&table);
+    syscall_table_fini(&sum);
+}
+
+static void errors_have_names_and_names_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        int number;
+        const char *name;
+    } known[] = {
+        {ENOENT, "ENOENT"}, {EAGAIN, "EAGAIN"}, {512, "ERESTARTSYS"}, {516, "ERESTART_RESTARTBLOCK"}};
+    char text[ERROR_NAME_SIZE];
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        assert_string_equal(error_name(known[i].number, text), known[i].name);
+        assert_int_equal(error_number_named(known[i].name, strlen(known[i].name)), known[i].number);
+    }
+    assert_string_equal(error_name(4000, text), "4000");
+    assert_int_equal(error_number_named("ENOENTX", 7), 0);
+    assert_int_equal(error_number_named("ENOENTX", 6), ENOENT);
+    assert_int_equal(error_number_named("", 0), 0);
+}
+
 static void a_walk_goes_by_name(void **state)
 {
     (void)state;
@@ -125,6 +182,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_added_to_one_call_adds_up),
         cmocka_unit_test(by_name_and_by_number_it_is_the_same_call),
+        cmocka_unit_test(errors_are_counted_by_call_and_error),
+        cmocka_unit_test(errors_have_names_and_names_numbers),
         cmocka_unit_test(a_walk_goes_by_name),
         cmocka_unit_test(merging_adds_all_of_the_other),
         cmocka_unit_test(a_cleared_table_is_empty_and_keeps_its_memory),

@@ -250,6 +250,8 @@ static void call_returned(struct strace_calls *calls, struct task *task, const s
     process->awaits_exec = process->awaits_exec && strncmp(line->name, "execve", strlen("execve")) != 0;
     if (!process->awaits_exec && syscall_table_add_named(&process->more, line->name, &one) < 0)
         calls->lost++;
+    else if (!process->awaits_exec && line->error)
+        (void)syscall_table_add_failure(&process->more, line->name, line->error, 1);
     if (line->other)
         task_made(calls, task, line->other);
     set_makes_thread(calls, task, false);

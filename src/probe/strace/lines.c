@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "probe/digits.h"
+#include "probe/error_names.h"
 
 static const char *skip(const char *at, const char *end, const char *text)
 {
@@ -102,6 +103,27 @@ static const char *name_take(const char *at, const char *end, struct strace_line
     return length > 0 ? at : NULL;
 }
 
+/* "-1 ENOENT (No such file or directory)", "-1 (errno 530)", "? ERESTARTSYS (To be restarted …)". */
+static void error_take(const char *result, const char *end, struct strace_line *line)
+{
+    const char *name = skip(result, end, "-1 ");
+    uint64_t number = 0;
+
+    name = name ? name : skip(result, end, "? ");
+    if (!name)
+        return;
+    const char *digits = skip(name, end, "(errno ");
+    if (digits) {
+        line->failed = true;
+        line->error = digits_read(digits, end, &number) && number <= ERROR_NUMBER_MAX ? (int)number : 0;
+        return;
+    }
+    const char *stop = memchr(name, ' ', (size_t)(end - name));
+    line->failed = name < end && *name == 'E';
+    if (line->failed)
+        line->error = error_number_named(name, (size_t)((stop ? stop : end) - name));
+}
+
 static void call_take(const char *text, const char *end, struct strace_line *line)
 {
     const char *resumed = skip(text, end, "<... ");
@@ -119,8 +141,7 @@ static void call_take(const char *text, const char *end, struct strace_line *lin
     if (!result)
         return;
     line->kind = STRACE_LINE_RETURNED;
-    line->failed = skip(result, duration, "-1 E") || skip(result, duration, "-1 (errno") ||
-                   skip(result, duration, "? E");
+    error_take(result, duration, line);
     if (line->makes_task && !line->failed)
         line->other = result_pid(result, duration);
 }
@@ -144,6 +165,7 @@ void strace_line_parse(const char *text, size_t length, struct strace_line *line
     line->kind = STRACE_LINE_OTHER;
     line->name[0] = '\0';
     line->makes_task = line->makes_thread = line->failed = false;
+    line->error = 0;
     line->ns = 0;
     line->thread = line->other = 0;
     const char *at = length > 0 ? digits_read(text, end, &thread) : NULL;

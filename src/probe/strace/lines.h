@@ -28,7 +28,8 @@ struct strace_line {
     bool makes_task;             /* it is clone, fork or vfork in one of their forms, */
     bool makes_thread; /* and what it says of the flags makes the new task a thread of this process */
     uint64_t ns;       /* RETURNED: from its beginning to its end; */
-    bool failed;       /* with an error */
+    bool failed;       /* with an error, */
+    int error;         /* which; 0: not known */
     pid_t other;       /* RETURNED by a call that makes a task: its number, 0: none;
                           SUPERSEDED: the number that thread had until now */
 };

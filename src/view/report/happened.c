@@ -1,10 +1,10 @@
-/* Sections of a report: what happened, as the events tell it; system calls; anomalies. */
+/* Sections of a report: what happened, as the events tell it; anomalies. */
 #include <signal.h>
 #include <string.h>
 
 #include "view/report/report.h"
 
-enum { ROWS = 8, ROWS_SHOWN = 3, CODES = 4, CALLS_SHOWN = 6 };
+enum { ROWS = 8, ROWS_SHOWN = 3, CODES = 4 };
 
 /* Counts and lives: on the screen they are one line above the processes. */
 static void add_processes(struct report_section *section, const struct report_evidence *evidence)
@@ -253,110 +253,4 @@ void report_anomalies(struct report_page *page, const struct report_evidence *ev
     if (count > rows)
         (void)report_add_remark(section, report_text_of(page, "These are the first %zu of %llu.", rows,
                                                         (unsigned long long)count));
-}
-
-/* The tally of system calls in this unit; NULL: not counted. */
-static struct report_tally *calls_by(const struct report_measures *measures, enum topic topic, enum unit unit)
-{
-    for (size_t i = 0; i < measures->count; i++) {
-        struct report_measure *measure = &measures->items[i];
-        if (measure->is_tally && measure->key->topic == topic && measure->key->unit == unit)
-            return &measure->tally;
-    }
-    return NULL;
-}
-
-static double sum_of(const struct report_tally *tally)
-{
-    double sum = 0;
-
-    for (size_t i = 0; tally && i < tally->count; i++)
-        sum += tally->items[i].amount;
-    return sum;
-}
-
-static void add_calls(struct report_section *section, const struct report_tally *seconds,
-                      const struct report_tally *counts, const struct report_tally *errors)
-{
-    enum { COLUMNS = 6, CALLS = 10 };
-    static const struct report_column columns[COLUMNS] = {
-        {"seconds", "TIME", UNIT_SECONDS, "syscall_seconds_total", REPORT_CUT},
-        {"time_share", "", UNIT_PERCENT, "of the time in all calls", REPORT_CUT},
-        {"count", "CALLS", UNIT_COUNT, "syscall_counts_total", REPORT_CUT},
-        {"errors", "ERRORS", UNIT_COUNT, "syscall_errors_total", REPORT_CUT},
-        {"seconds_per_call", "EACH", UNIT_SECONDS, "seconds / count", REPORT_CUT},
-        {"call", "CALL", UNIT_NONE, NULL, REPORT_CUT},
-    };
-    const struct report_tally *order = seconds ? seconds : counts;
-    double all = sum_of(seconds);
-    struct report_item *table = report_add_table(section, "hotspots", NULL, columns, COLUMNS, CALLS);
-
-    table->rows_shown = CALLS_SHOWN;
-    for (size_t i = 0; order && i < order->count && i < CALLS; i++) {
-        const char *name = order->items[i].name;
-        struct report_value *row = report_add_row(table);
-        if (!row)
-            return;
-        double time = seconds ? report_tally_amount(seconds, name) : 0;
-        double count = counts ? report_tally_amount(counts, name) : 0;
-        if (seconds)
-            row[0] = report_number(time);
-        if (seconds && all > 0)
-            row[1] = report_number(100 * time / all);
-        if (counts)
-            row[2] = report_number(count);
-        if (errors)
-            row[3] = report_number(report_tally_amount(errors, name));
-        if (seconds && count > 0)
-            row[4] = report_number(time / count);
-        row[5] = report_text(name);
-    }
-}
-
-/* "1,661 (bpf), 116 with an error; 4.15 s in them, waiting included" */
-static void say_calls(struct report_section *section, const struct report_tally *seconds,
-                      const struct report_tally *counts, const struct report_tally *errors,
-                      const char *method)
-{
-    struct report_page *page = section->page;
-    const char *text = "";
-
-    if (counts)
-        text = report_text_of(page, "%s%s%s%s", report_human(page, UNIT_COUNT, sum_of(counts)),
-                              method ? " (" : "", method ? method : "", method ? ")" : "");
-    if (errors)
-        text = report_text_of(page, "%s%s%s with an error", text, text[0] ? ", " : "",
-                              report_human(page, UNIT_COUNT, sum_of(errors)));
-    if (seconds)
-        text = report_text_of(page, "%s%s%s in them, waiting included", text, text[0] ? "; " : "",
-                              report_human(page, UNIT_SECONDS, sum_of(seconds)));
-    (void)report_say(section, "in all", text, NULL);
-}
-
-void report_syscalls(struct report_page *page, const struct report_evidence *evidence)
-{
-    struct report_section *section = report_section_add(page, "syscalls", "System calls");
-    struct report_tally *seconds = calls_by(&evidence->measures, TOPIC_SYSCALL, UNIT_SECONDS);
-    struct report_tally *counts = calls_by(&evidence->measures, TOPIC_SYSCALL, UNIT_COUNT);
-    struct report_tally *errors = calls_by(&evidence->measures, TOPIC_SYSCALL_ERRORS, UNIT_COUNT);
-    const char *method = recording_text(evidence->recording, "syscalls.method");
-    double lost;
-
-    if (!seconds && !counts)
-        return;
-    (void)report_add_text(section, "method", NULL, method);
-    if (counts)
-        report_add_number(section, "count", NULL, UNIT_COUNT, sum_of(counts), NULL, NULL);
-    if (errors)
-        report_add_number(section, "errors", NULL, UNIT_COUNT, sum_of(errors), NULL, NULL);
-    if (seconds)
-        report_add_number(section, "seconds", NULL, UNIT_SECONDS, sum_of(seconds), NULL, "waiting included");
-    say_calls(section, seconds, counts, errors, method);
-    if (recording_number(evidence->recording, "syscalls.lost", &lost))
-        report_add_number(section, "lost", lost > 0 ? "not counted" : NULL, UNIT_COUNT, lost, NULL, NULL);
-    if (seconds)
-        report_tally_sort(seconds);
-    if (counts && !seconds)
-        report_tally_sort(counts);
-    add_calls(section, seconds, counts, errors);
 }

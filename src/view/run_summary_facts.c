@@ -85,18 +85,24 @@ static void take_recorded_survivors(struct run_summary *summary, const struct re
     strbuf_fini(&command);
 }
 
+/* Sums are negative where they were not measured. */
+static double measured(double sum)
+{
+    return sum < 0 ? NAN : sum;
+}
+
 static void take_info_syscalls(struct run_summary *summary, const struct run_info *info)
 {
-    struct syscall_sums sums = {NAN, NAN, NAN, NAN};
+    struct syscall_sums sums;
     struct syscall_failing failing;
 
     if (!info->syscalls.method || !info->summary || !syscall_sums(info->summary, &sums))
         return;
     summary->syscall_method = info->syscalls.method;
-    summary->syscalls = sums.count;
-    summary->syscall_errors = sums.errors;
+    summary->syscalls = measured(sums.count);
+    summary->syscall_errors = measured(sums.errors);
     summary->syscalls_lost = (double)info->syscalls.lost;
-    summary->waiting_share = sums.waiting_seconds / sums.seconds;
+    summary->waiting_share = measured(sums.waiting_seconds) / sums.seconds;
     if (syscall_failing(info->summary, &failing)) {
         summary->failing = failing.name;
         summary->failing_errors = failing.errors;

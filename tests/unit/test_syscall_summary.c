@@ -182,6 +182,19 @@ static void the_summary_says_how_many_and_where_the_time_went(void **state)
                                         "(by bpf)");
 }
 
+static void what_was_not_measured_is_not_in_the_line(void **state)
+{
+    (void)state;
+    const struct record counts_alone = {.entries = entries, .count = 1};
+    const struct record seconds_alone = {.entries = &entries[1], .count = 1};
+    struct run_info info = {.ended = true, .prefix = "p", .registry = &registry, .summary = &counts_alone};
+
+    info.syscalls.method = "bpf";
+    assert_string_equal(line_of(&info), "  syscalls  1,234,402 calls (by bpf)");
+    info.summary = &seconds_alone;
+    assert_string_equal(line_of(&info), "  syscalls  64 % of their time in futex, 64 % waiting (by bpf)");
+}
+
 static void calls_that_could_not_be_counted_have_no_line(void **state)
 {
     (void)state;
@@ -201,6 +214,7 @@ int main(void)
         cmocka_unit_test(info_json_has_every_call_the_largest_time_first),
         cmocka_unit_test(info_json_tells_nothing_of_what_nobody_asked_for),
         cmocka_unit_test(the_summary_says_how_many_and_where_the_time_went),
+        cmocka_unit_test(what_was_not_measured_is_not_in_the_line),
         cmocka_unit_test(calls_that_could_not_be_counted_have_no_line),
     };
     return cmocka_run_group_tests(tests, NULL, end);

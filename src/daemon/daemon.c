@@ -207,7 +207,7 @@ static void on_tick(void *owner, struct snapshot *snapshot)
 {
     struct daemon *daemon = owner;
 
-    daemon->await_steps = DAEMON_AWAIT_STEPS;
+    daemon->patience_ns = DAEMON_PATIENCE_NS;
     if (daemon->unsettled)
         jobs_settle_restored(daemon->jobs, daemon->last_heard, tell_lost, daemon);
     daemon->unsettled = false;

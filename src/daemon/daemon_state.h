@@ -18,8 +18,9 @@
 #include "store/snapshot_log.h"
 #include "store/writer.h"
 
-/* 50 ms between two ticks: nobody else is answered meanwhile. */
-#define DAEMON_AWAIT_STEPS 250
+/* Between two ticks, for exits at the end of jobs: nobody else is answered meanwhile. A busy machine may need
+ * all of it until a process that has exited leaves its CPU, an idle one a millisecond. */
+#define DAEMON_PATIENCE_NS (NS_PER_SECOND / 2)
 
 struct daemon {
     struct daemon_options options;
@@ -41,7 +42,7 @@ struct daemon {
     struct timespec last_heard; /* of the daemon before this one */
     bool restores_later;        /* its jobs: the history cannot be opened yet */
     bool unsettled;             /* they were restored, and no pass was made since */
-    unsigned await_steps;       /* left until the next tick, for exits at the end of jobs (tree_await_exit) */
+    uint64_t patience_ns;       /* left until the next tick, for exits at the end of jobs (tree_await_exit) */
     bool stopping, abrupt;
     bool unreachable;   /* its socket is gone and cannot be made anew: logged */
     struct strbuf text; /* scratch */
@@ -61,7 +62,7 @@ void daemon_publish_snapshot_events(struct daemon *daemon, struct snapshot *snap
 /* job.finished, with how it ended. */
 void daemon_publish_finished(struct daemon *daemon, const struct job *job);
 /* Before the end of a job or sheet: its process may have exited a moment ago, which is to be known first. All
- * ends between two ticks wait for DAEMON_AWAIT_STEPS together. */
+ * ends between two ticks wait for DAEMON_PATIENCE_NS together. */
 void daemon_await_exit(struct daemon *daemon, const char *job_id, bool has_sheet, int64_t sheet_num);
 /* -- methods/methods.c -- */
 /* rss_mb, cpu_pct, …: what is known of a process, or of the machine if `pid` is 0; the members of an object.

@@ -151,7 +151,7 @@ void daemon_await_exit(struct daemon *daemon, const char *job_id, bool has_sheet
         if (job->sheets[i].number == sheet_num)
             pid = job->sheets[i].pid;
     if (pid)
-        tree_await_exit(watch_tree(daemon->watch), pid, &daemon->await_steps);
+        tree_await_exit(watch_tree(daemon->watch), pid, &daemon->patience_ns);
 }
 
 static bool is_recorded(const char *event)

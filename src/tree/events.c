@@ -17,7 +17,7 @@
  * waited for it. */
 #define DRAIN_STEP_NS 200000
 #define DRAIN_STEPS   500
-#define AWAIT_STEPS   100
+#define AWAIT_NS      (NS_PER_SECOND / 4)
 /* Until nobody new turns up: a tree that forks faster than it is listed is followed from where it is. */
 #define TAKEOVER_ROUNDS 8
 
@@ -428,20 +428,24 @@ static bool somebody_is_awaited(const struct tree *tree)
     return false;
 }
 
-void tree_await_exit(struct tree *tree, pid_t pid, unsigned *steps)
+void tree_await_exit(struct tree *tree, pid_t pid, uint64_t *patience_ns)
 {
     const struct timespec pause = {.tv_nsec = DRAIN_STEP_NS};
-    unsigned left = *steps < AWAIT_STEPS ? *steps : AWAIT_STEPS;
+    const uint64_t begin_ns = clock_monotonic_ns();
+    const uint64_t most_ns = *patience_ns < AWAIT_NS ? *patience_ns : AWAIT_NS;
+    uint64_t waited_ns = 0;
 
     tree_read_events(tree);
-    for (; tree->method == TREE_BPF && left > 0; left--, --*steps) {
+    while (tree->method == TREE_BPF && waited_ns < most_ns) {
         const struct process *process = members_find(tree, pid);
 
         if (!process || process->ended || process->announced_exit || !is_gone(process))
             break;
         (void)nanosleep(&pause, NULL);
         tree_read_events(tree);
+        waited_ns = clock_monotonic_ns() - begin_ns;
     }
+    *patience_ns -= waited_ns < *patience_ns ? waited_ns : *patience_ns;
 }
 
 void tree_drain(struct tree *tree)

@@ -233,9 +233,9 @@ void tree_use_tasks(struct tree *tree, struct bpf_programs *programs);
 void tree_passes(const struct tree *tree, uint64_t *one_by_one, uint64_t *in_one_go);
 /* The last process has ended: waits a moment for what the kernel has yet to tell of those that did. */
 void tree_drain(struct tree *tree);
-/* If this member has exited a moment ago, waits until the kernel reports it: for 100 steps at most, of 0.2 ms
- * each, and no more than are left in `steps`. */
-void tree_await_exit(struct tree *tree, pid_t pid, unsigned *steps);
+/* If this member has exited a moment ago, waits until the kernel reports it: a quarter of a second at most,
+ * and no longer than is left of `patience_ns`. */
+void tree_await_exit(struct tree *tree, pid_t pid, uint64_t *patience_ns);
 /* One pass: finds new members, reads every member, drops the gone, closes the books. */
 void tree_refresh(struct tree *tree);
 /* A child of ours has ended and is about to be reaped: what must be read of it before that. */

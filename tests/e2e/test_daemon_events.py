@@ -179,8 +179,10 @@ def test_events_of_processes_are_streamed(either_jobs):
 
 
 def test_the_exit_of_a_jobs_process_comes_before_the_jobs_end(jobs_daemon):
-    """Its runner reports the end as soon as it has waited for the process: the kernel reports the exit a moment later."""
+    """Its runner reports the end as soon as it has waited for the process: the kernel reports the exit a moment later. In a
+    storm of processes the daemon gives up waiting for some of them, and has no exit code then."""
     need_exit_codes(jobs_daemon)
+    known = 0
     with jobs_daemon.client() as subscriber, jobs_daemon.client() as client:
         subscriber.subscribe(events=["exit", "job.finished"])
         for number in range(40):
@@ -192,7 +194,11 @@ def test_the_exit_of_a_jobs_process_comes_before_the_jobs_end(jobs_daemon):
             client.call("job.finish", job_id=name, outcome="failed", wait=False)
             got = subscriber.events_until(lambda event: event_name(event) == "job.finished")
             assert [(event_name(event), event["job_id"]) for event in got] == [("exit", name), ("job.finished", name)]
-            assert got[0]["exit_code"] == got[1]["data"]["exit_code"] == 7 and got[1]["data"]["outcome"] == "failed"
+            (exited, finished), is_known = got, got[0]["details"]["seen"] == "event"
+            codes = (exited.get("exit_code"), finished["data"].get("exit_code"))
+            assert codes == ((7, 7) if is_known else (None, None)) and finished["data"]["outcome"] == "failed"
+            known += is_known
+    assert known > 0
 
 
 def test_a_subscriber_gets_snapshots_of_the_job_it_asked_for(jobs_daemon):

@@ -74,6 +74,7 @@ const struct job_usage_column job_usage_columns[USAGE_COUNT] = {
     [USAGE_BOOT] = {NULL, "boot", USAGE_COUNTED, 0},
     [USAGE_EXIT_CODE] = {NULL, "exit_code", USAGE_COUNTED, 0},
     [USAGE_SIGNAL] = {NULL, "signal_num", USAGE_COUNTED, 0},
+    [USAGE_IS_WITHIN] = {NULL, "is_within", USAGE_FLAG, 0},
 };
 
 static void key_seconds(struct json *json, const char *key, double seconds)

@@ -183,13 +183,17 @@ def test_the_cpu_of_the_sheet_is_the_kernels_count_of_its_leaf(run_metron, night
 
 
 def test_a_sheet_within_a_sheet_counts_once_for_the_job(run_metron, night):
-    """The control group of the outer one has all that the inner one uses, and so has what its runner waits for."""
+    """The control group of the outer one has all that the inner one uses, and so has what its runner waits for. The next
+    daemon knows it too."""
     inner = " ".join(line(run_metron, night, JOB, 2, [run_metron.workload("burn"), "0.3"]))
     done = execute(run_metron, night, 1, ["sh", "-c", f"{inner}; true"])
     assert (done.returncode, done.err) == (0, b"")
     outer, within = (sheet_of(night, number)["usage"]["cpu_seconds"] for number in (1, 2))
     assert outer >= within >= 0.2
     assert night.call("job.status", job_id=JOB)["usage"]["sheets_cpu_seconds"] == outer
+    night.process.send_signal(signal.SIGTERM)
+    assert night.wait() == 0
+    night.start(env={"METRON_EVENTS": "off"})
     execute(run_metron, night, 3, ["true"])
     usage = night.call("job.finish", job_id=JOB, outcome="completed") and night.call("job.status", job_id=JOB)["usage"]
     assert usage["sheets_cpu_seconds"] == pytest.approx(outer + sheet_of(night, 3)["usage"]["cpu_seconds"], abs=2e-6)

@@ -22,7 +22,6 @@ struct part {
     bool resumed;          /* it began under another daemon: `before` has a part of this try too */
     bool changed;          /* to be stored */
     bool was_covered;      /* it has ended, and its runner had followed all of it */
-    bool is_within;        /* a sheet whose runner runs within another sheet, which has used all of it */
     uint64_t rss_bytes;    /* of this tick: the sum over its members, */
     bool has_rss;          /* if any was read */
     uint64_t abandoned_ns; /* monotonic: since then nothing is left of it; 0: something is. lost.c */

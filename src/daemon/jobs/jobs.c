@@ -312,7 +312,8 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     part->unannounced = false;
     sheet->runner = runner_ticks ? start->runner : 0;
     sheet->runner_start_ticks = runner_ticks;
-    part->is_within |= start->runner && jobs_runs_within_sheet(jobs, start->runner, part->group);
+    if (start->runner && jobs_runs_within_sheet(jobs, start->runner, part->group))
+        usage_set(&sheet->usage, USAGE_IS_WITHIN, true);
     if (start->pid) {
         sheet->pid = start->pid;
         is_there = jobs_take_in(jobs, part->group, start->pid, &sheet->pid_start_ticks);
@@ -332,7 +333,8 @@ static void add_up_sheets(struct entry *entry)
     bool is_low, is_known = false;
 
     for (size_t i = 0; i < entry->job.sheet_count; i++)
-        if (!entry->sheets[i].is_within && job_usage_cpu(&entry->job.sheets[i].usage, &seconds, &is_low)) {
+        if (!usage_has(&entry->job.sheets[i].usage, USAGE_IS_WITHIN) &&
+            job_usage_cpu(&entry->job.sheets[i].usage, &seconds, &is_low)) {
             sum += seconds;
             is_known = true;
         }
@@ -361,7 +363,7 @@ void sheet_end(struct jobs *jobs, struct entry *entry, size_t place, enum sheet_
         group_close(jobs->tree, part->group);
         jobs->active_sheets--;
     }
-    *part = (struct part){.changed = true, .was_covered = was_covered, .is_within = part->is_within};
+    *part = (struct part){.changed = true, .was_covered = was_covered};
 }
 
 /* What is used until now is still its own. A pass is cheap as long as there are not too many of them: at most

@@ -155,6 +155,7 @@ static void describe_syscalls(struct run *run)
     }
     if (counts) {
         syscalls->method = syscall_counts_source(counts)->method;
+        syscalls->note = syscall_counts_note(counts);
         syscalls->lost = syscall_counts_lost(counts);
     }
 }

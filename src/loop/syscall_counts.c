@@ -23,6 +23,7 @@ struct syscall_counts {
     struct strace_run *strace;
     double helper_seconds;
     struct metron_error why_not;
+    struct metron_error cut_short; /* strace ended too early: why */
 };
 
 static bool take(void *owner, struct counted *counted, const char *name, const struct syscall_totals *more)
@@ -124,17 +125,12 @@ bool syscall_counts_reaped(struct syscall_counts *counts, pid_t pid, int wait_st
 
 void syscall_counts_finish(struct syscall_counts *counts)
 {
-    struct metron_error error = {0};
-
     if (!counts || !counts->strace)
         return;
     if (tree_living(counts->tree) > 0)
         strace_interrupt(counts->strace); /* somebody lives on: it does not end by itself */
-    int code = strace_stop(counts->strace, &error);
-    if (code == -ETIME && !counts->why_not.code)
-        log_warning("system calls: %s", error.message);
-    else if (code < 0 && !counts->why_not.code)
-        counts->why_not = error;
+    if (strace_stop(counts->strace, &counts->cut_short) < 0)
+        log_warning("system calls: %s", counts->cut_short.message);
     const struct rusage *usage = strace_usage(counts->strace);
     if (usage)
         counts->helper_seconds =
@@ -213,6 +209,11 @@ void syscall_counts_leave(struct syscall_counts *counts, const struct process *p
 const char *syscall_counts_reason(const struct syscall_counts *counts)
 {
     return counts->why_not.code ? counts->why_not.message : NULL;
+}
+
+const char *syscall_counts_note(const struct syscall_counts *counts)
+{
+    return counts->cut_short.code ? counts->cut_short.message : NULL;
 }
 
 uint64_t syscall_counts_lost(const struct syscall_counts *counts)

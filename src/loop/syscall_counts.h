@@ -40,6 +40,7 @@ bool syscall_counts_reaped(struct syscall_counts *counts, pid_t pid, int wait_st
 void syscall_counts_finish(struct syscall_counts *counts);
 
 const char *syscall_counts_reason(const struct syscall_counts *counts); /* why there are none; NULL */
+const char *syscall_counts_note(const struct syscall_counts *counts);   /* why some are missing; NULL */
 uint64_t syscall_counts_lost(const struct syscall_counts *counts);
 double syscall_counts_helper_seconds(const struct syscall_counts *counts); /* CPU of strace */
 

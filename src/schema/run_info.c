@@ -245,6 +245,9 @@ static void syscalls_json(struct json *json, const struct run_info *info)
     json_key_string(json, "method", syscalls->method);
     json_key_string(json, "reason", syscalls->reason);
     json_key_nonzero(json, "lost", (int64_t)syscalls->lost);
+    if (syscalls->note || syscalls->lost)
+        bound_json(json, BOUND_LOWER);
+    json_key_string(json, "note", syscalls->note);
     if (syscalls->method && info->summary)
         syscall_summary_json(json, info->summary);
     json_object_end(json);

@@ -79,7 +79,8 @@ struct run_survivor {
 /* How the system calls of a run were counted; the counts themselves are in its summary. */
 struct run_syscalls {
     const char *method; /* "bpf", "strace"; NULL: they were not counted */
-    const char *reason; /* why not, or not to the end, though asked for; NULL: nothing to tell */
+    const char *reason; /* why not, though asked for; NULL */
+    const char *note;   /* why calls are missing that nobody could count; NULL: none are known to be */
     uint64_t lost;      /* calls that the method knows to have missed */
 };
 

@@ -280,7 +280,8 @@ static void add_syscalls(struct strbuf *out, const struct run_summary *summary)
         return;
     add_label(out, summary, "syscalls");
     if (!isnan(summary->syscalls)) {
-        unit_add(out, "", UNIT_COUNT, summary->syscalls, summary->syscalls == 1 ? " call" : " calls");
+        unit_add(out, summary->syscalls_are_low ? "at least " : "", UNIT_COUNT, summary->syscalls,
+                 summary->syscalls == 1 ? " call" : " calls");
         between = ", ";
     }
     if (!isnan(summary->syscall_errors)) {

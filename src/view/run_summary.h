@@ -38,6 +38,7 @@ struct run_summary {
     double waiting_share;                /* of the time in calls; NAN: not measured */
     const char *failing, *failing_error; /* the call that failed most, and how; NULL: not known */
     double failing_errors;
+    bool syscalls_are_low;
     double own_cpu_seconds, own_rss_bytes, samples, missed_ticks;
 
     size_t survivors_in_all, survivor_count;

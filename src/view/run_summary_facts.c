@@ -108,6 +108,7 @@ static void take_info_syscalls(struct run_summary *summary, const struct run_inf
         summary->failing_errors = failing.errors;
         summary->failing_error = failing.error;
     }
+    summary->syscalls_are_low = info->syscalls.note != NULL || info->syscalls.lost > 0;
     if (!syscall_hotspot(info->summary, &summary->hotspot, &summary->hotspot_share))
         summary->hotspot = NULL;
 }
@@ -180,6 +181,7 @@ static void take_recorded_parts(struct run_summary *summary, const struct record
     summary->failing = recording_text(recording, "syscalls.most_errors.name");
     summary->failing_error = recording_text(recording, "syscalls.most_errors.most_frequent_error");
     summary->failing_errors = number_or_none(in_recording, recording, "syscalls.most_errors.errors");
+    summary->syscalls_are_low = recording_text(recording, "syscalls.bound") != NULL;
     if (recording_number(recording, "syscalls.hotspot.share", &summary->hotspot_share))
         summary->hotspot = recording_text(recording, "syscalls.hotspot.name");
 }

@@ -34,6 +34,7 @@ struct sheet_strace {
     struct process_calls *processes; /* what was read of them */
     struct wake_watch *watch;        /* of its end; until then these are the thread's own: */
     struct strace_run *run;
+    bool was_attached;
     struct metron_error error;
     struct sheet_strace *prev, *next;
 };
@@ -101,6 +102,7 @@ static void trace(void *owner)
     int code = attach(strace);
     bool is_over = code < 0;
 
+    strace->was_attached = code == 0;
     while (!is_over && !strace_has_ended(strace->run))
         is_over = worker_wait(&strace->worker, LOOK_MS);
     if (code == 0)
@@ -148,7 +150,9 @@ static void strace_finish(void *context)
 
     (void)worker_await(&strace->worker, -1);
     /* A process that has ended is nobody's trouble. */
-    if (error->code && error->code != -ESRCH)
+    if (error->code && strace->was_attached)
+        log_warning("system calls of a sheet: %s", error->message);
+    else if (error->code && error->code != -ESRCH)
         tell_once(strace->straces, error);
     if (!strace->straces->stopped)
         take_counts(strace, true);

@@ -494,12 +494,13 @@ static bool process_end(struct strace_run *run)
 
 int strace_stop(struct strace_run *run, struct metron_error *error)
 {
-    const char *what = run->calls ? "the last calls may be missing" : "the trace may lack its end";
+    const char *what = run->calls ? "the calls after that are missing" : "the trace may lack its end";
     bool peaceful = process_end(run);
 
     reading_end(run);
     if (!peaceful)
-        return error_set(error, -ETIME, "strace did not end in time and was killed: %s", what);
+        return error_set(error, -ETIME, "strace did not end in time and was killed: %s",
+                         run->calls ? "the last calls may be missing" : what);
     (void)messages_take(run);
     if (!run->messages.attached)
         return error_set(error, -EIO, "strace was ended before it had attached");
@@ -507,8 +508,8 @@ int strace_stop(struct strace_run *run, struct metron_error *error)
     if (WIFSIGNALED(run->wait_status) && WTERMSIG(run->wait_status) != SIGINT)
         return error_set(error, -EIO, "strace was ended by signal %d: %s", WTERMSIG(run->wait_status), what);
     if (WIFEXITED(run->wait_status) && WEXITSTATUS(run->wait_status) != 0)
-        return error_set(error, -EIO, "strace failed: %s",
-                         run->messages.last[0] ? run->messages.last : "without a word");
+        return error_set(error, -EIO, "strace failed (%s): %s",
+                         run->messages.last[0] ? run->messages.last : "without a word", what);
     return 0;
 }
 

@@ -94,13 +94,16 @@ static void add_calls(struct report_section *section, const struct tallies *of)
 }
 
 /* "1,661 (bpf), 116 with an error; 4.15 s in them" */
-static void say_calls(struct report_section *section, const struct tallies *of, const char *method)
+static void say_calls(struct report_section *section, const struct tallies *of,
+                      const struct recording *recording)
 {
     struct report_page *page = section->page;
+    const char *method = recording_text(recording, "syscalls.method");
+    const char *bound = recording_text(recording, "syscalls.bound") ? "at least " : "";
     const char *text = "";
 
     if (of->counts)
-        text = report_text_of(page, "%s%s%s%s", report_human(page, UNIT_COUNT, sum_of(of->counts)),
+        text = report_text_of(page, "%s%s%s%s%s", bound, report_human(page, UNIT_COUNT, sum_of(of->counts)),
                               method ? " (" : "", method ? method : "", method ? ")" : "");
     if (of->errors)
         text = report_text_of(page, "%s%s%s with an error", text, text[0] ? ", " : "",
@@ -171,12 +174,12 @@ void report_syscalls(struct report_page *page, const struct report_evidence *evi
         .errors = calls_by(measures, TOPIC_SYSCALL_ERRORS, UNIT_COUNT),
         .error_names = calls_by(measures, TOPIC_SYSCALL_ERROR_NAMES, UNIT_COUNT),
     };
-    const char *method = recording_text(evidence->recording, "syscalls.method");
     double lost;
 
     if (!of.seconds && !of.counts)
         return;
-    (void)report_add_text(section, "method", NULL, method);
+    (void)report_add_text(section, "method", NULL, recording_text(evidence->recording, "syscalls.method"));
+    (void)report_add_text(section, "bound", NULL, recording_text(evidence->recording, "syscalls.bound"));
     if (of.counts)
         report_add_number(section, "count", NULL, UNIT_COUNT, sum_of(of.counts), NULL, NULL);
     if (of.errors)
@@ -184,7 +187,8 @@ void report_syscalls(struct report_page *page, const struct report_evidence *evi
     if (of.seconds)
         report_add_number(section, "seconds", NULL, UNIT_SECONDS, sum_of(of.seconds), NULL,
                           "waiting included");
-    say_calls(section, &of, method);
+    say_calls(section, &of, evidence->recording);
+    (void)report_add_text(section, "note", "not all", recording_text(evidence->recording, "syscalls.note"));
     report_tally_sort(of.seconds ? of.seconds : of.counts);
     if (of.seconds)
         add_waiting(section, of.seconds);

@@ -25,8 +25,10 @@ struct sheet_run {
     long long sheet;
     struct client *client; /* NULL: there is no daemon, or it is not told */
     bool own_cgroup;
-    bool told; /* that it has begun */
-    pid_t pid; /* the command's */
+    const struct cgroup_target *cgroup;
+    bool left_cgroup; /* the command, before it ended */
+    bool told;        /* that it has begun */
+    pid_t pid;        /* the command's */
     bool was_reaped;
     int wait_status, exit_code;
     struct rusage usage; /* if it was reaped: of it, and of all that was waited for */
@@ -136,6 +138,8 @@ static void write_end(struct json *json, const struct sheet_run *run)
     usage_set(&usage, USAGE_RUSAGE_CPU,
               clock_timeval_seconds(run->usage.ru_utime) + clock_timeval_seconds(run->usage.ru_stime));
     usage_set(&usage, USAGE_RUSAGE_RSS, (double)run->usage.ru_maxrss * 1024);
+    if (run->left_cgroup)
+        usage_set(&usage, USAGE_LEFT_CGROUP, true);
     json_key(json, "usage");
     job_usage_json(json, &usage);
 }
@@ -148,6 +152,22 @@ static void on_held(void *context, pid_t pid)
     run->pid = pid;
     run->told = run->client && tell(run, "sheet.started", write_start);
     disconnect(run);
+}
+
+/* In v2 a zombie is still where it was; v1 shows all of them in the root group. */
+static void on_ended(void *context, pid_t pid)
+{
+    struct sheet_run *run = context;
+    const char *leaf = run->own_cgroup ? run->cgroup->leaves[CGROUP_UNIFIED].folder : NULL;
+    size_t length = leaf ? strlen(leaf) : 0;
+    struct cgroup_place place;
+
+    if (!leaf || cgroup_place_find("/proc", "", pid, &place) < 0)
+        return;
+    const struct cgroup_spot *spot = &place.spots[CGROUP_UNIFIED];
+    run->left_cgroup = !spot->version || strncmp(spot->folder, leaf, length) != 0 ||
+                       (spot->folder[length] != '\0' && spot->folder[length] != '/');
+    cgroup_place_fini(&place);
 }
 
 static void tell_end(struct sheet_run *run)
@@ -173,7 +193,8 @@ static int run_command(struct sheet_run *run, const struct cgroup_target *target
     const struct launch_options options = {
         .argv = command, .cgroup = &cgroup, .hold = on_held, .hold_context = run};
 
-    int code = foreground_run(&options, &run->wait_status, &run->usage, error);
+    run->cgroup = target;
+    int code = foreground_run(&options, on_ended, run, &run->wait_status, &run->usage, error);
     run->was_reaped = code == 0;
     run->exit_code = code < 0 ? launch_failure_exit_code(code) : foreground_exit_code(run->wait_status);
     tell_end(run);

@@ -23,8 +23,8 @@ static void hand_on(pid_t pid, const siginfo_t *signal)
         (void)relay_signal(pid, false, relay_was_sent(signal->si_code, signal->si_pid), signal->si_signo);
 }
 
-int foreground_run(const struct launch_options *options, int *wait_status, struct rusage *usage,
-                   struct metron_error *error)
+int foreground_run(const struct launch_options *options, void (*on_ended)(void *context, pid_t pid),
+                   void *context, int *wait_status, struct rusage *usage, struct metron_error *error)
 {
     struct launched launched;
     struct reaped reaped;
@@ -37,9 +37,13 @@ int foreground_run(const struct launch_options *options, int *wait_status, struc
     int code = launch_start(options, &launched, error);
     if (code < 0)
         return code;
-    while ((ended = launch_reap(launched.pid, &reaped)) == 0) {
+    while ((ended = launch_ended(launched.pid)) == 0) {
         if (sigwaitinfo(&set, &taken) > 0)
             hand_on(launched.pid, &taken);
+    }
+    if (ended > 0) {
+        on_ended(context, launched.pid);
+        ended = launch_reap(launched.pid, &reaped);
     }
     if (ended < 0)
         return error_set(error, ended, "cannot wait for the command: %s", strerror(-ended));

@@ -75,6 +75,7 @@ const struct job_usage_column job_usage_columns[USAGE_COUNT] = {
     [USAGE_EXIT_CODE] = {NULL, "exit_code", USAGE_COUNTED, 0},
     [USAGE_SIGNAL] = {NULL, "signal_num", USAGE_COUNTED, 0},
     [USAGE_IS_WITHIN] = {NULL, "is_within", USAGE_FLAG, 0},
+    [USAGE_LEFT_CGROUP] = {"left_cgroup", "left_cgroup", USAGE_FLAG, 0},
 };
 
 static void key_seconds(struct json *json, const char *key, double seconds)
@@ -103,7 +104,8 @@ const char *job_usage_cpu(const struct job_usage *usage, double *seconds, bool *
     enum job_usage_value best = USAGE_COUNT;
 
     for (size_t i = ARRAY_LENGTH(methods); i-- > 0;) {
-        bool is_whole = methods[i] == USAGE_CGROUP_CPU || methods[i] == USAGE_EXIT_CPU ||
+        bool is_whole = (methods[i] == USAGE_CGROUP_CPU && usage->numbers[USAGE_LEFT_CGROUP] == 0) ||
+                        methods[i] == USAGE_EXIT_CPU ||
                         (methods[i] == USAGE_CPU && usage->numbers[USAGE_CPU_IS_LOW] == 0);
         if (is_whole && usage_has(usage, methods[i]))
             best = methods[i];

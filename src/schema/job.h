@@ -55,7 +55,8 @@ enum job_usage_value {
     USAGE_BOOT,          /* and a number for that boot */
     USAGE_EXIT_CODE,     /* of its command: nothing it used, but kept and stored in the same way */
     USAGE_SIGNAL,        /* likewise, the one that ended it */
-    USAGE_IS_WITHIN,     /* a flag: a sheet whose runner runs within another sheet, which has used all of it */
+    USAGE_IS_WITHIN,     /* a flag: a sheet that ran within another one, which has used all of it */
+    USAGE_LEFT_CGROUP,   /* a flag: a process was outside its own control group, and not counted there */
     USAGE_COUNT
 };
 

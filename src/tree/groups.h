@@ -29,6 +29,7 @@ struct group {
     bool has_sheet;
     int64_t sheet_num;
     void *owner;      /* whoever made it may remember something here */
+    void *cgroup;     /* for daemon/jobs: its own control group; NULL: none */
     uint64_t serial;  /* never given twice */
     uint64_t made_ns; /* monotonic */
 

@@ -127,6 +127,7 @@ struct process {
     struct group *group; /* the part of the target that it is in (tree/groups.h); NULL: none */
     enum membership membership;
     uint64_t names_no_job;            /* for daemon/jobs: the image whose variables were looked at in vain */
+    uint64_t listed;                  /* likewise: the listing of a control group that had it last */
     struct ledger_sum group_baseline; /* what it had used before it joined, */
     uint64_t group_baseline_ns;       /* and that of its own CPU clock */
     uint64_t joined_ns;               /* monotonic, when it joined or was born */

@@ -40,6 +40,9 @@ static void add_cpu(struct report_section *section, const struct job_part *part)
             ->source = job_usage_columns[methods[i].value].name;
         is_first = false;
     }
+    if (usage_has(usage, USAGE_LEFT_CGROUP))
+        (void)report_say(section, "", "a process ran outside its control group, which did not count it",
+                         job_usage_columns[USAGE_LEFT_CGROUP].name);
     if (part->cpu_is_low && !is_first)
         (void)report_say(section, "", "not every process was followed to its end", "cpu_is_exact");
 }

@@ -155,3 +155,10 @@ def test_a_jobs_cpu_is_the_kernels_count_or_is_marked(bench, length):
         assert job["usage"]["cpu_source"] == "cgroup_cpu_seconds", job
         wrong += [f"own group: {what}" for what in differences(job, truth, "exactly")]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_the_count_of_a_group_that_the_command_left_is_a_lower_bound(bench, length):
+    """The command moves itself to another group of v2, whether or not a snapshot sees it there."""
+    job, truth = bench.usage_by(bench.by_exec, length, version="v2")
+    assert not list(differences(job, truth, "nearly" if "nobody" not in length else None))

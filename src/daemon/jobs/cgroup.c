@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "daemon/jobs/inner.h"
 #include "probe/allowance.h"
 #include "probe/cgroup/files.h"
 #include "probe/cgroup/leaf.h"
-#include "tree/tree.h"
+#include "tree/members.h"
 
 /* Each costs up to four descriptors. */
 #define GROUPS_MAX 1024
@@ -38,6 +39,11 @@ static const struct {
 static const enum cgroup_controller looked_at[] = {CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT,
                                                    CGROUP_PIDS};
 #define LOOKED_AT (sizeof(looked_at) / sizeof(looked_at[0]))
+static const int counting_cpu[] = {CGROUP_UNIFIED, CGROUP_CPUACCT};
+
+/* process->listed of one that was found in a group below: it is not looked for again. */
+#define LISTED_BELOW UINT64_MAX
+#define EXITING      0x4 /* PF_EXITING (linux/sched.h) */
 
 /* ---- which group it is ---- */
 
@@ -87,7 +93,7 @@ static bool is_own(const struct cgroup_place *place, const struct cgroup_place *
     return strcmp(name, own_name) == 0 || cgroup_leaf_has_same_maker(name, own_name);
 }
 
-/* The deepest group that may be its alone, v2's if it has one of that name, which is cheaper to read; NULL,
+/* The deepest group that may be its alone, or that of the same name in the hierarchy that counts CPU; NULL,
  * and why not. */
 static const struct cgroup_spot *find_own(const struct cgroup_place *place, const struct cgroup_place *daemon,
                                           const char **why)
@@ -105,8 +111,10 @@ static const struct cgroup_spot *find_own(const struct cgroup_place *place, cons
         if (shared)
             *why = shared;
     }
-    return deepest && is_own(place, daemon, CGROUP_UNIFIED, deepest) ? &place->spots[CGROUP_UNIFIED]
-                                                                     : deepest;
+    for (size_t i = 0; deepest && i < ARRAY_LENGTH(counting_cpu); i++)
+        if (is_own(place, daemon, counting_cpu[i], deepest))
+            return &place->spots[counting_cpu[i]];
+    return deepest;
 }
 
 /* As probe/cgroup/reader.h wants it: an own leaf in every hierarchy where the group is the job's. */
@@ -210,6 +218,8 @@ void job_cgroup_take(const struct job_cgroup *cgroup, struct job_usage *usage)
         else
             usage_set(usage, counted[i].value, number);
     }
+    if (cgroup->was_left)
+        usage_set(usage, USAGE_LEFT_CGROUP, true);
     if (cgroup->memory_limit_bytes != CGROUP_NO_LIMIT)
         usage_set(usage, USAGE_MEMORY_LIMIT, (double)cgroup->memory_limit_bytes);
 }
@@ -254,6 +264,8 @@ static void find_foreign(void *context, pid_t pid)
     struct foreign *foreign = context;
     const struct process *process = foreign->is_found ? NULL : tree_find(foreign->jobs->tree, pid);
 
+    if (!process && !foreign->is_found) /* it may be younger than the last pass */
+        process = tree_take_in(foreign->jobs->tree, pid);
     if (process && !process->ended && !group_is_within(process->group, foreign->group))
         foreign->is_found = !may_join(foreign->jobs, process, foreign->owner);
 }
@@ -262,8 +274,10 @@ static void find_foreign(void *context, pid_t pid)
 static bool has_foreign(struct jobs *jobs, const struct job_cgroup *cgroup, const struct group *group)
 {
     struct foreign foreign = {jobs, group, owner_of(jobs, group), false};
+    struct strbuf listed = STRBUF_INIT; /* not the scratch: one that is taken in may need that */
 
-    (void)cgroup_members_read(&cgroup->members, &jobs->scratch, find_foreign, &foreign);
+    (void)cgroup_members_read(&cgroup->members, &listed, find_foreign, &foreign);
+    strbuf_fini(&listed);
     return foreign.is_found;
 }
 
@@ -298,6 +312,7 @@ void part_release_cgroup(struct jobs *jobs, struct part *part)
         link = &(*link)->next;
     *link = part->cgroup->next;
     jobs->cgroup_count--;
+    part->cgroup->group->cgroup = NULL;
     job_cgroup_close(part->cgroup);
     part->cgroup = NULL;
 }
@@ -312,6 +327,7 @@ static void forget_counts(struct part *part, struct job_usage *usage)
     }
     usage->present &= ~USAGE_BIT(USAGE_MEMORY_LIMIT);
     part->before.present &= ~USAGE_BIT(USAGE_MEMORY_LIMIT);
+    usage_forget(usage, USAGE_LEFT_CGROUP);
 }
 
 enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pid, bool is_first,
@@ -333,6 +349,7 @@ enum own_cgroup part_claim_cgroup(struct jobs *jobs, struct part *part, pid_t pi
     if (!cgroup->counts_all)
         forget_counts(part, usage);
     cgroup->group = part->group;
+    part->group->cgroup = cgroup;
     cgroup->next = jobs->cgroups;
     jobs->cgroups = cgroup;
     jobs->cgroup_count++;
@@ -351,7 +368,7 @@ enum own_cgroup part_do_without_cgroup(struct jobs *jobs, struct part *part, str
 
 struct joining {
     struct jobs *jobs;
-    struct group *group;
+    const struct job_cgroup *cgroup;
     uid_t owner;
 };
 
@@ -359,26 +376,75 @@ struct joining {
 static void join_member(void *context, pid_t pid)
 {
     const struct joining *joining = context;
+    struct group *group = joining->cgroup->group;
     struct process *process = tree_find(joining->jobs->tree, pid);
 
-    if (!process || process->ended || process->passes == 0 || process->group == joining->group)
+    if (!process || process->ended || process->passes == 0)
         return;
-    bool may = process->group ? group_is_within(joining->group, process->group)
+    process->listed = joining->cgroup->listing;
+    if (process->group == group)
+        return;
+    bool may = process->group ? group_is_within(group, process->group)
                               : may_join(joining->jobs, process, joining->owner);
     if (may)
-        group_join(joining->jobs->tree, joining->group, process, MEMBER_BY_CGROUP);
+        group_join(joining->jobs->tree, group, process, MEMBER_BY_CGROUP);
 }
 
-static void look_into(struct jobs *jobs, const struct job_cgroup *cgroup)
+static void look_into(struct jobs *jobs, struct job_cgroup *cgroup)
 {
-    struct joining joining = {jobs, cgroup->group, owner_of(jobs, cgroup->group)};
+    struct joining joining = {jobs, cgroup, owner_of(jobs, cgroup->group)};
 
+    cgroup->listing = ++jobs->listings;
     (void)cgroup_members_read(&cgroup->members, &jobs->scratch, join_member, &joining);
+}
+
+/* ---- who has left it ---- */
+
+/* Asks the process itself. One that exits is shown in the root group of v1, wherever it was. */
+static bool is_outside(struct jobs *jobs, const struct job_cgroup *cgroup, struct process *process)
+{
+    struct cgroup_place place;
+    struct pid_stat stat;
+    bool is_known = false, is_inside = false;
+
+    if (cgroup_place_find("/proc", "", process->subject.id, &place) < 0)
+        return false;
+    for (size_t i = 0; i < LOOKED_AT; i++) {
+        const struct cgroup_spot *spot = &place.spots[looked_at[i]];
+        is_known = is_known || spot->version;
+        is_inside = is_inside || (spot->version && is_path_within(spot->folder, cgroup->folder));
+    }
+    cgroup_place_fini(&place);
+    if (is_inside)
+        process->listed = LISTED_BELOW;
+    return is_known && !is_inside && member_read_stat(jobs->tree, process, &stat) == 0 && stat.state != 'Z' &&
+           !(stat.flags & EXITING);
+}
+
+/* A sheet's group may lie in its job's. */
+static void look_for(struct jobs *jobs, struct process *process)
+{
+    const struct job_cgroup *listed_in = NULL;
+
+    for (struct group *group = process->group; group; group = group->above) {
+        struct job_cgroup *cgroup = group->cgroup;
+        if (!cgroup || cgroup->was_left || process->listed == LISTED_BELOW)
+            continue;
+        if (process->listed == cgroup->listing)
+            listed_in = cgroup;
+        else if (!listed_in || !is_path_within(listed_in->folder, cgroup->folder))
+            cgroup->was_left = is_outside(jobs, cgroup, process);
+    }
 }
 
 void jobs_end_pass(struct jobs *jobs)
 {
     jobs_begin_found(jobs);
-    for (const struct job_cgroup *cgroup = jobs->cgroups; cgroup; cgroup = cgroup->next)
+    for (struct job_cgroup *cgroup = jobs->cgroups; cgroup; cgroup = cgroup->next)
         look_into(jobs, cgroup);
+    for (size_t i = 0; jobs->cgroups && i < tree_count(jobs->tree); i++) {
+        struct process *process = tree_process(jobs->tree, i);
+        if (process->group && !process->ended && process->passes > 0 && !process_is_zombie(process))
+            look_for(jobs, process);
+    }
 }

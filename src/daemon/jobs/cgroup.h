@@ -1,6 +1,8 @@
 /*
  * The control group of a job or a sheet: one that was made for it alone. Whoever is in it belongs to it, and
- * what the kernel counts for it is exact: nobody leaves it unseen, and nobody's use is lost with its end.
+ * what the kernel counts for it is exact: nobody's use is lost with its end. A process with the permission to
+ * do so can move to another group, which counts it from then on. Where a pass finds a member outside, or its
+ * runner reports that its command exited there, the count is a lower bound (USAGE_LEFT_CGROUP).
  *
  * Which group it is, is read from /proc/PID/cgroup here; no path comes from a client. A group that others are
  * in as well is refused: the root group, and the daemon's own with all above it.
@@ -23,6 +25,8 @@ struct job_cgroup {
     struct cgroup_members members;
     struct cgroup_reader *reader;
     bool counts_all;                    /* whatever the part did before was counted by a group as well */
+    bool was_left;                      /* a member of the part was found outside */
+    uint64_t listing;                   /* the last one of its members: process->listed of those in it */
     double earlier[JOB_CGROUP_COUNTED]; /* to be added to what the group counts: of tries before */
     uint64_t memory_limit_bytes;        /* when it was opened; CGROUP_NO_LIMIT: none */
     struct group *group;                /* whose members its processes become */

@@ -79,7 +79,8 @@ struct jobs {
     uint64_t look_again_ns;     /* monotonic: not before */
     struct job_cgroup *cgroups; /* of all parts */
     unsigned cgroup_count;
-    uint64_t boot; /* a number for this boot; 0: not known */
+    uint64_t listings; /* of their members, so far */
+    uint64_t boot;     /* a number for this boot; 0: not known */
     struct strbuf scratch;
 };
 

@@ -123,6 +123,8 @@ void part_merge(const struct part *part, struct job_usage *usage, const struct j
     for (unsigned i = 0; i < USAGE_COUNT; i++)
         if (usage_has(&sum, i) && job_usage_columns[i].kind != USAGE_FLAG)
             usage_raise(usage, i, sum.numbers[i]);
+    if (sum.numbers[USAGE_LEFT_CGROUP] != 0)
+        usage_set(usage, USAGE_LEFT_CGROUP, true);
     if (!covered)
         usage_forget(usage, USAGE_EXIT_CPU);
     if (cpu_is_whole)

@@ -181,13 +181,14 @@ static int targets_list(struct strace_run *run, const pid_t *pids, size_t count,
                         struct metron_error *error)
 {
     pid_t *kept = calloc(count, sizeof(*kept));
+    struct metron_error why = {0};
     size_t kept_count = 0;
     int code = kept ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < count && code == 0; i++) {
-        code = strace_target_check("/proc", pids[i], error);
+        code = strace_target_check("/proc", pids[i], &why);
         if ((code == -ESRCH || code == -EPERM) && i > 0) {
-            code = 0;
+            code = 0; /* which is no error: the caller takes a filled one for that */
         } else if (code == 0) {
             kept[kept_count++] = pids[i];
             strbuf_addf(list, "%s%d", list->length ? "," : "", (int)pids[i]);
@@ -201,7 +202,7 @@ static int targets_list(struct strace_run *run, const pid_t *pids, size_t count,
         return error_set(error, code, "no memory for strace");
     if (code == 0 && list->length > STRACE_LIST_SIZE)
         return error_set(error, -E2BIG, "%zu processes are too many for one strace", count);
-    return code;
+    return code < 0 ? error_set(error, code, "%s", why.message) : 0;
 }
 
 /* The child may be gone, killed by somebody: that must be EPIPE, and no signal. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -19,10 +20,16 @@ struct seen_call {
     struct wire_call sums;
 };
 
+/* One that strace had not reported yet when it left. */
+struct unreported {
+    struct subject subject;
+    bool is_awaited;
+};
+
 struct process_calls {
     struct process_calls_options options;
     struct counted *by_id;
-    struct subject *left; /* that strace had not reported yet when they left */
+    struct unreported *left;
     size_t left_count, left_capacity;
     uint64_t patience_ns; /* how long those are awaited: halved each time that was in vain */
 };
@@ -114,13 +121,31 @@ struct counted *process_calls_of(struct process_calls *calls, const struct proce
     return calls->options.strace ? NULL : counted_by_kernel(calls, process);
 }
 
+/* Whether what strace has to report of it is on its way: it began once strace had attached, as a child of one
+ * that strace follows, or of one whose orphans we adopt. */
+static bool is_followed(const struct process_calls *calls, const struct process *process)
+{
+    const uint64_t attached_ns = strace_calls_attached_ns(calls->options.strace);
+    const pid_t parent = process->passes > 0 ? process->stat.ppid : process->forker;
+    struct counted *counted, *next;
+
+    if (!attached_ns || clock_elapsed_ns(attached_ns, process->subject.born_ns) < 0)
+        return false;
+    if (parent == getpid() || strace_calls_id(calls->options.strace, parent, 0))
+        return true;
+    HASH_ITER (hh, calls->by_id, counted, next)
+        if (counted->subject.id == parent)
+            return true;
+    return false;
+}
+
 void process_calls_leave(struct process_calls *calls, const struct process *process)
 {
     if (!calls->options.strace)
         (void)leave(counted_by_kernel(calls, process));
     else if (!leave(counted_by_strace(calls, &process->subject)) &&
              ARRAY_RESERVE(calls->left, calls->left_capacity, calls->left_count + 1) == 0)
-        calls->left[calls->left_count++] = process->subject;
+        calls->left[calls->left_count++] = (struct unreported){process->subject, is_followed(calls, process)};
 }
 
 static void take(struct process_calls *calls, struct counted *counted, const char *name,
@@ -224,8 +249,8 @@ static void visit_strace(void *context, uint32_t id, pid_t pid, const struct sys
                      more->failures[i].count);
 }
 
-/* strace may not follow all that are in the tree: not those that began while it attached, nor a setuid
- * program and what that starts. They must not hold up every reading. */
+/* strace may not follow all of them: not what a setuid program starts, nor one that began while strace was
+ * killed. They must not hold up every reading. */
 static void await_unreported(struct process_calls *calls)
 {
     const struct timespec pause = {.tv_nsec = AWAIT_STEP_NS};
@@ -233,7 +258,7 @@ static void await_unreported(struct process_calls *calls)
     bool has_waited = false, is_late = false;
 
     for (size_t i = 0; i < calls->left_count; i++)
-        while (!leave(counted_by_strace(calls, &calls->left[i]))) {
+        while (!leave(counted_by_strace(calls, &calls->left[i].subject)) && calls->left[i].is_awaited) {
             is_late = clock_monotonic_ns() >= end_ns;
             if (is_late || strace_calls_is_closed(calls->options.strace))
                 break;

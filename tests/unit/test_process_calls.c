@@ -116,6 +116,17 @@ static struct process of_subject(uint64_t serial, pid_t pid)
     return (struct process){.subject = {.serial = serial, .id = pid, .incarnation = 1}};
 }
 
+/* One that has left, and that strace has not reported. */
+static struct process of_child(uint64_t serial, pid_t parent, uint64_t born_ns)
+{
+    struct process process = of_subject(serial, GONE);
+
+    process.passes = 1;
+    process.stat.ppid = parent;
+    process.subject.born_ns = born_ns;
+    return process;
+}
+
 /* How often it has called since it is followed, as the book has it; -1: it is not there. */
 static int booked(uint64_t serial)
 {
@@ -219,14 +230,38 @@ static void those_that_strace_does_not_follow_do_not_hold_up_every_reading(void 
 {
     (void)state;
     open_book(true);
+    strace_calls_know(test.strace, test.child, test.child);
     for (int i = 0; i < 12; i++) {
-        const struct process gone = of_subject(FIRST_SERIAL + (uint64_t)i, GONE);
+        const struct process gone = of_child(FIRST_SERIAL + (uint64_t)i, test.child, clock_monotonic_ns());
 
         test.pauses = 0;
         process_calls_leave(test.calls, &gone);
         assert_int_equal(process_calls_read(test.calls), 0);
     }
     assert_true(test.pauses <= 1);
+}
+
+static void those_that_strace_cannot_follow_are_not_awaited(void **state)
+{
+    (void)state;
+    open_book(true);
+    const uint64_t before_ns = clock_monotonic_ns();
+    const struct process before = of_child(FIRST_SERIAL, test.child, before_ns);
+
+    process_calls_leave(test.calls, &before);
+    assert_int_equal(process_calls_read(test.calls), 0);
+    strace_calls_know(test.strace, test.child, test.child);
+    const uint64_t now_ns = clock_monotonic_ns();
+    const struct process meanwhile = of_child(FIRST_SERIAL + 1, test.child, before_ns),
+                         unfollowed = of_child(FIRST_SERIAL + 2, GONE + 1, now_ns),
+                         followed = of_child(FIRST_SERIAL + 3, test.child, now_ns);
+    process_calls_leave(test.calls, &meanwhile);
+    process_calls_leave(test.calls, &unfollowed);
+    assert_int_equal(process_calls_read(test.calls), 0);
+    assert_int_equal(test.pauses, 0);
+    process_calls_leave(test.calls, &followed);
+    assert_int_equal(process_calls_read(test.calls), 0);
+    assert_true(test.pauses > 0);
 }
 
 #define BOOK(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
@@ -241,6 +276,7 @@ int main(void)
         BOOK(those_that_nobody_knows_are_forgotten),
         BOOK(where_not_all_are_ours_others_are_left_out),
         BOOK(those_that_strace_does_not_follow_do_not_hold_up_every_reading),
+        BOOK(those_that_strace_cannot_follow_are_not_awaited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

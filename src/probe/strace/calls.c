@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash_table.h"
 #include "probe/strace/lines.h"
 #include "probe/strace/target.h"
@@ -45,6 +46,7 @@ struct strace_calls {
     size_t thread_makers;          /* tasks in a clone that makes a thread */
     pid_t children[CHILDREN_KEPT]; /* the latest that clone has returned before they did anything */
     size_t child_count;
+    uint64_t attached_ns;
     uint64_t lost;
     bool closed;
     char line[LINE_SIZE]; /* one that is not complete yet */
@@ -309,6 +311,8 @@ void strace_calls_add(struct strace_calls *calls, const char *bytes, size_t leng
 void strace_calls_know(struct strace_calls *calls, pid_t thread, pid_t process)
 {
     (void)pthread_mutex_lock(&calls->lock);
+    if (!calls->attached_ns)
+        calls->attached_ns = clock_monotonic_ns();
     struct process *known = process_of(calls, process);
     if (!task_find(calls, thread))
         (void)task_add(calls, thread, known);
@@ -349,6 +353,14 @@ uint32_t strace_calls_id(struct strace_calls *calls, pid_t pid, uint32_t after)
             id = process->id;
     (void)pthread_mutex_unlock(&calls->lock);
     return id;
+}
+
+uint64_t strace_calls_attached_ns(struct strace_calls *calls)
+{
+    (void)pthread_mutex_lock(&calls->lock);
+    uint64_t attached_ns = calls->attached_ns;
+    (void)pthread_mutex_unlock(&calls->lock);
+    return attached_ns;
 }
 
 bool strace_calls_follows(struct strace_calls *calls, uint32_t id)

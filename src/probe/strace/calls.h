@@ -25,7 +25,7 @@ struct strace_calls;
 struct strace_calls *strace_calls_new(const char *proc_root);
 void strace_calls_free(struct strace_calls *calls);
 
-/* This is a thread of that process. */
+/* strace has attached, and this is a thread of that process. */
 void strace_calls_know(struct strace_calls *calls, pid_t thread, pid_t process);
 /* What this process calls before it executes a program is not counted. */
 void strace_calls_from_exec(struct strace_calls *calls, pid_t process);
@@ -38,6 +38,8 @@ bool strace_calls_is_closed(struct strace_calls *calls);
 /* Of the first process of this pid whose id is above `after` and whose exit, if it was reported, has not been
  * read; 0: none. An id is never used twice in this metron, and a later process has a higher one. */
 uint32_t strace_calls_id(struct strace_calls *calls, pid_t pid, uint32_t after);
+/* Monotonic: from then on strace follows every child of those that it follows; 0: not yet. */
+uint64_t strace_calls_attached_ns(struct strace_calls *calls);
 /* Whether its exit has not been reported yet. */
 bool strace_calls_follows(struct strace_calls *calls, uint32_t id);
 /* Visits what each process has called since the last reading. */

@@ -165,9 +165,18 @@ void group_join(struct tree *tree, struct group *group, struct process *process,
     join(tree, group, process, membership, born_in_it);
 }
 
+/* Whether another group beside this one was announced with it. */
+static bool heads_another(const struct process *process, const struct group *group)
+{
+    const struct group *own = process->group;
+
+    return own && own != group && own->above && own->above == group->above && !own->closed &&
+           own->root == process->subject.serial;
+}
+
 /* It and its descendants, as far as they live. Parents mostly stand before their children in the list, and
  * one walk reaches every generation; one that was found late may stand behind its children. */
-static void mark_descendants(struct tree *tree, struct process *root)
+static void mark_descendants(struct tree *tree, const struct group *group, struct process *root)
 {
     bool more = true;
 
@@ -179,7 +188,8 @@ static void mark_descendants(struct tree *tree, struct process *root)
             /* Of one that was never read it is known who forked it, if it was told at all. */
             pid_t parent_pid = process->passes > 0 ? process->stat.ppid : process->forker;
             const struct process *parent = members_find(tree, parent_pid);
-            if (process->adopting || process->ended || !parent || !parent->adopting)
+            if (process->adopting || process->ended || !parent || !parent->adopting ||
+                heads_another(process, group))
                 continue;
             process->adopting = true;
             more = parent->subject.serial > process->subject.serial || more;
@@ -207,9 +217,9 @@ int group_adopt(struct tree *tree, struct group *group, pid_t pid, enum membersh
     struct process *root = members_find(tree, pid);
     if (!root || root->announced_exit)
         return -ESRCH;
-    group->is_announced = true;
+    group->root = root->subject.serial;
     note_coming(root, group, false);
-    mark_descendants(tree, root);
+    mark_descendants(tree, group, root);
     for (size_t i = 0; i < tree->count; i++) {
         struct process *process = tree->members[i];
         if (process->adopting && !process->announced_exit && !group_is_within(process->group, group))
@@ -358,7 +368,7 @@ void group_usage(const struct tree *tree, const struct group *group, struct job_
         tree_method(tree) == TREE_BPF && !group->missed && tree_events_lost(tree) == group->events_lost;
     double own_seconds = (double)(group->told_cpu_ns + group->own_cpu_ns) / (double)NS_PER_SECOND;
 
-    bool knows_all = tree_counts_all(tree) && group->is_announced && !group->is_found;
+    bool knows_all = tree_counts_all(tree) && group->root && !group->is_found;
 
     if (group->measured) {
         usage_set(usage, USAGE_CPU, told ? own_seconds : sum->cpu_seconds);

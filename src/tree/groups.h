@@ -38,10 +38,10 @@ struct group {
     unsigned living;  /* members that are no zombies */
     uint64_t spawned; /* members that were born in it */
     uint64_t exited;
-    uint64_t joined;   /* members it ever had */
-    uint64_t came;     /* of those, that had no ancestor in it: each may have brought descendants */
-    bool is_announced; /* it began with a process that was named: all that descend from it are members */
-    bool is_found;     /* a member was found by its variables or control group: others may have been missed */
+    uint64_t joined; /* members it ever had */
+    uint64_t came;   /* of those, that had no ancestor in it: each may have brought descendants */
+    uint64_t root;   /* serial of the process that was named last: all its descendants are members; 0: none */
+    bool is_found;   /* a member was found by its variables or control group: others may have been missed */
     uint64_t told_cpu_ns; /* what ended members had used themselves, as far as the kernel told */
     uint64_t own_cpu_ns;  /* what living ones have used themselves */
     bool missed;          /* a member may have exited without a report of what it had used, */
@@ -62,8 +62,9 @@ struct group *group_new_sheet(struct tree *tree, struct group *job, int64_t shee
 void group_close(struct tree *tree, struct group *group);
 
 /* The member with this pid and all its living descendants join, but for those that are in a group below this
- * one already. What they have used until now is not the group's. Never within a pass. Returns how many
- * joined; -ESRCH: there is no such member. */
+ * one already, or descend from the root of another one beside it: a sheet within this sheet. What they have
+ * used until now is not the group's. Never within a pass. Returns how many joined; -ESRCH: there is no such
+ * member. */
 int group_adopt(struct tree *tree, struct group *group, pid_t pid, enum membership membership);
 /* One process joins, as it was last read; what it has used by now stays with the group it was in. If it was
  * in none and is younger than the group, all it has used is the group's. */

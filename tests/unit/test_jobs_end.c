@@ -176,6 +176,65 @@ static void who_descends_from_the_runner_of_a_sheet_does_not_change_it(void **st
     let_go(1);
 }
 
+/* ---- a run within a run that is faster to announce its sheet ---- */
+
+static pid_t family[3]; /* the command of the outer run, the inner one, and its command */
+
+static void body_of_family(void)
+{
+    for (int i = 0; i < 2 && fork() == 0; i++)
+        ;
+    body_that_waits();
+}
+
+static void start_family(void)
+{
+    family[0] = start(body_of_family);
+    await_said(3);
+    tick();
+    for (int child = 1; child < 3; child++)
+        for (int i = 0; i < 3; i++)
+            if (process_of(shared->pids[i])->stat.ppid == family[child - 1])
+                family[child] = shared->pids[i];
+}
+
+static void announce(int64_t number, pid_t pid, pid_t runner)
+{
+    const struct sheet_start options = {.pid = pid, .runner = runner};
+
+    assert_int_equal(jobs_sheet(jobs, "a", number, SHEET_EVENT_STARTED, &options, NULL, NULL), 0);
+}
+
+static void a_sheet_that_was_announced_before_the_one_around_it_is_within(void **state)
+{
+    begin(state);
+    start_family();
+    assert_int_equal(start_job("a", 0), 0);
+    announce(2, family[2], family[1]);
+    announce(1, family[0], getpid());
+    tick();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(process_of(family[i])->group->sheet_num, i < 2 ? 1 : 2);
+    assert_false(usage_has(&found("a")->sheets[0].usage, USAGE_IS_WITHIN));
+    assert_true(usage_has(&found("a")->sheets[1].usage, USAGE_IS_WITHIN));
+    let_go(1);
+}
+
+static void the_outer_run_of_a_sheet_takes_it_over(void **state)
+{
+    begin(state);
+    start_family();
+    assert_int_equal(start_job("a", 0), 0);
+    announce(1, family[2], family[1]);
+    announce(1, family[0], getpid());
+    const struct job_sheet *it = &found("a")->sheets[0];
+    assert_int_equal(it->runner, getpid());
+    assert_int_equal(it->tries, 1);
+    assert_int_equal(by_runner(SHEET_EVENT_COMPLETED, family[1]), -EPERM);
+    assert_int_equal(it->status, SHEET_RUNNING);
+    let_go(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +244,8 @@ int main(void)
         JOB_WAYS(a_command_ended_in_one_way_and_the_store_hears_of_it),
         JOB_WAYS(how_a_sheet_ended_is_what_its_runner_reported),
         JOB_WAYS(who_descends_from_the_runner_of_a_sheet_does_not_change_it),
+        JOB_WAYS(a_sheet_that_was_announced_before_the_one_around_it_is_within),
+        JOB_WAYS(the_outer_run_of_a_sheet_takes_it_over),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

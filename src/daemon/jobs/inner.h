@@ -117,6 +117,8 @@ void entry_resume(struct jobs *jobs, struct entry *entry);
 bool jobs_descends(struct jobs *jobs, pid_t pid, pid_t ancestor, uint64_t start_ticks);
 /* Whether the process or an ancestor of it is in another sheet of the same job, which runs. */
 bool jobs_runs_within_sheet(struct jobs *jobs, pid_t pid, const struct group *sheet);
+/* The sheets that were announced before the one that they run within: their runners are in it. */
+void jobs_note_sheets_within(struct jobs *jobs, struct entry *entry, const struct group *outer);
 /* Whether a process that nobody announced may join a job of this user. */
 bool jobs_may_join(struct jobs *jobs, const struct process *process, uid_t owner);
 /* Those that inherited a job's name and ran before it was announced. */

@@ -283,6 +283,13 @@ int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *p
     return sheet_is_known(entry, number, place) ? 0 : sheet_insert(jobs, entry, *place, number);
 }
 
+/* Whether the one that announced it runs within this runner, and was faster. */
+static bool takes_over(struct jobs *jobs, const struct job_sheet *sheet, pid_t runner, uint64_t start_ticks)
+{
+    return runner && sheet->runner && sheet->runner != runner &&
+           jobs_descends(jobs, sheet->runner, runner, start_ticks);
+}
+
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const struct sheet_start *start)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
@@ -307,8 +314,8 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     usage_forget_outcome(&sheet->usage);
     sheet->status = SHEET_RUNNING;
     sheet->ended = (struct timespec){0};
-    /* One that had begun by itself is told of now: it is the same try. */
-    sheet->tries += !part->unannounced;
+    /* One that had begun by itself, or by a run within, is told of now: it is the same try. */
+    sheet->tries += is_new || !(part->unannounced || takes_over(jobs, sheet, start->runner, runner_ticks));
     part->unannounced = false;
     sheet->runner = runner_ticks ? start->runner : 0;
     sheet->runner_start_ticks = runner_ticks;
@@ -317,6 +324,7 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     if (start->pid) {
         sheet->pid = start->pid;
         is_there = jobs_take_in(jobs, part->group, start->pid, &sheet->pid_start_ticks);
+        jobs_note_sheets_within(jobs, entry, part->group);
     }
     if (is_there && start->own_cgroup)
         sheet->own_cgroup = part_claim_cgroup(jobs, part, start->pid, sheet->tries == 1, &sheet->usage);

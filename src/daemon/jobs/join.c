@@ -279,6 +279,21 @@ bool jobs_runs_within_sheet(struct jobs *jobs, pid_t pid, const struct group *sh
     return is_within;
 }
 
+void jobs_note_sheets_within(struct jobs *jobs, struct entry *entry, const struct group *outer)
+{
+    for (size_t i = 0; i < entry->job.sheet_count; i++) {
+        struct part *part = &entry->sheets[i];
+        struct job_sheet *sheet = &entry->job.sheets[i];
+        const struct process *runner =
+            part->group && part->group != outer ? tree_find(jobs->tree, sheet->runner) : NULL;
+
+        if (runner && runner->group == outer && runner->start_ticks == sheet->runner_start_ticks) {
+            usage_set(&sheet->usage, USAGE_IS_WITHIN, true);
+            part->changed = true;
+        }
+    }
+}
+
 void jobs_claim(struct jobs *jobs, struct process *process)
 {
     struct strbuf *text = &jobs->scratch;

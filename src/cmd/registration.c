@@ -166,18 +166,26 @@ static void write_sheet(struct strbuf *params, const struct registration *regist
     json_object_end(&json);
 }
 
+/* A run within another one leaves alone what they have in common. */
+static int tell(struct registration *registration, const char *method, struct strbuf *params,
+                struct metron_error *error)
+{
+    int code = call(registration, method, params, error);
+
+    if (code != -EACCES)
+        return code;
+    log_debug("%s", error->message);
+    registration->is_nested = true;
+    return 0;
+}
+
 static int tell_sheet(struct registration *registration, const char *event, pid_t pid,
                       struct metron_error *error)
 {
     struct strbuf params = STRBUF_INIT;
 
     write_sheet(&params, registration, event, pid);
-    int code = call(registration, "event.publish", &params, error);
-    if (code != -EACCES)
-        return code;
-    log_debug("%s", error->message); /* we run within this sheet: who began it ends it */
-    registration->is_nested = true;
-    return 0;
+    return tell(registration, "event.publish", &params, error);
 }
 
 /* Behind a job.start that is not answered yet: that answer is still waited for. */
@@ -240,9 +248,10 @@ static int finish_job(struct registration *registration, struct metron_error *er
     json_key_string(&json, "job_id", registration->job);
     json_key_string(&json, "outcome", registration->info->outcome.exit_code == 0 ? "completed" : "failed");
     key_end(&json, registration);
+    key_runner(&json);
     key_no_wait(&json);
     json_object_end(&json);
-    return call(registration, "job.finish", &params, error);
+    return tell(registration, "job.finish", &params, error);
 }
 
 static int report_end(struct registration *registration, struct metron_error *error)

@@ -20,7 +20,7 @@ struct registration {
     bool start_is_unanswered; /* job.start: the daemon may yet begin the job */
     bool began_job;           /* and so ends it */
     bool told_sheet;          /* likewise */
-    bool is_nested;           /* another run has begun the sheet, and this one runs within it */
+    bool is_nested;           /* this one runs within another run, whose the sheet or the job is */
     bool own_cgroup;          /* the command is in a control group of its own */
     long long sheet;
     const struct settings *settings;

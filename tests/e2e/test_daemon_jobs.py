@@ -7,8 +7,8 @@ import pytest
 
 from support import daemon_client as dc
 from support import processes
-from support.daemon_client import (Shell, check_fields, job_shell, need_exit_codes, process_in, progress_in, publish,
-                                   start_child)
+from support.daemon_client import (NOT_PERMITTED, Shell, check_fields, expect_error, job_shell, need_exit_codes, process_in,
+                                   progress_in, publish, start_child)
 from support.processes import wait_until
 
 ESCAPE_SLOWLY = """
@@ -55,6 +55,19 @@ def test_running_jobs_and_active_sheets_are_counted(either):
         client.call("job.finish", job_id="one", outcome="failed")
         client.call("job.finish", job_id="two", outcome="completed")
         either.top_when(lambda snapshot: (snapshot["running_jobs"], snapshot["active_sheets"]) == (0, 0), what="0, 0")
+
+
+def test_a_run_within_a_run_does_not_end_a_job_that_it_was_faster_to_begin(either):
+    shell = Shell(either.runner)
+    inner = shell.start("sleep 600")
+    with either.client() as client:
+        client.subscribe(events=["job.*"])
+        client.call("job.start", job_id="outer", runner=inner)
+        assert client.call("job.start", job_id="outer", runner=shell.pid)["runner"] == shell.pid
+        expect_error(client, NOT_PERMITTED, "job.finish", job_id="outer", outcome="failed", runner=inner)
+        client.call("job.finish", job_id="outer", outcome="completed", runner=shell.pid)
+        assert [client.next_event()["event"] for _ in range(2)] == ["job.started", "job.finished"]
+    shell.end()
 
 
 def test_progress_of_a_job_follows_its_sheets(either):

@@ -235,6 +235,24 @@ static void the_outer_run_of_a_sheet_takes_it_over(void **state)
     let_go(1);
 }
 
+static void the_outer_run_of_a_job_takes_it_over(void **state)
+{
+    begin(state);
+    start_family();
+    const struct job_start inner = {.job_id = "a", .pid = family[2], .runner = family[1]},
+                           outer = {.job_id = "a", .pid = family[0], .runner = getpid()};
+    assert_int_equal(jobs_start(jobs, &inner, &why), 0);
+    assert_int_equal(jobs_start(jobs, &outer, &why), 1);
+    assert_int_equal(jobs_start(jobs, &inner, &why), -EEXIST);
+    tick();
+    assert_int_equal(found("a")->runner, getpid());
+    assert_int_equal(found("a")->pid, family[0]);
+    assert_int_equal(jobs_running(jobs), 1);
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(jobs_of_process(jobs, family[i]), found("a"));
+    let_go(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +264,7 @@ int main(void)
         JOB_WAYS(who_descends_from_the_runner_of_a_sheet_does_not_change_it),
         JOB_WAYS(a_sheet_that_was_announced_before_the_one_around_it_is_within),
         JOB_WAYS(the_outer_run_of_a_sheet_takes_it_over),
+        JOB_WAYS(the_outer_run_of_a_job_takes_it_over),
     };
 
     return cmocka_run_group_tests(tests, become_reaper, NULL);

@@ -217,29 +217,31 @@ int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_e
         return code;
     if (start->has_total && (start->total_sheets < 0 || start->total_sheets > SHEETS_MAX))
         return error_set(error, -EINVAL, "total_sheets is a number from 0 to %d", SHEETS_MAX);
-    if (entry && !entry->finished)
+    bool runs = entry && !entry->finished;
+    if (runs && !jobs_runs_within(jobs, entry->job.runner, start->runner))
         return error_set(error, -EEXIST, "job '%s' runs already", start->job_id);
-    if (jobs->running >= RUNNING_MAX)
+    if (!runs && jobs->running >= RUNNING_MAX)
         return error_set(error, -ENOSPC, "%d jobs run already", RUNNING_MAX);
     if (has_too_many_ended(jobs))
         return error_set(error, -ENOSPC, "%d jobs have ended and are not stored yet", ENDED_MAX);
     if (start->pid && !tree_take_in(jobs->tree, start->pid))
         return no_process(start->pid, error);
-    if (entry)
+    if (entry && !runs)
         replace(jobs, entry);
-    if (!(entry = entry_new(jobs, start)))
+    if (!runs && !(entry = entry_new(jobs, start)))
         return error_set(error, -ENOMEM, "no memory for a job");
     entry->part.changed = true;
+    jobs->running += !runs;
+    entry->job.pid = start->pid ? start->pid : entry->job.pid;
     entry->job.runner_start_ticks = runner_start_ticks(jobs, start->runner);
     entry->job.runner = entry->job.runner_start_ticks ? start->runner : 0;
-    jobs->running++;
     if (start->pid && jobs_take_in(jobs, entry->part.group, start->pid, &entry->job.pid_start_ticks) &&
         start->own_cgroup)
         entry->job.own_cgroup = part_claim_cgroup(jobs, &entry->part, start->pid, true, &entry->job.usage);
     jobs_claim_all(jobs);
     jobs_begin_found(jobs);
     entry_note_joined(jobs, entry);
-    return 0;
+    return runs;
 }
 
 bool sheet_is_known(const struct entry *entry, int64_t number, size_t *place)
@@ -283,13 +285,6 @@ int sheet_find(struct jobs *jobs, struct entry *entry, int64_t number, size_t *p
     return sheet_is_known(entry, number, place) ? 0 : sheet_insert(jobs, entry, *place, number);
 }
 
-/* Whether the one that announced it runs within this runner, and was faster. */
-static bool takes_over(struct jobs *jobs, const struct job_sheet *sheet, pid_t runner, uint64_t start_ticks)
-{
-    return runner && sheet->runner && sheet->runner != runner &&
-           jobs_descends(jobs, sheet->runner, runner, start_ticks);
-}
-
 int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const struct sheet_start *start)
 {
     struct job_sheet *sheet = &entry->job.sheets[place];
@@ -315,7 +310,7 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     sheet->status = SHEET_RUNNING;
     sheet->ended = (struct timespec){0};
     /* One that had begun by itself, or by a run within, is told of now: it is the same try. */
-    sheet->tries += is_new || !(part->unannounced || takes_over(jobs, sheet, start->runner, runner_ticks));
+    sheet->tries += is_new || !(part->unannounced || jobs_runs_within(jobs, sheet->runner, start->runner));
     part->unannounced = false;
     sheet->runner = runner_ticks ? start->runner : 0;
     sheet->runner_start_ticks = runner_ticks;

@@ -56,10 +56,12 @@ bool sheet_event_of(const char *name, size_t length, enum sheet_event *out);
  * also if there is no such process. */
 bool jobs_may_announce(struct jobs *jobs, pid_t pid, uid_t uid);
 
-/* -EEXIST: a job of this name runs; -EINVAL: no name for a job, or no count of sheets; -ENOSPC: too many;
- * -ESRCH: there is no such process, or it is not watched. A group that is not the job's alone is no error:
- * the job's own_cgroup tells. */
+/* 0; 1: a run within this one had begun it, and now it is this one's. -EEXIST: a job of this name runs;
+ * -EINVAL: no name for a job, or no count of sheets; -ENOSPC: too many; -ESRCH: there is no such process, or
+ * it is not watched. A group that is not the job's alone is no error: the job's own_cgroup tells. */
 int jobs_start(struct jobs *jobs, const struct job_start *start, struct metron_error *error);
+/* Whether one runner descends from the other; 0 is none. */
+bool jobs_runs_within(struct jobs *jobs, pid_t inner, pid_t outer);
 /* -ENOENT: no such job runs. -EPERM: `start->runner` descends from the runner of this sheet, which runs. A
  * pid that has exited since is no error, but nobody is in the sheet then. A runner that is not watched is not
  * known. `reported`: what the client says it used, and how its command ended; NULL: nothing. */

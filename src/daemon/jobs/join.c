@@ -264,6 +264,13 @@ bool jobs_descends(struct jobs *jobs, pid_t pid, pid_t ancestor, uint64_t start_
     return descends;
 }
 
+bool jobs_runs_within(struct jobs *jobs, pid_t inner, pid_t outer)
+{
+    const struct process *process = inner && outer && inner != outer ? tree_take_in(jobs->tree, outer) : NULL;
+
+    return process && jobs_descends(jobs, inner, outer, process->start_ticks);
+}
+
 bool jobs_runs_within_sheet(struct jobs *jobs, pid_t pid, const struct group *sheet)
 {
     const struct process *process = tree_take_in(jobs->tree, pid);

@@ -160,10 +160,12 @@ int answer_job_start(struct call *call, struct json *result)
     if (code < 0)
         return code;
     counting_settle(daemon->counting);
-    if (jobs_start(daemon->jobs, &start, &error) < 0)
+    code = jobs_start(daemon->jobs, &start, &error);
+    if (code < 0)
         return call_refuse_job(call, start.job_id, &error);
     counting_job(daemon->counting, start.job_id);
-    daemon_publish(daemon, "job.started", start.job_id, false, 0, NULL);
+    if (code == 0)
+        daemon_publish(daemon, "job.started", start.job_id, false, 0, NULL);
     return acknowledge_job(call, result, start.job_id);
 }
 
@@ -200,6 +202,20 @@ static int take_outcome(struct call *call, struct job_usage *out)
     return 0;
 }
 
+/* Of a run within that of the job's runner it is not the end. */
+static int check_runner(struct call *call, const char *job_id)
+{
+    const struct job *job = jobs_find(daemon_of(call)->jobs, job_id);
+    pid_t runner = 0;
+
+    if (call_pid(call, "runner", &runner) == PARAM_WRONG)
+        return call_wrong(call, "runner", "the number of a process");
+    if (!job || job->status != JOB_RUNNING || !jobs_runs_within(daemon_of(call)->jobs, runner, job->runner))
+        return 0;
+    return call_fail(call, RPC_NOT_PERMITTED, "leave it to the run around it",
+                     "process %d runs within job '%s', and does not end it", (int)runner, job_id);
+}
+
 int answer_job_finish(struct call *call, struct json *result)
 {
     struct daemon *daemon = daemon_of(call);
@@ -214,6 +230,8 @@ int answer_job_finish(struct call *call, struct json *result)
         job_status_of_outcome(outcome, strlen(outcome), &status) < 0)
         return call_wrong(call, "outcome", "one of completed, failed, cancelled");
     int code = call_check_owner(call, job_id);
+    if (code == 0)
+        code = check_runner(call, job_id);
     if (code == 0)
         code = take_outcome(call, &reported);
     if (code < 0)

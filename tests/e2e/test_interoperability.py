@@ -232,12 +232,60 @@ def test_top_and_its_log(peer, child):
     peer.ask("job.finish", job_id="top", outcome="cancelled")
 
 
+def test_a_fresh_snapshot_is_taken_for_its_answer(run_metron, start_daemon):
+    daemon = start_daemon(interval=3600, log_file="off", database="off")
+    with contextlib.closing(Peer(daemon.socket)) as peer:
+        before = peer.ask("daemon.top")
+        with subprocess.Popen(["/bin/sh", "-c", "read line"], stdin=subprocess.PIPE) as child:
+            until(lambda: child.pid in [one["pid"] for one in peer.ask("daemon.top", fresh=True)["processes"]],
+                  "the process in a fresh snapshot")
+            child.stdin.close()
+        after = check_snapshot(peer.ask("daemon.top"))
+        assert after["timestamp"] > before["timestamp"]
+        with pytest.raises(Refused) as refused:
+            peer.ask("daemon.top", fresh="now")
+        assert refused.value.code == -32602
+
+
 def check_snapshot(snapshot):
     fields(snapshot, timestamp=NUMBER, daemon_pid=int, system_memory_total_mb=NUMBER, system_memory_available_mb=NUMBER,
            system_memory_used_mb=NUMBER, daemon_rss_mb=NUMBER, load_avg_1=NUMBER, load_avg_5=NUMBER,
            load_avg_15=NUMBER, processes=list, running_jobs=int, active_sheets=int, zombie_count=int, zombie_pids=list,
            job_progress=list, conductor_uptime_seconds=NUMBER)
     return snapshot
+
+
+# ---- the history ----
+
+def test_the_history_has_the_snapshots_of_a_span(peer, child):
+    peer.ask("job.start", job_id="history", pid=child.pid)
+    first = until(lambda: (top := peer.ask("daemon.top", job_id="history"))["processes"] and top, "the job in a snapshot")
+
+    def span(**params):
+        return peer.ask("daemon.snapshots", **{"since": first["timestamp"], "until": time.time(), **params})["snapshots"]
+    found = until(lambda: len(found := span(limit=3, job_id="history")) == 3 and found, "three snapshots in the history")
+    times = [snapshot["timestamp"] for snapshot in found]
+    assert times == sorted(times) and times[0] >= first["timestamp"] - 1e-6
+    for snapshot in found:
+        fields(snapshot, timestamp=NUMBER, daemon_pid=int, system_memory_total_mb=NUMBER, processes=list)
+        assert [(one["pid"], one["job_id"]) for one in snapshot["processes"]] == [(child.pid, "history")]
+    assert len(span(until=times[1] - 1e-3)) == 1 and len(span(until=time.time() + 9, limit=2)) == 2
+    peer.ask("job.finish", job_id="history", outcome="completed")
+
+
+def test_the_history_of_a_process(peer, child):
+    peer.ask("job.start", job_id="sampled", pid=child.pid)
+    (now,) = until(lambda: [one for one in peer.ask("daemon.top")["processes"] if one["pid"] == child.pid],
+                   "the process in a snapshot")
+
+    def samples(**params):
+        return peer.ask("process.history", pid=child.pid, since=time.time() - 600, until=time.time() + 9, **params)["samples"]
+    found = until(lambda: len(found := samples()) > 1 and found, "the process in the history")
+    for sample in found:
+        fields(sample, timestamp=NUMBER, pid={child.pid}, command=str, state=str, rss_mb=NUMBER)
+    assert len(samples(start_ticks=now["start_ticks"])) >= len(found)
+    assert samples(start_ticks=now["start_ticks"] + 1) == []
+    peer.ask("job.finish", job_id="sampled", outcome="completed")
 
 
 # ---- jobs ----
@@ -255,12 +303,14 @@ def test_a_job_from_its_start_to_its_report(peer, child):
                     data={"pid": child.pid, "note": "ours"})
     fields(told, event={"sheet.started"}, job_id={"life"}, sheet_num=int, data=dict)
     assert told["data"]["note"] == "ours"
-    context = until(lambda: "rss_mb" in (now := peer.ask("context.get", pid=child.pid)) and now, "its context")
-    fields(context, rss_mb=NUMBER, daemon_rss_mb=NUMBER)
+    context = until(lambda: {"rss_mb", "cpu_pct"} <= (now := peer.ask("context.get", pid=child.pid)).keys() and now,
+                    "its context")
+    fields(context, rss_mb=NUMBER, cpu_pct=NUMBER, daemon_rss_mb=NUMBER)
     again = peer.ask("event.publish", event="sheet.retrying", job_id="life", sheet_num=1, data={})
     fields(again["data"]["resource_context"], daemon_rss_mb=NUMBER)
-    peer.ask("event.publish", event="sheet.completed", job_id="life", sheet_num=1, data={})
-    peer.ask("job.finish", job_id="life", outcome="completed")
+    done = peer.ask("event.publish", event="sheet.completed", job_id="life", sheet_num=1, data={})
+    fields(done["data"]["resource_context"], daemon_rss_mb=NUMBER)
+    peer.ask("job.finish", job_id="life", outcome="completed", usage={})
     assert peer.ask("job.status", job_id="life")["status"] == "completed"
     fields(peer.ask("job.profile", job_id="life"), job_id={"life"}, status={"completed"})
     report = peer.ask("job.report", job_id="life")

@@ -13,6 +13,9 @@
  * more than half, failed or were lost. */
 #define FAILURE_SECONDS 600
 #define FAILURES_LEAST  3
+/* A fresh snapshot is no older than so many times what the latest has taken: those who ask for one all the
+ * time have at most a tenth of the daemon's. */
+#define FRESH_FACTOR 10
 
 static struct daemon *daemon_of(const struct call *call)
 {
@@ -143,13 +146,24 @@ static int answer_status(struct call *call, struct json *result)
     return 0;
 }
 
+static bool is_fresh(const struct daemon *daemon)
+{
+    return daemon->latest && watch_uptime(daemon->watch) - daemon->latest->uptime_seconds <
+                                 FRESH_FACTOR * watch_figures(daemon->watch).tick_seconds;
+}
+
 static int answer_top(struct call *call, struct json *result)
 {
     const struct daemon *daemon = daemon_of(call);
     const char *job_id = NULL;
+    bool fresh = false;
 
     if (call_text(call, "job_id", &job_id) == PARAM_WRONG)
         return call_wrong(call, "job_id", "the name of a job");
+    if (call_boolean(call, "fresh", &fresh) == PARAM_WRONG)
+        return call_wrong(call, "fresh", "true or false");
+    if (fresh && !is_fresh(daemon))
+        watch_look(daemon->watch);
     if (!daemon->latest)
         return call_fail(call, RPC_EXHAUSTED, "ask again in a moment", "no snapshot has been taken yet");
     if (job_id && !jobs_find(daemon->jobs, job_id))

@@ -445,6 +445,24 @@ def test_snapshots_come_to_those_who_name_them(peer, other, events, comes):
     assert bool(peer.events) is comes
 
 
+def test_a_slow_client_loses_its_oldest_and_is_told_how_many(peer, other):
+    """More than the socket and the queue of 1 MiB hold; it reads only after the last one was published."""
+    peer.stream(events=["flood"])
+    other.ask("job.start", job_id="slow")
+    for number in range(2000):
+        other.ask("event.publish", event="flood", job_id="slow", sheet_num=1, data={"number": number, "text": "x" * 2000})
+    seen, lost = [], 0
+    while not seen or seen[-1] != 1999:
+        message = peer.events.pop(0) if peer.events else peer.read()
+        if message["method"] == "monitor.event":
+            seen.append(message["params"]["data"]["number"])
+        else:
+            (count,) = message["params"].values()
+            lost += count
+    assert seen == sorted(seen) and len(seen) + lost == 2000 and lost > 0
+    other.ask("job.finish", job_id="slow", outcome="completed")
+
+
 def test_a_stream_in_a_batch_is_refused(peer):
     peer.send([{"jsonrpc": "2.0", "id": "a", "method": "daemon.monitor.stream"},
                {"jsonrpc": "2.0", "id": "b", "method": "daemon.health"}])

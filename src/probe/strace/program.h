@@ -64,8 +64,9 @@ bool strace_has_ended(struct strace_run *run);
 /* Tells strace to detach and end, at a moment at which it can: within a fifth of a second. */
 void strace_interrupt(struct strace_run *run);
 /* Ends strace (it may have ended by itself, with the last of its targets) and waits for it, some seconds at
- * most, unless the caller has; then all it has written is counted. 0; -ETIME: it had to be killed; another
- * negative errno: it had ended too early. Calls are missing then: what is counted is a lower bound. */
+ * most, unless the caller has; then all it has written is counted. 0; -ETIME: it had to be killed, and a full
+ * trace may lack its end; another negative errno: it had ended too early, and what is counted is a lower
+ * bound. */
 int strace_stop(struct strace_run *run, struct metron_error *error);
 
 #endif

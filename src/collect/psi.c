@@ -146,6 +146,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 const struct collector collector_psi = {
     .source = SOURCE("psi", "/proc/pressure/{cpu,memory,io}: the stalls of the whole machine"),
+    .of_machine = true,
     .survey = survey,
     .open = open_state,
     .collect = collect,

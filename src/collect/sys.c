@@ -179,6 +179,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 const struct collector collector_sys = {
     .source = SOURCE("sys", "/proc/meminfo, /proc/loadavg, /proc/stat"),
+    .of_machine = true,
     .survey = survey,
     .open = open_state,
     .collect = collect,

@@ -390,6 +390,9 @@ static void stop_streams(struct run *run)
 /* We may have noticed the end late: stopped, or on a busy machine. */
 static void settle_end(struct run *run)
 {
+    if (!ends_with_command(run))
+        return;
+    tree_read_events(run->tree);
     uint64_t reported_ns = tree_root_end_ns(run->tree);
     uint64_t seen_ns = run->capture ? capture_process_end_ns(run->capture) : 0;
 
@@ -401,8 +404,6 @@ static void settle_end(struct run *run)
 
 static void set_outcome(struct run *run)
 {
-    if (ends_with_command(run))
-        settle_end(run);
     run_name_survivors(run);
     run_set_outcome(run);
 }
@@ -420,6 +421,7 @@ static const struct run_kind command_kind = {
     .stops = true,
     .on_signal = on_signal,
     .stop = stop,
+    .settle_end = settle_end,
     .set_outcome = set_outcome,
 };
 

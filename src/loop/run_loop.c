@@ -171,7 +171,9 @@ void run_finish(struct run *run)
     note_own_cost(run);
     sampler_add_helper_cpu(run->sampler, run->options.events->loader_cpu_seconds +
                                              syscall_counts_helper_seconds(run->options.syscalls));
-    sampler_finish(run->sampler);
+    if (run->kind->settle_end)
+        run->kind->settle_end(run);
+    sampler_finish(run->sampler, run->end_ns);
     tree_settle(run->tree);
     write_report(run);
     if (sampler_summarise(run->sampler, &run->summary) < 0)

@@ -226,6 +226,7 @@ static int start_measuring(struct run *run, struct metron_error *error)
         return code;
     /* Of those that run already: their past, up to this moment, is not ours. */
     run->begin_ns = options->attach ? clock_monotonic_ns() : run->start_ns;
+    const uint64_t half_sample_ns = (uint64_t)(options->sample_interval * (double)NS_PER_SECOND / 2);
     struct sampler_options sampler_options = {
         .registry = options->registry,
         .tree = run->tree,
@@ -233,6 +234,8 @@ static int start_measuring(struct run *run, struct metron_error *error)
         .start_ns = run->begin_ns,
         .usable_cores = options->context->facts->usable_cpus,
         .online_cores = options->context->facts->online_cpus,
+        .record_rate_ns = half_sample_ns,
+        .summary_rate_ns = half_sample_ns,
     };
     run->sampler = sampler_new(&sampler_options, error);
     if (!run->sampler)

@@ -27,7 +27,8 @@ struct run_kind {
     void (*on_signal)(struct run *run, int number, bool sent); /* `sent`: by a process (relay.h) */
     void (*after_sample)(struct run *run);                     /* may be NULL */
     void (*stop)(struct run *run);                             /* the reader of the feed asks for it */
-    void (*set_outcome)(struct run *run); /* how it ended, once the last readings are taken */
+    void (*settle_end)(struct run *run);  /* when it ended, before the last readings; may be NULL */
+    void (*set_outcome)(struct run *run); /* how it ended, once they are taken */
 };
 
 struct run {

@@ -38,6 +38,8 @@ struct sampler *sampler_new(const struct sampler_options *options, struct metron
         .tick_ns = NS_PER_SECOND / (uint64_t)clock_ticks_per_second(),
         .usable_cores = options->usable_cores,
         .online_cores = options->online_cores,
+        .record_rate_ns = options->record_rate_ns,
+        .summary_rate_ns = options->summary_rate_ns,
         .rates_only = options->machine,
     };
 
@@ -148,12 +150,13 @@ bool sampler_sample(struct sampler *sampler)
     return true;
 }
 
-void sampler_finish(struct sampler *sampler)
+void sampler_finish(struct sampler *sampler, uint64_t end_ns)
 {
     tree_refresh(sampler->options.tree);
     for (size_t i = 0; i < collector_count; i++) {
-        take_pass(sampler, i, collectors[i]->collect, PASS_FINAL, clock_monotonic_ns());
-        take_pass(sampler, i, collectors[i]->read, PASS_FINAL, clock_monotonic_ns());
+        uint64_t stamp_ns = collectors[i]->of_machine ? clock_monotonic_ns() : end_ns;
+        take_pass(sampler, i, collectors[i]->collect, PASS_FINAL, stamp_ns);
+        take_pass(sampler, i, collectors[i]->read, PASS_FINAL, stamp_ns);
     }
     tree_forget_ended(sampler->options.tree);
 }

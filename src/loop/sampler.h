@@ -22,6 +22,7 @@ struct sampler_options {
     const struct collect_context *context; /* what collectors may look at, but for tree and figures; copied */
     uint64_t start_ns;
     double usable_cores, online_cores;
+    uint64_t record_rate_ns, summary_rate_ns; /* the least span of a rate (reduce/window.h) */
     bool machine; /* the machine itself is of interest: sampled also while nobody is alive, and a record has
                    * nothing but rates */
 };
@@ -35,8 +36,9 @@ void sampler_free(struct sampler *sampler);
 void sampler_seed(struct sampler *sampler);
 /* One sample of the living target. False: nobody is alive, and it was none. */
 bool sampler_sample(struct sampler *sampler);
-/* The last look, when the target has ended: counters and running values only. */
-void sampler_finish(struct sampler *sampler);
+/* The last look, when the target has ended, at `end_ns`: counters and running values only. What the target
+ * used it used until then; what is counted of the machine goes on. */
+void sampler_finish(struct sampler *sampler, uint64_t end_ns);
 /* Closes the window into `record`, whose wall time and elapsed seconds are filled in. */
 int sampler_report(struct sampler *sampler, struct record *record);
 /* The last pass over a source; NULL: it read nothing, or there was none. */

@@ -25,13 +25,30 @@ void statistic_fold(struct statistic *statistic, enum reduce reduce, double numb
         return;
     }
     statistic->has = true;
-    statistic_fold_mean(statistic, number, seconds);
+    statistic_fold_mean(statistic, number * seconds, seconds);
 }
 
-void statistic_fold_mean(struct statistic *statistic, double number, double seconds)
+void statistic_fold_mean(struct statistic *statistic, double amount, double seconds)
 {
-    statistic->weighted += number * seconds;
+    statistic->weighted += amount;
     statistic->weight += seconds;
+}
+
+bool statistic_take_rate(struct statistic *statistic, double amount, double seconds, double least_seconds,
+                         double *rate)
+{
+    statistic->waiting.amount += amount;
+    statistic->waiting.seconds += seconds;
+    if (!(statistic->waiting.seconds > 0) || statistic->waiting.seconds < least_seconds)
+        return false;
+    *rate = statistic->waiting.amount / statistic->waiting.seconds;
+    statistic_drop_rate(statistic);
+    return true;
+}
+
+void statistic_drop_rate(struct statistic *statistic)
+{
+    statistic->waiting.amount = statistic->waiting.seconds = 0;
 }
 
 int statistic_fold_text(struct statistic *statistic, const char *text)

@@ -20,15 +20,24 @@ struct statistic {
     union {
         char *text;          /* labels: owned copy of the last one */
         struct tally *tally; /* categorical: owned */
+        struct {             /* rates: what has been counted since the last one, and in how many seconds */
+            double amount, seconds;
+        } waiting;
     };
     bool has;  /* something was folded */
     bool fell; /* a counter fell: this span has no value */
 };
 
-/* Folds a number that stood (or, for a rate, was the mean) for `seconds`. */
+/* Folds a number that stood for `seconds`. */
 void statistic_fold(struct statistic *statistic, enum reduce reduce, double number, double seconds);
-/* Folds only into the mean: an interval too short for a rate of its own. */
-void statistic_fold_mean(struct statistic *statistic, double number, double seconds);
+/* Folds only into the mean: `amount` is what it came to in these seconds, the number times the seconds. */
+void statistic_fold_mean(struct statistic *statistic, double amount, double seconds);
+/* What a counter grew by in `seconds`: true and the rate since the last one once they span `least_seconds`,
+ * else it waits for more. */
+bool statistic_take_rate(struct statistic *statistic, double amount, double seconds, double least_seconds,
+                         double *rate);
+/* The counter fell: nothing waits any more. */
+void statistic_drop_rate(struct statistic *statistic);
 /* -ENOMEM loses this text or state, nothing more. */
 int statistic_fold_text(struct statistic *statistic, const char *text);
 int statistic_fold_state(struct statistic *statistic, struct state_names *names, const char *state);
@@ -41,7 +50,7 @@ double statistic_mean(const struct statistic *statistic);
 /* Fills the value of a record; text and tally are copied into the arena. -ENOMEM. */
 int statistic_value(const struct statistic *statistic, enum type type, struct arena *arena,
                     struct record_value *out);
-/* Empties for the next span; keeps memory, and what cumulative amounts were last. */
+/* Empties for the next span; keeps memory, what cumulative amounts were last, and what waits for a rate. */
 void statistic_reset(struct statistic *statistic, enum type type);
 void statistic_fini(struct statistic *statistic, enum type type);
 

@@ -89,11 +89,11 @@ void window_free(struct window *window)
 
 /* A derived value, ready to be collapsed and reduced. */
 struct derived {
-    bool has;       /* there is a value */
-    bool fell;      /* there is none because the counter fell */
-    bool mean_only; /* too short an interval for a peak */
+    bool has;      /* there is a value */
+    bool fell;     /* there is none because the counter fell */
+    bool is_whole; /* the rate of a newborn: of all its life, however short */
     double number;
-    double seconds; /* the time it stands for */
+    double amount, seconds; /* of a rate: what was counted, and in what time */
 };
 
 static double seconds_between(uint64_t from_ns, uint64_t to_ns)
@@ -101,29 +101,29 @@ static double seconds_between(uint64_t from_ns, uint64_t to_ns)
     return to_ns > from_ns ? (double)(to_ns - from_ns) / (double)NS_PER_SECOND : 0;
 }
 
+static double tick_seconds(const struct window *window)
+{
+    return (double)window->options.tick_ns / (double)NS_PER_SECOND;
+}
+
 static struct derived derive_rate(const struct window *window, const struct pass *pass, const struct row *row,
                                   uint64_t pass_before_ns, double number, struct previous *previous)
 {
-    const double tick = (double)window->options.tick_ns / (double)NS_PER_SECOND;
+    const double tick = tick_seconds(window);
     struct derived derived = {0};
 
     if (previous->stamp_ns) {
-        double seconds = seconds_between(previous->stamp_ns, row->stamp_ns);
-        double increment = number - previous->number;
-        bool too_short = seconds < tick / 2;
-        if (too_short && pass->kind != PASS_FINAL)
-            return derived; /* carried: `previous` stays */
-        derived.fell = increment < 0;
-        derived.has = !derived.fell && seconds > 0;
-        derived.mean_only = too_short;
-        derived.number = derived.has ? increment / seconds : 0;
-        derived.seconds = seconds;
+        derived.seconds = seconds_between(previous->stamp_ns, row->stamp_ns);
+        derived.amount = number - previous->number;
+        derived.fell = derived.amount < 0;
+        derived.has = !derived.fell;
+        derived.number = derived.seconds > 0 ? derived.amount / derived.seconds : 0;
     } else if (row != &pass->single && row->subject.born_ns &&
                clock_elapsed_ns(pass_before_ns, row->subject.born_ns) > 0) {
-        double age = seconds_between(row->subject.born_ns, row->stamp_ns);
-        derived.has = true;
-        derived.number = number / (age > tick ? age : tick);
-        derived.seconds = age;
+        derived.seconds = seconds_between(row->subject.born_ns, row->stamp_ns);
+        derived.has = derived.is_whole = true;
+        derived.number = number / fmax(derived.seconds, tick);
+        derived.amount = derived.number * derived.seconds;
     }
     *previous = (struct previous){number, row->stamp_ns};
     return derived;
@@ -184,24 +184,37 @@ double window_ceiling(const struct window *window, const struct measurement *m)
     return 0;
 }
 
-static void statistic_take(const struct window *window, const struct measurement *m,
-                           const struct derived *derived, struct statistic *statistic)
+/* The least seconds of a rate. `alone`: at the end a rest that is all there was is a rate. */
+static double least_seconds(const struct window *window, uint64_t span_ns, bool alone)
 {
+    const double tick = tick_seconds(window);
+    return alone ? tick / 2 : fmax(tick / 2, (double)span_ns / (double)NS_PER_SECOND);
+}
+
+static void statistic_take(const struct window *window, const struct measurement *m,
+                           const struct derived *derived, double least, struct statistic *statistic)
+{
+    const double ceiling = window_ceiling(window, m);
+    const bool is_rate = m->derive == DERIVE_RATE;
     double number = derived->number;
 
     /* A rate misses one interval; a sum of increments is not the sum any more. */
-    if (derived->fell && m->derive == DERIVE_NONE)
+    if (derived->fell && is_rate)
+        statistic_drop_rate(statistic);
+    else if (derived->fell)
         statistic->fell = true;
     if (!derived->has || !isfinite(number))
         return;
-    double ceiling = window_ceiling(window, m);
-    if (ceiling > 0 && number > ceiling)
-        number = ceiling;
-    if (!derived->mean_only)
-        statistic_fold(statistic, m->reduce, number, 0);
+    if (!is_rate) {
+        statistic_fold(statistic, m->reduce, number, derived->seconds);
+        return;
+    }
     /* The mean takes what was really counted: the part above the ceiling belongs to an earlier interval.
      * (Only a mean that is above it in the end is cut: its interval was the first.) */
-    statistic_fold_mean(statistic, derived->number, derived->seconds);
+    statistic_fold_mean(statistic, derived->amount, derived->seconds);
+    if (derived->is_whole ||
+        statistic_take_rate(statistic, derived->amount, derived->seconds, least, &number))
+        statistic_fold(statistic, m->reduce, ceiling > 0 && number > ceiling ? ceiling : number, 0);
 }
 
 static struct tracked *tracked_new(struct window *window, const struct plan *plan,
@@ -302,14 +315,16 @@ static int fold_row(struct window *window, const struct plan *plans, size_t coun
 
         struct derived derived = plan_derive(window, plan, pass, row, &cell->previous);
         if (m->collapse == COLLAPSE_NONE) {
-            statistic_take(window, m, &derived, &cell->statistic);
+            const struct window_options *options = &window->options;
+            statistic_take(window, m, &derived, least_seconds(window, options->record_rate_ns, false),
+                           &cell->statistic);
             if (tracked->run)
-                statistic_take(window, m, &derived, &tracked->run[plan->slot]);
+                statistic_take(window, m, &derived, least_seconds(window, options->summary_rate_ns, false),
+                               &tracked->run[plan->slot]);
             continue;
         }
         struct derived *total = &totals[i];
         total->fell = total->fell || derived.fell;
-        total->mean_only = total->mean_only || derived.mean_only;
         if (!derived.has)
             continue;
         if (m->collapse == COLLAPSE_SUM)
@@ -328,9 +343,11 @@ static int fold_single(struct window *window, const struct plan *plan, const str
     struct cell *cell = &window->cells[plan->slot];
     struct statistic *run = &window->run[plan->slot];
     struct derived derived = *total;
+    const bool final = pass->kind == PASS_FINAL;
 
     if (plan->by_row) {
         derived.seconds = seconds_between(window->pass_ns[plan->source_index], pass->stamp_ns);
+        derived.amount = derived.number * derived.seconds;
     } else {
         if (!row_has(&pass->single, m->field))
             return 0;
@@ -338,8 +355,11 @@ static int fold_single(struct window *window, const struct plan *plan, const str
             return fold_words(window, plan, pass, &pass->single, &cell->statistic, run);
         derived = plan_derive(window, plan, pass, &pass->single, &cell->previous);
     }
-    statistic_take(window, m, &derived, &cell->statistic);
-    statistic_take(window, m, &derived, run);
+    const bool only_record = final && !window->has_reported && !cell->statistic.has;
+    statistic_take(window, m, &derived, least_seconds(window, window->options.record_rate_ns, only_record),
+                   &cell->statistic);
+    statistic_take(window, m, &derived,
+                   least_seconds(window, window->options.summary_rate_ns, final && !run->has), run);
     return 0;
 }
 
@@ -420,4 +440,5 @@ void window_begin_next(struct window *window)
         }
     }
     window->num_samples = 0;
+    window->has_reported = true;
 }

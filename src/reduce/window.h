@@ -15,8 +15,9 @@
  *  - amounts per state are differenced per state; a state whose amount fell is counted anew;
  *  - a reused pid is another subject (its serial differs);
  *  - a total of per-process counters is the sum of their increments, never the increment of their sum;
- *  - an interval shorter than half a kernel tick is too short for a rate: it is carried into the next;
- *  - means are weighted by time.
+ *  - a rate spans at least half a kernel tick, and what the options say: a shorter interval is joined to the
+ * next one, and the rest at the end is no rate, unless there was none before;
+ *  - means are weighted by time, and every interval counts in them.
  */
 #ifndef METRON_REDUCE_WINDOW_H
 #define METRON_REDUCE_WINDOW_H
@@ -31,11 +32,12 @@
 struct window;
 
 struct window_options {
-    uint64_t start_ns;   /* monotonic: when the target began to be followed */
-    uint64_t tick_ns;    /* a kernel tick */
-    double usable_cores; /* by the target; 0: unknown, nothing is cut */
-    double online_cores; /* of the machine; likewise */
-    bool rates_only;     /* who asks takes everything else from the passes themselves */
+    uint64_t start_ns;                        /* monotonic: when the target began to be followed */
+    uint64_t tick_ns;                         /* a kernel tick */
+    uint64_t record_rate_ns, summary_rate_ns; /* the least span of a rate in records; in the summary */
+    double usable_cores;                      /* by the target; 0: unknown, nothing is cut */
+    double online_cores;                      /* of the machine; likewise */
+    bool rates_only;                          /* who asks takes everything else from the passes themselves */
 };
 
 /* For the selected measurements of `registry`, which must outlive the window. NULL for want of memory. */

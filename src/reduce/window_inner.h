@@ -58,6 +58,7 @@ struct window {
     uint64_t *ended; /* serials to forget after the next report, whether or not they are tracked by now */
     size_t ended_count, ended_capacity;
     unsigned num_samples, run_samples;
+    bool has_reported; /* this window is not the first */
 };
 
 /* What a subject has for a plan; NULL: no row of that source has come. */

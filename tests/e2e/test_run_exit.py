@@ -150,4 +150,7 @@ def test_wall_time_ends_when_the_command_does_not_when_metron_notices(run_metron
     run.process.stdin = None
     ended = run.finish()
     assert ended.returncode == 3
-    assert ended.summary["wall_clock_time"] <= noted
+    summary = ended.summary
+    assert summary["wall_clock_time"] <= noted
+    share = 100 * summary["proc_cpu_seconds"] / summary["wall_clock_time"]
+    assert summary["proc_ave_pdcpu_total"] == pytest.approx(share, rel=0.01), "the mean ends with the command too"

@@ -46,16 +46,20 @@ def test_steady_burner_reads_what_it_burns(run_metron):
 def test_total_rate_agrees_with_cpu_over_wall(run_metron):
     command, path = burner(run_metron, 1, threads=2)
     run = run_metron(RATES, command)
-    truth, last = rates.Truth(path), rates.moments(run, INTERVAL)[-1]
     wall, cpu = run.summary["wall_clock_time"], run.summary["proc_cpu_seconds"]
+    truth, cores = rates.Truth(path), len(os.sched_getaffinity(0))
     assert cpu == pytest.approx(truth.until(float("inf")), abs=truth.tolerance)
-    # The mean of the samples: what came after the last one is in the CPU, but in no rate; or in one until metron saw the
-    # end.
-    sampled = [truth.until(last.tick) / (last.stamp - last.begin), truth.until(last.stamp) / (last.tick - last.begin),
-               cpu / run.usage[-1]["elapsed"]]
-    assert 93 * min(cpu / wall, *sampled) <= run.summary["proc_ave_pdcpu_total"] <= 107 * max(cpu / wall, *sampled)
-    cores = len(os.sched_getaffinity(0))
-    assert run.summary["proc_ave_pdcpu_total"] <= 100 * cores * 1.05
+    assert run.summary["proc_ave_pdcpu_total"] == pytest.approx(100 * min(cpu / wall, cores), rel=0.01)
+
+
+def test_the_rest_of_a_run_sets_no_peak(run_metron):
+    """The one sample is taken after 2 s, and a peak spans at least 10 s: this run is its own interval, whatever it did
+    in a part of it."""
+    command, _ = burner(run_metron, 0.2)
+    run = run_metron("--sample-interval 20 --report-interval 20", ["sh", "-c", f"sleep 2.1; {' '.join(command)}"])
+    assert run.summary["num_samples"] <= 1
+    assert 0 < run.summary["proc_peak_pdcpu_total"] == pytest.approx(run.summary["proc_ave_pdcpu_total"])
+    assert run.summary["sys_peak_cpu_pct"] == pytest.approx(run.summary["sys_ave_cpu_pct"])
 
 
 def test_newborn_has_a_rate_from_its_first_sample(run_metron):

@@ -253,7 +253,7 @@ static void the_last_look_and_its_report_count_once(void **state)
     (void)state;
     begin("exit_*");
     ends(7, 20, MIB);
-    sampler_finish(sampler);
+    sampler_finish(sampler, clock_monotonic_ns());
     assert_int_equal(tree_ended_count(tree), 0);
     ends(8, 30, 2 * MIB); /* told between the two */
     report();
@@ -345,7 +345,7 @@ static void an_end_that_was_missed_takes_the_totals_with_it(void **state)
         totals_are_absent(&summary); /* and not what it was until then */
         of_pid_is("exit_cpu_seconds", pid, 0.030);
     }
-    sampler_finish(sampler);
+    sampler_finish(sampler, clock_monotonic_ns());
     report();
     totals_are_absent(&record);
     totals_are_absent(&summary);
@@ -357,16 +357,16 @@ static void what_our_programs_took_counts_from_nothing(void **state)
 {
     (void)state;
     begin("self_kernel_seconds,self_cpu_seconds");
-    (void)sampler_finish(sampler);
+    (void)sampler_finish(sampler, clock_monotonic_ns());
     report();
     assert_null(record_find(&record, "self_kernel_seconds")); /* there are none yet */
     assert_non_null(record_find(&record, "self_cpu_seconds"));
     sampler_set_kernel_cpu(sampler, 0.25);
-    sampler_finish(sampler);
+    sampler_finish(sampler, clock_monotonic_ns());
     report();
     number_is(&record, "self_kernel_seconds", 0.25);
     sampler_set_kernel_cpu(sampler, 0.75);
-    sampler_finish(sampler);
+    sampler_finish(sampler, clock_monotonic_ns());
     report();
     number_is(&record, "self_kernel_seconds", 0.5);
     number_is(&summary, "self_kernel_seconds", 0.75);

@@ -289,6 +289,80 @@ static void too_short_an_interval_is_carried(void **state)
     is_of("t_cores", "101", 0.002 / 0.0051);
 }
 
+static void a_fallen_counter_ends_what_is_carried(void **state)
+{
+    (void)state;
+    fold_single_number(SOURCE_U, PASS_SEED, 0, U_CORES, 0);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 0.004, U_CORES, 3);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 1, U_CORES, 1);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 2, U_CORES, 2);
+    report();
+    is("u_cores", 1); /* without the 3 of before */
+}
+
+static void a_rate_spans_what_it_is_asked_to(void **state)
+{
+    (void)state;
+    bench_rates(0.5, 0.9);
+    fold_single_number(SOURCE_U, PASS_SEED, 0, U_CORES, 0);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 0.1, U_CORES, 0.4); /* 4 cores, of 0.1 s */
+    report();
+    absent("u_cores");
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 0.5, U_CORES, 0.5);
+    report();
+    is("u_cores", 1);
+    summarise();
+    absent("u_peak_cores");
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 1, U_CORES, 0.6);
+    report();
+    is("u_cores", 0.2);
+    is("u_ave_cores", 0.2);
+    summarise();
+    is("u_peak_cores", 0.6);
+    is("u_ave_cores", 0.6);
+}
+
+static void the_rest_at_the_end_sets_no_peak(void **state)
+{
+    (void)state;
+    bench_rates(0.5, 0.9);
+    fold_single_number(SOURCE_U, PASS_SEED, 0, U_CORES, 0);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 1, U_CORES, 0.1);
+    report();
+    fold_single_number(SOURCE_U, PASS_FINAL, 1.02, U_CORES, 0.12); /* one core, for 20 ms */
+    report();
+    absent("u_cores");
+    absent("u_ave_cores");
+    summarise();
+    is("u_peak_cores", 0.1);
+    is("u_ave_cores", 0.12 / 1.02); /* where it counts */
+}
+
+static void a_rest_that_is_all_there_was_is_a_rate(void **state)
+{
+    (void)state;
+    bench_rates(0.5, 0.9);
+    fold_single_number(SOURCE_U, PASS_SEED, 0, U_CORES, 0);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 0.1, U_CORES, 0.1);
+    fold_single_number(SOURCE_U, PASS_FINAL, 0.3, U_CORES, 0.15);
+    report();
+    is("u_cores", 0.5); /* of the whole run, not the 1 of its first tenth */
+    is("u_ave_cores", 0.5);
+    summarise();
+    is("u_peak_cores", 0.5);
+    is("u_ave_cores", 0.5);
+}
+
+static void a_newborn_has_its_rate_however_young(void **state)
+{
+    (void)state;
+    bench_rates(0.5, 0.9);
+    fold_process_number(PASS_SAMPLE, 1, 1, 0.9, CORES, 0.05);
+    fold_process_number(PASS_SAMPLE, 1.1, 1, 0.9, CORES, 0.25); /* 2 cores, of 0.1 s */
+    report();
+    is_of("t_cores", "101", 0.5);
+}
+
 /* Those of the machine had counted before, and go on from their seed. */
 static void a_counter_of_the_command_begins_with_it(void **state)
 {
@@ -394,6 +468,11 @@ int main(void)
         RULE(one_from_before_a_long_suspend_did_nothing_here_yet),
         RULE(a_rate_reaches_across_windows),
         RULE(too_short_an_interval_is_carried),
+        RULE(a_fallen_counter_ends_what_is_carried),
+        RULE(a_rate_spans_what_it_is_asked_to),
+        RULE(the_rest_at_the_end_sets_no_peak),
+        RULE(a_rest_that_is_all_there_was_is_a_rate),
+        RULE(a_newborn_has_its_rate_however_young),
         RULE(a_counter_of_the_command_begins_with_it),
         RULE(a_last_interval_too_short_for_a_rate_still_counts_in_the_mean),
         RULE(a_last_interval_too_short_makes_no_peak_of_a_total),

@@ -55,8 +55,9 @@ static unsigned below(unsigned limit)
 /* ---- the slow way ---- */
 
 struct derived_value {
-    bool has, fell;
+    bool has, fell, is_whole;
     double number, seconds;
+    double amount; /* of a rate */
 };
 
 static struct derived_value derived[MEASUREMENTS_MAX][SERIALS_MAX][PASSES_MAX];
@@ -94,8 +95,10 @@ static struct derived_value counted(const struct measurement *m, size_t index, c
         double increment = now->number - before->number;
         if (increment < 0)
             return (struct derived_value){.fell = true};
+        if (!rate)
+            return (struct derived_value){.has = true, .number = increment};
         return (struct derived_value){
-            .has = true, .number = rate ? increment / span : increment, .seconds = rate ? span : 0};
+            .has = true, .number = span > 0 ? increment / span : 0, .seconds = span, .amount = increment};
     }
     if (now->serial == 0 || now->born_ns == 0)
         return (struct derived_value){0};
@@ -104,8 +107,9 @@ static struct derived_value counted(const struct measurement *m, size_t index, c
     if (now->born_ns <= pass_before(index))
         return (struct derived_value){0};
     double age = seconds(now->born_ns, now->stamp_ns);
+    double number = now->number / fmax(age, FIXTURE_TICK_NS / 1e9);
     return (struct derived_value){
-        .has = true, .number = now->number / fmax(age, FIXTURE_TICK_NS / 1e9), .seconds = age};
+        .has = true, .is_whole = true, .number = number, .seconds = age, .amount = number * age};
 }
 
 /* The values of one measurement of one subject, one for each pass. */
@@ -126,10 +130,6 @@ static void derive(enum fixture_source source, const struct measurement *m, uint
             values[i].seconds = seconds(pass_before(i), passes[i].stamp_ns);
             continue;
         }
-        bool too_short = m->derive == DERIVE_RATE && before &&
-                         seconds(before->stamp_ns, now->stamp_ns) < FIXTURE_TICK_NS / 2e9;
-        if (passes[i].kind != PASS_SEED && too_short)
-            continue;
         if (passes[i].kind != PASS_SEED)
             values[i] = counted(m, i, now, before);
         before = now;
@@ -158,6 +158,8 @@ static void collapse(const struct registry_entry *entry, struct derived_value to
             totals[i].has = true;
         }
     }
+    for (size_t i = 0; i < pass_count; i++)
+        totals[i].amount = totals[i].number * totals[i].seconds;
 }
 
 /* All windows of a run are reduced from the same values: they are derived once. Serial 0 is the single row,
@@ -188,9 +190,26 @@ static bool in_window(size_t index, unsigned window)
     return window == WHOLE_RUN || passes[index].window == window;
 }
 
+/* What is joined to a rate by a pass: true once that spans enough. `*span` is what was joined so far. */
+static bool spans_enough(const struct derived_value *value, double least, struct derived_value *span,
+                         double *number)
+{
+    span->amount += value->amount;
+    span->seconds += value->seconds;
+    if (!(span->seconds > 0) || span->seconds < least)
+        return false;
+    *number = span->amount / span->seconds;
+    *span = (struct derived_value){0};
+    return true;
+}
+
 static struct reduced reduce(const struct measurement *m, const struct derived_value values[PASSES_MAX],
                              unsigned window)
 {
+    const double tick = FIXTURE_TICK_NS / 1e9;
+    const double least = fmax(tick / 2, window == WHOLE_RUN ? bench_summary_rate : bench_record_rate);
+    const bool rate = m->derive == DERIVE_RATE;
+    struct derived_value span = {0};
     static const double ceilings[] = {[CEILING_NONE] = INFINITY,
                                       [CEILING_ONE] = 1,
                                       [CEILING_USABLE_CORES] = FIXTURE_CORES,
@@ -199,13 +218,25 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
     double area = 0, time = 0;
 
     for (size_t i = 0; i < pass_count; i++) {
+        const struct derived_value *value = &values[i];
+        bool alone = window == WHOLE_RUN && passes[i].kind == PASS_FINAL && !out.has;
+        double number = value->number;
+        if (value->fell && rate)
+            span = (struct derived_value){0};
+        if (in_window(i, window) && value->fell && !rate)
+            return (struct reduced){0};
+        if (!value->has)
+            continue;
+        if (in_window(i, window)) {
+            area += rate ? value->amount : number * value->seconds;
+            time += value->seconds;
+        }
+        /* An interval before the window may still be joined to one in it. */
+        if (rate && !value->is_whole && !spans_enough(value, alone ? tick / 2 : least, &span, &number))
+            continue;
         if (!in_window(i, window))
             continue;
-        if (values[i].fell && m->derive == DERIVE_NONE)
-            return (struct reduced){0};
-        if (!values[i].has)
-            continue;
-        double number = fmin(values[i].number, ceilings[m->ceiling]);
+        number = fmin(number, ceilings[m->ceiling]);
         if (m->reduce == REDUCE_DELTA)
             out.value += number;
         else if (!out.has || m->reduce == REDUCE_LAST)
@@ -213,8 +244,6 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
         else
             out.value = m->reduce == REDUCE_MAX ? fmax(out.value, number) : fmin(out.value, number);
         out.has = true;
-        area += values[i].number * values[i].seconds;
-        time += values[i].seconds;
     }
     out.mean = fmin(time > 0 ? area / time : out.value, ceilings[m->ceiling]);
     return out;
@@ -517,6 +546,8 @@ static void folding_on_arrival_equals_reducing_everything_at_the_end(void **stat
     for (run_number = 0; run_number < RUNS; run_number++) {
         random_state = 88172645463325252ULL + run_number * 7919ULL;
         assert_int_equal(bench_setup(state), 0);
+        if (run_number % 2)
+            bench_rates(0.5, 1.5);
         random_run();
         (void)bench_teardown(state);
     }

@@ -102,10 +102,15 @@ static inline uint64_t at_ns(double seconds)
     return FIXTURE_START_NS + (uint64_t)llround(seconds * 1e9);
 }
 
+/* The least seconds of a rate in records and in the summary: for windows made from then on. */
+static double bench_record_rate, bench_summary_rate;
+
 static inline void bench_select(const char *list)
 {
     const struct window_options options = {.start_ns = FIXTURE_START_NS,
                                            .tick_ns = FIXTURE_TICK_NS,
+                                           .record_rate_ns = (uint64_t)llround(bench_record_rate * 1e9),
+                                           .summary_rate_ns = (uint64_t)llround(bench_summary_rate * 1e9),
                                            .usable_cores = FIXTURE_CORES,
                                            .online_cores = FIXTURE_ONLINE};
 
@@ -121,6 +126,7 @@ static inline int bench_setup(void **state)
 
     (void)state;
     memset(&bench, 0, sizeof(bench));
+    bench_record_rate = bench_summary_rate = 0;
     if (registry_init(&bench.registry, fixture_sources, SOURCE_COUNT, &error) < 0)
         fail_msg("%s", error.message);
     for (size_t i = 0; i < SOURCE_COUNT; i++)
@@ -185,6 +191,13 @@ static inline void fold_process_number(enum pass_kind kind, double seconds, uint
     (void)begin(SOURCE_T, kind, seconds);
     row_number(process(serial, born), field, number);
     fold(SOURCE_T);
+}
+
+static inline void bench_rates(double record_seconds, double summary_seconds)
+{
+    bench_record_rate = record_seconds;
+    bench_summary_rate = summary_seconds;
+    bench_select("all");
 }
 
 static inline void report(void)

@@ -104,9 +104,9 @@ METRON_API void metron_options_free(struct metron_options *options);
 METRON_API int metron_options_set(struct metron_options *options, const char *name, const char *value,
                                   struct metron_error *error);
 
-/* Called for each record (once per report-interval, and at the end), for each event (a process that came or
- * went, a signal, an OOM kill), and for what the commands would say on stderr. NULL: nobody is. Who is slower
- * than they come loses some (metron_result_dropped). */
+/* Called for each record (with the first sample, then once per report-interval, and at the end), for each
+ * event (a process that came or went, a signal, an OOM kill), and for what the commands would say on stderr.
+ * NULL: nobody is. Who is slower than they come loses some (metron_result_dropped). */
 METRON_API void metron_options_on_record(struct metron_options *options, metron_record_callback *callback,
                                          void *context);
 METRON_API void metron_options_on_event(struct metron_options *options, metron_event_callback *callback,

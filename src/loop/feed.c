@@ -139,14 +139,17 @@ void feed_started(struct feed *feed, pid_t pid)
     end_line(feed, &json);
 }
 
-void feed_record(struct feed *feed, const struct record *record)
+size_t feed_record(struct feed *feed, const struct record *record)
 {
     struct json json;
 
     if (!begin_line(feed, &json, "record"))
-        return;
+        return 0;
+    size_t before = json.out->length;
     record_json(&json, record);
+    size_t bytes = json.out->length - before;
     end_line(feed, &json);
+    return bytes;
 }
 
 void feed_event(struct feed *feed, const struct event *event)

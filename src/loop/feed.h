@@ -39,7 +39,8 @@ struct feed *feed_current(void);
 int feed_fd(const struct feed *feed); /* readable: the run is to end */
 
 void feed_started(struct feed *feed, pid_t pid);
-void feed_record(struct feed *feed, const struct record *record);
+/* Returns the bytes of the line; 0: it was dropped, or there is nobody. */
+size_t feed_record(struct feed *feed, const struct record *record);
 void feed_event(struct feed *feed, const struct event *event);
 /* Sends what could not be sent before, as far as that goes without waiting. */
 void feed_flush(struct feed *feed);

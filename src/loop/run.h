@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "collect/collector.h"
 #include "loop/kernel_events.h"
+#include "loop/pace.h"
 #include "loop/syscall_counts.h"
 #include "schema/registry.h"
 #include "schema/run_info.h"
@@ -40,8 +41,9 @@ struct run_options {
     bool new_session; /* else: follow the session we are in */
     enum run_wait wait;
     bool pty;
-    double sample_interval, report_interval, fail_time; /* seconds */
-    const char *environment_prefixes;                   /* comma-separated */
+    struct pace_options pace;
+    double fail_time;                 /* seconds */
+    const char *environment_prefixes; /* comma-separated */
     /* Masked where they are recorded; NULL: none are. */
     const struct secrets *secrets;
     double kill_after;               /* seconds between SIGTERM and SIGKILL */

@@ -27,22 +27,24 @@
 #define LOAD_AFTER_MS 1000
 #define HEADLINE_NS   NS_PER_SECOND /* at least, from one running headline to the next */
 
-static void write_report(struct run *run)
+static void write_report(struct run *run, uint64_t now_ns)
 {
     if (sampler_report(run->sampler, &run->record) < 0) {
         log_warning("no memory for a record: this report is lost");
         return;
     }
     run->info.num_reports++;
-    feed_record(run->options.feed, &run->record);
-    run_warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record));
+    size_t sent = feed_record(run->options.feed, &run->record), bytes = 0;
+    run_warn_write(run, RUN_USAGE, run_folder_write_record(&run->folder, &run->record, &bytes));
     run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
+    pace_reported(&run->pace, now_ns, bytes > sent ? bytes : sent);
+    run->info.report_interval = pace_report_interval(&run->pace, now_ns);
 }
 
 static void arm_ticker(struct run *run)
 {
-    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(run->ticker.next_ns / NS_PER_SECOND),
-                                           .tv_nsec = (long)(run->ticker.next_ns % NS_PER_SECOND)}};
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(run->pace.next_ns / NS_PER_SECOND),
+                                           .tv_nsec = (long)(run->pace.next_ns % NS_PER_SECOND)}};
     (void)timerfd_settime(run->tick_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
@@ -104,17 +106,15 @@ static void on_tick(uv_poll_t *poll, int status, int events)
         return;
     run_folder_write_behind(&run->folder, drop_privilege); /* a shorter run needs no thread */
     note_own_cost(run);
-    (void)sampler_sample(run->sampler);
+    uint64_t cost_ns = sampler_sample(run->sampler);
     oom_watch_look(run->oom);
     uint64_t now_ns = clock_monotonic_ns();
-    sampler_count_missed(run->sampler, ticker_advance(&run->ticker, now_ns));
+    sampler_count_missed(run->sampler, pace_sampled(&run->pace, now_ns, cost_ns));
     arm_ticker(run);
     run_warn_write(run, RUN_EVENTS, run_folder_flush_events(&run->folder));
     feed_flush(run->options.feed);
-    if (now_ns >= run->next_report_ns) {
-        uint64_t interval_ns = (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
-        run->next_report_ns += ((now_ns - run->next_report_ns) / interval_ns + 1) * interval_ns;
-        write_report(run);
+    if (pace_report_is_due(&run->pace, now_ns)) {
+        write_report(run, now_ns);
         write_running_headline(run, now_ns);
     }
     if (run->kind->after_sample)
@@ -175,7 +175,7 @@ void run_finish(struct run *run)
         run->kind->settle_end(run);
     sampler_finish(run->sampler, run->end_ns);
     tree_settle(run->tree);
-    write_report(run);
+    write_report(run, clock_monotonic_ns());
     if (sampler_summarise(run->sampler, &run->summary) < 0)
         log_warning("no memory for the whole summary");
     info->summary = &run->summary;
@@ -305,8 +305,7 @@ void run_begin(struct run *run, uint64_t begin_ns, uint64_t inherited_rss_bytes)
 {
     run->begin_ns = begin_ns;
     sampler_begin(run->sampler, begin_ns, inherited_rss_bytes);
-    ticker_init(&run->ticker, begin_ns, (uint64_t)(run->options.sample_interval * (double)NS_PER_SECOND));
-    run->next_report_ns = begin_ns + (uint64_t)(run->options.report_interval * (double)NS_PER_SECOND);
+    pace_begin(&run->pace, begin_ns);
     arm_ticker(run);
 }
 
@@ -318,7 +317,7 @@ void run_end_at(struct run *run, uint64_t end_ns)
 
 void run_resume(struct run *run)
 {
-    ticker_resume(&run->ticker, clock_monotonic_ns());
+    pace_resume(&run->pace, clock_monotonic_ns());
     arm_ticker(run);
 }
 

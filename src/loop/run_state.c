@@ -226,7 +226,6 @@ static int start_measuring(struct run *run, struct metron_error *error)
         return code;
     /* Of those that run already: their past, up to this moment, is not ours. */
     run->begin_ns = options->attach ? clock_monotonic_ns() : run->start_ns;
-    const uint64_t half_sample_ns = (uint64_t)(options->sample_interval * (double)NS_PER_SECOND / 2);
     struct sampler_options sampler_options = {
         .registry = options->registry,
         .tree = run->tree,
@@ -234,8 +233,8 @@ static int start_measuring(struct run *run, struct metron_error *error)
         .start_ns = run->begin_ns,
         .usable_cores = options->context->facts->usable_cpus,
         .online_cores = options->context->facts->online_cpus,
-        .record_rate_ns = half_sample_ns,
-        .summary_rate_ns = half_sample_ns,
+        .record_rate_ns = pace_record_rate_ns(&run->pace),
+        .summary_rate_ns = pace_summary_rate_ns(&run->pace),
     };
     run->sampler = sampler_new(&sampler_options, error);
     if (!run->sampler)
@@ -258,6 +257,7 @@ int run_prepare(const struct run_options *options, struct run **out, struct metr
     if (!run)
         return error_set(error, -ENOMEM, "no memory for a run");
     run->options = *options;
+    pace_init(&run->pace, &options->pace);
     run->tick_fd = run->signal_fd = -1;
     run->launched.pid = run->launched.stdout_fd = run->launched.stderr_fd = -1;
     bool wanted[RUN_FILE_COUNT];

@@ -14,7 +14,6 @@
 #include "loop/attach.h"
 #include "loop/listening.h"
 #include "loop/run.h"
-#include "loop/ticker.h"
 #include "schema/record.h"
 #include "store/run_folder.h"
 
@@ -53,10 +52,10 @@ struct run {
     struct tree *tree;
     struct sampler *sampler;
     struct oom_watch *oom;
-    struct ticker ticker;
+    struct pace pace;
     uint64_t start_ns; /* monotonic: whoever was born before has a baseline */
     uint64_t begin_ns; /* the command was started; attached: the baselines were taken */
-    uint64_t end_ns, next_report_ns, next_headline_ns;
+    uint64_t end_ns, next_headline_ns;
     struct launched launched;
     struct capture_process *capture; /* NULL: output is not captured */
     bool output_open;                /* it has not all been delivered */

@@ -132,7 +132,7 @@ void sampler_seed(struct sampler *sampler)
     }
 }
 
-bool sampler_sample(struct sampler *sampler)
+uint64_t sampler_sample(struct sampler *sampler)
 {
     uint64_t begin_ns = clock_monotonic_ns();
 
@@ -141,13 +141,14 @@ bool sampler_sample(struct sampler *sampler)
             collectors[i]->ask(sampler->opened[i].state, &sampler->context);
     tree_refresh(sampler->options.tree);
     if (tree_living(sampler->options.tree) == 0 && !sampler->options.machine)
-        return false;
+        return 0;
     sampler->figures.samples++;
     window_count_sample(sampler->window);
     for (size_t i = 0; i < collector_count; i++)
         take_pass(sampler, i, collectors[i]->collect, PASS_SAMPLE, clock_monotonic_ns());
-    sampler->figures.sample_seconds = (double)(clock_monotonic_ns() - begin_ns) / (double)NS_PER_SECOND;
-    return true;
+    uint64_t cost_ns = clock_monotonic_ns() - begin_ns;
+    sampler->figures.sample_seconds = (double)cost_ns / (double)NS_PER_SECOND;
+    return cost_ns;
 }
 
 void sampler_finish(struct sampler *sampler, uint64_t end_ns)

@@ -34,8 +34,8 @@ void sampler_free(struct sampler *sampler);
 
 /* The baseline: counters as they stand when the target begins. */
 void sampler_seed(struct sampler *sampler);
-/* One sample of the living target. False: nobody is alive, and it was none. */
-bool sampler_sample(struct sampler *sampler);
+/* One sample of the living target. Returns how long it took; 0: nobody is alive, and it was none. */
+uint64_t sampler_sample(struct sampler *sampler);
 /* The last look, when the target has ended, at `end_ns`: counters and running values only. What the target
  * used it used until then; what is counted of the machine goes on. */
 void sampler_finish(struct sampler *sampler, uint64_t end_ns);

@@ -127,6 +127,8 @@ static void provenance_json(struct json *json, const struct run_info *info)
     json_key_object(json, "provenance");
     json_key_number(json, "sample_interval", info->sample_interval);
     json_key_number(json, "report_interval", info->report_interval);
+    json_key_boolean(json, "sample_interval_auto", info->sample_interval_auto);
+    json_key_boolean(json, "report_interval_auto", info->report_interval_auto);
     json_key_string(json, "mode", info->mode);
     json_key_string(json, "wait", info->wait);
     json_key_string(json, "tier", info->tier);

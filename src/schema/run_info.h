@@ -131,7 +131,8 @@ struct run_info {
 
     const char *prefix, *stdout_path, *stderr_path, *usage_path, *events_path, *info_path;
 
-    double sample_interval, report_interval;
+    double sample_interval, report_interval; /* auto: as it stands after the start; as it stood last */
+    bool sample_interval_auto, report_interval_auto;
     const char *mode, *wait;
     const char *tier, *tier_reason;    /* in force; why not a higher one */
     const char *cgroup_scope;          /* own, inherited or none */

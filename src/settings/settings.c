@@ -65,11 +65,17 @@ static int parse_real(const struct setting *setting, const char *text, struct se
     char *end;
     double value = strtod(text, &end);
 
+    if (setting->automatic > 0 && strcasecmp(text, "auto") == 0) {
+        out->real = setting->automatic;
+        out->is_auto = true;
+        return 0;
+    }
     if (end == text || *end != '\0' || !isfinite(value))
         return error_set(error, -EINVAL,
                          setting->placeholder && strcmp(setting->placeholder, "PERCENT") == 0
                              ? "'%s' is not a number of percent, like 50"
-                             : "'%s' is not a number",
+                         : setting->automatic > 0 ? "'%s' is neither a number nor auto"
+                                                  : "'%s' is not a number",
                          text);
     out->real = value;
     return check_range(setting, text, value, error);
@@ -234,14 +240,15 @@ int settings_check(const struct settings *settings, struct metron_error *error)
     double sample = settings_real(settings, SETTING_SAMPLE_INTERVAL);
     double report = settings_real(settings, SETTING_REPORT_INTERVAL);
 
-    if (report < sample)
+    if (report < sample && !settings_is_auto(settings, SETTING_REPORT_INTERVAL))
         return error_set(
             error, -EINVAL,
-            "report-interval %s (%s) is below sample-interval %s (%s): a record needs at least one sample",
+            "report-interval %s (%s) is below sample-interval %.10g (%s): a record needs at least one sample",
             settings_text(settings, SETTING_REPORT_INTERVAL),
-            settings_origin_text(settings, SETTING_REPORT_INTERVAL),
-            settings_text(settings, SETTING_SAMPLE_INTERVAL),
-            settings_origin_text(settings, SETTING_SAMPLE_INTERVAL));
+            settings_origin_text(settings, SETTING_REPORT_INTERVAL), sample,
+            settings_is_auto(settings, SETTING_SAMPLE_INTERVAL)
+                ? "auto"
+                : settings_origin_text(settings, SETTING_SAMPLE_INTERVAL));
     return 0;
 }
 
@@ -258,6 +265,11 @@ const char *settings_text(const struct settings *settings, enum setting_id id)
 double settings_real(const struct settings *settings, enum setting_id id)
 {
     return settings->values[id].real;
+}
+
+bool settings_is_auto(const struct settings *settings, enum setting_id id)
+{
+    return settings->values[id].is_auto;
 }
 
 long long settings_integer(const struct settings *settings, enum setting_id id)

@@ -27,6 +27,7 @@ struct setting_value {
     long long integer;
     size_t choice;
     bool flag;
+    bool is_auto; /* `real` is what it stands for */
     enum setting_origin origin;
     bool moved;  /* to other settings */
     char *where; /* owned; "/etc/metron/metron.conf:3", "METRON_JOB"; NULL for the others */
@@ -64,6 +65,7 @@ int settings_check(const struct settings *settings, struct metron_error *error);
 bool settings_has(const struct settings *settings, enum setting_id id);         /* false: absent */
 const char *settings_text(const struct settings *settings, enum setting_id id); /* any kind; NULL: absent */
 double settings_real(const struct settings *settings, enum setting_id id);
+bool settings_is_auto(const struct settings *settings, enum setting_id id);
 long long settings_integer(const struct settings *settings, enum setting_id id); /* 0 when absent */
 bool settings_flag(const struct settings *settings, enum setting_id id);
 size_t settings_choice(const struct settings *settings, enum setting_id id); /* index: enum choice_… */

@@ -120,8 +120,8 @@ const struct setting settings_table[SETTING_COUNT] = {
             "walk its page tables",
             .initial = "yes"),
     SETTING(SMAPS_INTERVAL, "smaps-interval", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
-            "seconds between readings of PSS; 0: five samples; a tree that has grown by a tenth is "
-            "looked at sooner",
+            "seconds between readings of PSS; 0: five sample intervals (auto: 5); a tree that has grown by a "
+            "tenth is looked at sooner",
             .initial = "0", .placeholder = "S", .lowest = 0, .highest = 86400),
     SETTING(SMAPS_BUDGET, "smaps-budget", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "CPU seconds that one reading of PSS may take, never more than half a sample interval; what "
@@ -135,12 +135,18 @@ const struct setting settings_table[SETTING_COUNT] = {
             "make these readers fail, to see what depends on them: files of /proc/PID (statm, io, "
             "smaps_rollup, ...), meminfo, loadavg, cpu, clock, connector, bpf, strace, pressure, cgroup, ps",
             .placeholder = "NAME,...", .traits = SETTING_NOT_LOCAL | SETTING_EMPTY_IS_ABSENT),
-    SETTING(SAMPLE_INTERVAL, "sample-interval", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
-            "seconds between samples, from 0.01", .alias = "s-i", .initial = "1", .placeholder = "S",
-            .lowest = 0.01, .highest = 86400),
-    SETTING(REPORT_INTERVAL, "report-interval", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
-            "seconds between records in usage.jsonl, never below the sample interval", .alias = "r-i",
-            .initial = "60", .placeholder = "S", .lowest = 0.01, .highest = 31536000),
+    SETTING(
+        SAMPLE_INTERVAL, "sample-interval", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
+        "seconds between samples, from 0.01; auto: 1, and for the first 10 seconds 0.2 while a sample costs "
+        "less than 4 ms",
+        .alias = "s-i", .initial = "auto", .automatic = 1, .placeholder = "S", .lowest = 0.01,
+        .highest = 86400),
+    SETTING(
+        REPORT_INTERVAL, "report-interval", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
+        "seconds between records in usage.jsonl, never below the sample interval; auto: 1 % of the time that "
+        "has passed, at most 60, and more where usage.jsonl would grow by more than 64 KiB a second",
+        .alias = "r-i", .initial = "auto", .automatic = 60, .placeholder = "S", .lowest = 0.01,
+        .highest = 31536000),
     SETTING(EVENTS, "events", CHOICE, MEASURE, COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
             "how births and deaths of processes are learnt: from the kernel as far as it tells (auto); "
             "by programs inside it, in place from the start (bpf); from its process connector alone; or "

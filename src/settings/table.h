@@ -206,6 +206,7 @@ struct setting {
     const char *placeholder;    /* of the option's argument; NULL for booleans and choices */
     const char *const *choices; /* NULL-terminated words of a choice, else NULL */
     double lowest, highest;     /* of integers and reals, both included */
+    double automatic;           /* what "auto" stands for where it is a value; 0: it is none */
     unsigned commands;          /* enum command: who takes it as an option */
     unsigned traits;            /* enum setting_trait */
     const char *meaning;        /* one line, no full stop */

@@ -302,7 +302,7 @@ void run_folder_finish(struct run_folder *folder, int codes[RUN_FILE_COUNT], uin
     memcpy(dropped, counts, RUN_FILE_COUNT * sizeof(*dropped));
 }
 
-int run_folder_write_record(struct run_folder *folder, const struct record *record)
+int run_folder_write_record(struct run_folder *folder, const struct record *record, size_t *bytes)
 {
     struct json json;
 
@@ -312,6 +312,7 @@ int run_folder_write_record(struct run_folder *folder, const struct record *reco
     json_init(&json, &folder->text, 0);
     record_json(&json, record);
     strbuf_addc(&folder->text, '\n');
+    *bytes = folder->text.length;
     return put_text(folder, RUN_USAGE, &folder->text);
 }
 

@@ -65,8 +65,9 @@ void run_folder_init(struct run_folder *folder, const bool wanted[RUN_FILE_COUNT
 int run_folder_open(struct run_folder *folder, const char *prefix, bool clobber, bool is_default,
                     struct metron_error *error);
 /* Each writes one thing if its file is part of the run: 0 or a negative errno. -EEXIST of the first
- * info.json: another run has made one in the meantime, and it stays. */
-int run_folder_write_record(struct run_folder *folder, const struct record *record);
+ * info.json: another run has made one in the meantime, and it stays. `bytes` of the record's line, whether or
+ * not it could be written; left alone where there is no file of records. */
+int run_folder_write_record(struct run_folder *folder, const struct record *record, size_t *bytes);
 int run_folder_write_info(struct run_folder *folder, const struct run_info *info);
 /* Events are gathered and written when there are many or at a flush, once the files are open. */
 int run_folder_add_event(struct run_folder *folder, const struct event *event);

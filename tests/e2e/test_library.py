@@ -298,7 +298,7 @@ def test_errors_read_as_those_of_the_command(installed, run_metron):
     _, printed, _ = run(installed, run_metron, installed.host(), "settings")
     lines = printed.splitlines()
     assert lines[0] == "unknown setting 'sample-intervall' (did you mean 'sample-interval'?)"
-    assert lines[1] == "sample-interval: 'soon' is not a number"
+    assert lines[1] == "sample-interval: 'soon' is neither a number nor auto"
     assert lines[2] == "'database' is a setting of neither run nor attach"
     for line, options in ((lines[4], "--sample-interval 2 --report-interval 1"), (lines[5], "--measurements no_such_key")):
         assert run_metron(options, "true", check=False).message == f"metron: error: {line}\n"

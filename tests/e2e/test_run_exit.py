@@ -116,7 +116,9 @@ def test_report_interval_is_never_below_the_sample_interval(run_metron):
 def test_abbreviated_interval_options_work(run_metron):
     run = run_metron("--s-i 0.1 --r-i 0.3 --f-t 0", "true", fail_time=None)
     assert run.returncode == 0
-    assert [run.info["provenance"][name] for name in ("sample_interval", "report_interval")] == [0.1, 0.3]
+    provenance = run.info["provenance"]
+    assert [provenance[name] for name in ("sample_interval", "report_interval")] == [0.1, 0.3]
+    assert not provenance["sample_interval_auto"] and not provenance["report_interval_auto"]
     assert run.usage, "a fail time of 0 keeps the record of a short run"
 
 

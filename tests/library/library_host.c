@@ -359,7 +359,12 @@ static void settings(char **arguments)
     set(options, "clobber", "yes");
     set(options, "smaps", "no");
     set(options, "message", "");
-    CHECK(metron_run(options, argv, NULL, &error) == 0);
+    set(options, "sample-interval", NULL);
+    struct metron_result *result = NULL;
+    CHECK(metron_run(options, argv, &result, &error) == 0);
+    CHECK(strstr(metron_result_info_json(result),
+                 "\"sample_interval_auto\":true,\"report_interval_auto\":true"));
+    metron_result_free(result);
     metron_options_free(options);
 }
 

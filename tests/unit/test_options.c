@@ -281,7 +281,7 @@ static void help_shows_every_option_in_80_columns(void **state)
     }
     assert_non_null(strstr(out.data, "  -p, --output-prefix P"));
     assert_non_null(strstr(out.data, "      --fail-time, --f-t S  remove"));
-    assert_non_null(strstr(out.data, "(default: 60)"));
+    assert_non_null(strstr(out.data, "(default: auto)"));
     assert_non_null(strstr(out.data, "\nExamples:\n  metron run -- make -j8\n"));
     strbuf_fini(&out);
 }

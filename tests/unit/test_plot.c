@@ -212,10 +212,11 @@ static void few_records_are_bands_between_mean_and_highest(void **state)
     assert_true(plot.panels[0]->lines[0].banded && plot.panels[0]->lines[1].banded);
     assert_false(plot.panels[1]->lines[0].banded); /* no mean of it was recorded */
     assert_true(plot_advice(&plot, &error));
-    assert_string_equal(error.message, "only 3 records: metron run --report-interval 1 records more often");
+    assert_string_equal(error.message,
+                        "only 3 records: metron run records more often with its default intervals");
 }
 
-static void a_run_of_seconds_needs_samples_more_often_too(void **state)
+static void what_would_record_more_often_is_said_once(void **state)
 {
     (void)state;
     assert_int_equal(choose(NULL, NULL, NULL), 0);
@@ -224,9 +225,17 @@ static void a_run_of_seconds_needs_samples_more_often_too(void **state)
     assert_non_null(strstr(plot.details[PLOT_DETAILS_NO_START], " · 1 record of 9.5 s"));
     assert_true(plot_advice(&plot, &error));
     assert_string_equal(error.message,
-                        "only 1 record: metron run --sample-interval 0.1 --report-interval 0.2 "
-                        "records more often");
+                        "only 1 record: metron run records more often with its default intervals");
     recording.kind = RECORDING_DUCT; /* it was not metron that recorded it */
+    assert_false(plot_advice(&plot, &error));
+    recording.kind = RECORDING_METRON;
+    struct recorded_field intervals[] = {
+        {.name = "provenance.report_interval_auto", .kind = FIELD_BOOLEAN, .number = 1},
+        {.name = "provenance.sample_interval_auto", .kind = FIELD_BOOLEAN, .number = 0}};
+    recording.fields = intervals;
+    recording.field_count = 2;
+    assert_true(plot_advice(&plot, &error));
+    intervals[1].number = 1; /* as often as that goes by itself */
     assert_false(plot_advice(&plot, &error));
 }
 
@@ -512,7 +521,7 @@ int main(void)
         TEST(keys_of_one_unit_share_a_panel),
         TEST(wrong_keys_are_named_with_the_nearest),
         TEST(few_records_are_bands_between_mean_and_highest),
-        TEST(a_run_of_seconds_needs_samples_more_often_too),
+        TEST(what_would_record_more_often_is_said_once),
         TEST(enough_records_are_lines_without_a_word),
         TEST(a_high_water_mark_has_no_curve),
         TEST(too_many_keys_are_refused),

@@ -156,6 +156,7 @@ static void only_wanted_files_are_made(void **state)
     const struct record record = {0};
     const struct event event = {0};
     const struct run_info info = {0};
+    size_t bytes = 0;
 
     run_folder_init(&run, wanted);
     assert_int_equal(run_folder_open(&run, at("x_"), false, false, NULL), 0);
@@ -167,7 +168,8 @@ static void only_wanted_files_are_made(void **state)
     assert_int_equal(run_folder_add_event(&run, &event), 0);
     assert_int_equal(run_folder_flush_events(&run), 0);
     assert_int_equal(run_folder_write_info(&run, &info), 0);
-    assert_int_equal(run_folder_write_record(&run, &record), 0);
+    assert_int_equal(run_folder_write_record(&run, &record, &bytes), 0);
+    assert_int_equal(bytes, strlen(content_of("x_usage.jsonl")));
     assert_false(is_there("x_events.jsonl"));
 }
 
@@ -343,8 +345,9 @@ static void write_line(const char *text, int wanted)
     struct record_value value = {.text = text};
     struct record_entry entry = {.key = "t_text", .measurement = &measurement, .values = &value, .count = 1};
     const struct record record = {.entries = &entry, .count = 1};
+    size_t bytes;
 
-    assert_int_equal(run_folder_write_record(&run, &record), wanted);
+    assert_int_equal(run_folder_write_record(&run, &record, &bytes), wanted);
 }
 
 #define LINE(TEXT)                                                                                           \

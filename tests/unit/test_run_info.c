@@ -61,6 +61,7 @@ static struct run_info bare(void)
         .may_use = {.cpus = 1.5},
         .sample_interval = 1,
         .report_interval = 60,
+        .report_interval_auto = true,
         .registry = &registry,
         .start_wall = {1763192573, 0},
     };
@@ -100,6 +101,7 @@ static void what_is_unknown_is_absent(void **state)
         "\"system\":{\"uid\":1000,\"cpu_total\":4,\"cpu_usable\":2,"
         "\"may_use\":{\"cpus\":1.5,\"ancestors_hidden\":false}},\"env\":{},\"output_paths\":{},"
         "\"provenance\":{\"sample_interval\":1,\"report_interval\":60,"
+        "\"sample_interval_auto\":false,\"report_interval_auto\":true,"
         "\"collectors\":{},\"measurements\":{"
         "\"t_rss\":{\"source\":\"t\",\"field\":\"the "
         "field\",\"topic\":\"other\",\"unit\":\"bytes\",\"bound\":\"exact\",\"scope\":\"single\","

@@ -104,7 +104,10 @@ static void defaults_are_those_of_the_documents(void **state)
     assert_string_equal(settings_text(&settings, SETTING_OUTPUT_PREFIX), ".metron/logs/{datetime}-{pid}_");
     assert_false(settings_flag(&settings, SETTING_CLOBBER));
     assert_int_equal(settings_choice(&settings, SETTING_CAPTURE_OUTPUTS), CHOICE_STREAMS_ALL);
+    assert_string_equal(settings_text(&settings, SETTING_SAMPLE_INTERVAL), "auto");
+    assert_true(settings_is_auto(&settings, SETTING_SAMPLE_INTERVAL));
     assert_true(settings_real(&settings, SETTING_SAMPLE_INTERVAL) == 1);
+    assert_true(settings_is_auto(&settings, SETTING_REPORT_INTERVAL));
     assert_true(settings_real(&settings, SETTING_REPORT_INTERVAL) == 60);
     assert_true(settings_real(&settings, SETTING_FAIL_TIME) == 3);
     assert_true(settings_real(&settings, SETTING_KILL_AFTER) == 10);
@@ -247,6 +250,23 @@ static void reports_are_never_below_samples(void **state)
     assert_int_equal(settings_check(&settings, &error), -EINVAL);
     assert_non_null(strstr(error.message, "report-interval 9.9 (command line)"));
     assert_non_null(strstr(error.message, "sample-interval 10 (command line)"));
+}
+
+static void an_interval_is_a_number_or_auto(void **state)
+{
+    (void)state;
+    assert_int_equal(set("report-interval", "0.5"), 0);
+    assert_false(settings_is_auto(&settings, SETTING_REPORT_INTERVAL));
+    assert_int_equal(settings_check(&settings, &error), -EINVAL);
+    assert_non_null(strstr(error.message, "is below sample-interval 1 (auto)"));
+    assert_int_equal(set("report-interval", "AUTO"), 0);
+    assert_true(settings_is_auto(&settings, SETTING_REPORT_INTERVAL));
+    assert_int_equal(set("sample-interval", "120"), 0); /* a report with each of these */
+    assert_int_equal(settings_check(&settings, &error), 0);
+    assert_int_equal(set("sample-interval", "automatic"), -EINVAL);
+    assert_string_equal(error.message, "sample-interval: 'automatic' is neither a number nor auto");
+    assert_int_equal(set("fail-time", "auto"), -EINVAL);
+    assert_string_equal(error.message, "fail-time: 'auto' is not a number");
 }
 
 static void lists_are_walked_item_by_item(void **state)
@@ -392,6 +412,7 @@ int main(void)
         TEST(the_cost_of_pss_can_be_bounded),
         TEST(unknown_settings_name_the_nearest),
         TEST(reports_are_never_below_samples),
+        TEST(an_interval_is_a_number_or_auto),
         cmocka_unit_test(lists_are_walked_item_by_item),
         cmocka_unit_test(a_comma_in_brackets_separates_nothing),
         cmocka_unit_test(each_pattern_is_checked),

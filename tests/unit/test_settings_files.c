@@ -267,7 +267,8 @@ static void mistakes_name_file_line_and_key(void **state)
     (void)state;
     check_refusal("\n# x\nsampel_interval = 1\n",
                   "a.conf:3: unknown key 'sampel_interval' (did you mean 'sample_interval'?)");
-    check_refusal("job = a\nsample_interval = abc\n", "a.conf:2: sample_interval: 'abc' is not a number");
+    check_refusal("job = a\nsample_interval = abc\n",
+                  "a.conf:2: sample_interval: 'abc' is neither a number nor auto");
     check_refusal("wait = never\n", "a.conf:1: wait: 'never' is not one of: root, tree");
     check_refusal("s-i = 1\n", "a.conf:1: unknown key 's-i'"); /* aliases are for fingers */
     check_refusal("job = a\n\njob = b\n", "a.conf:3: job is already set on line 1");

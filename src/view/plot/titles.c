@@ -13,22 +13,23 @@
 #define COMMAND_SHOWN ((size_t)1000) /* bytes */
 #define START_SIZE    48
 
+static bool is_auto(const struct plot *plot, const char *field)
+{
+    const struct recorded_field *found = recording_field(plot->recording, field);
+    return found && found->kind == FIELD_BOOLEAN && found->number != 0;
+}
+
 bool plot_advice(const struct plot *plot, struct metron_error *out)
 {
-    static const double steps[] = {1, 2, 5, 10, 30, 60};
-    /* Shorter than the default sample interval: that has to change as well. */
-    const bool is_short = plot->end < PLOT_FEW_RECORDS;
-    size_t step = 0;
+    static const double worth_it = 0.8; /* seconds: four of the first records of a run without intervals */
 
-    while (step + 1 < sizeof(steps) / sizeof(steps[0]) && plot->end / steps[step] > 300)
-        step++;
-    const double interval = is_short ? 0.2 : steps[step];
     if (plot->recording->kind != RECORDING_METRON || plot->record_count >= PLOT_FEW_RECORDS ||
-        plot->longest < 4 * interval)
+        plot->longest < worth_it ||
+        (is_auto(plot, "provenance.sample_interval_auto") &&
+         is_auto(plot, "provenance.report_interval_auto")))
         return false;
-    (void)error_set(out, 0, "only %zu record%s: metron run %s--report-interval %g records more often",
-                    plot->record_count, plot->record_count == 1 ? "" : "s",
-                    is_short ? "--sample-interval 0.1 " : "", interval);
+    (void)error_set(out, 0, "only %zu record%s: metron run records more often with its default intervals",
+                    plot->record_count, plot->record_count == 1 ? "" : "s");
     return true;
 }
 

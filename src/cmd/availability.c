@@ -15,7 +15,9 @@ static void survey_collectors(struct availability *availability)
             collector->survey(&availability->context, reasons);
         registry_set_reasons(&availability->registry, i, reasons);
         availability->sources[i] = (struct run_collector){
-            .name = collector->source.name, .reason = registry_source_reason(&availability->registry, i)};
+            .name = collector->source.name,
+            .interval = collector->interval ? collector->interval(availability->context.tuning) : 0,
+            .reason = registry_source_reason(&availability->registry, i)};
         availability->opt_in[i] = collector->opt_in;
     }
 }

@@ -92,6 +92,8 @@ struct collector {
     bool opt_in;        /* left out of the group "default" */
     bool logs_failures; /* says itself why a pass failed */
     bool of_machine;    /* what it counts goes on when the target has ended */
+    /* Seconds between its readings, where it is not read at every sample; NULL: it is. */
+    double (*interval)(const struct collect_tuning *tuning);
     /* Looks once, at the start, whether it can be read here: sets reasons[field] (text that outlives the run)
      * for each field that cannot, leaves NULL what can. May be NULL: everything can. */
     void (*survey)(const struct collect_context *context, const char *reasons[]);

@@ -166,14 +166,18 @@ static double resident_bytes(const struct smaps_state *smaps, const struct proce
     return (double)process->stat.rss_pages * smaps->page_bytes;
 }
 
+static double smaps_interval(const struct collect_tuning *tuning)
+{
+    return tuning->smaps_interval > 0 ? tuning->smaps_interval : 5 * tuning->sample_interval;
+}
+
 /* Ticks come a little early or late: half a sample before its time a pass is due. */
 static bool is_due(const struct smaps_state *smaps, const struct collect_tuning *tuning, uint64_t now_ns,
                    double rss_bytes)
 {
-    double interval = tuning->smaps_interval > 0 ? tuning->smaps_interval : 5 * tuning->sample_interval;
     double elapsed = (double)(now_ns - smaps->last_ns) / (double)NS_PER_SECOND;
 
-    return !smaps->last_ns || elapsed + tuning->sample_interval / 2 >= interval ||
+    return !smaps->last_ns || elapsed + tuning->sample_interval / 2 >= smaps_interval(tuning) ||
            rss_bytes > GROWTH * smaps->largest_rss_bytes;
 }
 
@@ -353,6 +357,7 @@ static int collect(void *state, const struct collect_context *context, struct pa
 
 const struct collector collector_smaps = {
     .source = SOURCE("smaps", "/proc/PID/smaps_rollup"),
+    .interval = smaps_interval,
     .survey = survey,
     .open = open_state,
     .collect = collect,

@@ -70,6 +70,17 @@ bool recording_number(const struct recording *recording, const char *name, doubl
     return true;
 }
 
+double recording_hold_seconds(const struct recording *recording, const struct recorded_key *key)
+{
+    char name[MEASUREMENT_KEY_SIZE + sizeof("provenance.collectors..interval")];
+    double interval;
+
+    if (key->type != TYPE_GAUGE)
+        return 0;
+    (void)snprintf(name, sizeof(name), "provenance.collectors.%s.interval", key->source);
+    return recording_number(recording, name, &interval) ? 2 * interval : 0;
+}
+
 const char *recording_text(const struct recording *recording, const char *name)
 {
     const struct recorded_field *field = recording_field(recording, name);

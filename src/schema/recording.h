@@ -132,6 +132,10 @@ bool recording_met_limit(const struct recording *recording);
 bool recording_met_time_limit(const struct recording *recording);
 /* Whether stall.cpu is of the run itself: how others waited says nothing of it. */
 bool recording_waits_are_its_own(const struct recording *recording);
+/* How long a reading of this key may be shown as the newest one, where its source is not read at every
+ * sample: twice its interval, so that one reading may fail. 0: a record without the key has no value of it.
+ */
+double recording_hold_seconds(const struct recording *recording, const struct recorded_key *key);
 /* The index of a key, or -1. */
 ptrdiff_t recording_key_index(const struct recording *recording, const char *key);
 /* The key that a summary key is made of ("proc_peak_rss_total" -> "proc_rss_total", delta keys themselves);

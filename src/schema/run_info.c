@@ -150,6 +150,8 @@ static void provenance_json(struct json *json, const struct run_info *info)
         json_key_object(json, info->collectors[i].name);
         json_key_boolean(json, "available", info->collectors[i].reason == NULL);
         json_key_string(json, "reason", info->collectors[i].reason);
+        if (!info->collectors[i].reason && info->collectors[i].interval > 0)
+            json_key_number(json, "interval", info->collectors[i].interval);
         if (info->collectors[i].failures) {
             json_key_integer(json, "failed_passes", (int64_t)info->collectors[i].failures);
             json_key_string(json, "failure", info->collectors[i].failure);

@@ -65,6 +65,7 @@ struct run_variable {
 
 struct run_collector {
     const char *name;
+    double interval;    /* seconds between its readings; 0: it is read at every sample */
     const char *reason; /* why nothing of it can be read; NULL: something can */
     uint64_t failures;  /* passes that failed, and why the last of them did */
     const char *failure;

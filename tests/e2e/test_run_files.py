@@ -12,7 +12,6 @@ import subprocess
 import pytest
 
 from support import records
-from support.held import await_records
 from support.namespaces import OWN_PIDS, through
 from support.processes import alive, descendants, wait_until
 
@@ -40,32 +39,6 @@ def test_records_come_at_the_report_interval_and_one_for_the_rest(run_metron):
     assert 1 <= run.usage[0]["num_samples"] <= ends[0] / 0.1 + 7
     for before, record in zip(ends, run.usage[1:-1]):
         assert 1 <= record["num_samples"] <= min(0.3, record["elapsed"] - before) / 0.1 + 2
-
-
-def test_without_an_interval_the_first_sample_has_a_record(run_metron):
-    run = run_metron.start("", "cat", stdin=subprocess.PIPE)
-    first = await_records(run, 1)[0]
-    assert first["num_samples"] == 1 and first["measurements"]["proc_rss_total"] > 0
-    await_records(run, 12)
-    done = run.finish()
-    provenance = done.info["provenance"]
-    assert provenance["sample_interval"] == 1
-    assert provenance["sample_interval_auto"] and provenance["report_interval_auto"]
-    assert provenance["report_interval"] >= 0.2
-    # PSS keeps its own interval, five seconds; it is read again at once where the tree changed during a reading.
-    readings = sum("smaps_pss_total" in record["measurements"] for record in done.usage)
-    assert 1 <= readings <= 4 + done.usage[-1]["elapsed"] / 4.5
-
-
-def test_an_interval_that_was_set_is_kept(run_metron):
-    """Whatever the other one is: one alone may be set."""
-    run = run_metron("--report-interval 60", "sleep 0.7")
-    assert len(run.usage) == 1
-    provenance = run.info["provenance"]
-    assert (provenance["report_interval"], provenance["report_interval_auto"]) == (60, False)
-    assert provenance["sample_interval_auto"]
-    run = run_metron("--sample-interval 30 --clobber", "sleep 0.7")
-    assert run.info["provenance"]["sample_interval"] == 30 and not run.info["provenance"]["sample_interval_auto"]
 
 
 def test_single_keys_reduced_by_max_have_their_mean_beside_them(run_metron):

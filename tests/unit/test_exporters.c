@@ -59,6 +59,45 @@ static void csv_has_a_row_per_record_and_an_empty_cell_for_what_is_absent(void *
                         "4,1970-01-01T00:16:44.250000+00:00,2,130000,1,,,,\n");
 }
 
+static void csv_holds_what_is_read_less_often_and_says_how_old_it_is(void **state)
+{
+    struct recorded_key pss[] = {
+        {.key = "smaps_pss_total", .source = "smaps", .field = "Pss", .unit = UNIT_BYTES},
+        {.key = "smaps_skipped",
+         .source = "smaps",
+         .field = "",
+         .type = TYPE_COUNTER,
+         .reduce = REDUCE_DELTA},
+        {.key = "smaps_uss_total", .source = "smaps", .field = "Private", .unit = UNIT_BYTES}};
+    struct recorded_field fields[] = {NUMBER("provenance.collectors.smaps.interval", 5)};
+    struct recording ended = recording(RECORDING_ENDED, fields, COUNT(fields));
+    static const double ends[] = {0.5, 1, 5, 15, 15.5}; /* at 0.5 and 5 it was read */
+
+    (void)state;
+    ended.keys = pss;
+    ended.key_count = COUNT(pss);
+    export_fini(&done);
+    assert_int_equal(export_init(&done, exporter_find("csv"), &ended, NULL, NULL), 0);
+    assert_int_equal(export_begin(&done, NULL), 0);
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        struct usage_value values[] = {number(0, NULL, 10 + (double)i), number(1, NULL, 0),
+                                       number(2, NULL, 7)};
+        const struct usage_record record = {.elapsed = ends[i],
+                                            .num_samples = 1,
+                                            .values = values,
+                                            .count = i % 2 == 0 && i < 4 ? COUNT(values) : 0};
+        assert_int_equal(export_record(&done, &record), 0);
+    }
+    assert_string_equal(
+        strbuf_text(&done.out),
+        "elapsed,timestamp,num_samples,smaps_pss_total,smaps_skipped,smaps_uss_total,smaps_age\n"
+        "0.5,,1,10,0,7,0\n"
+        "1,,1,10,,7,0.5\n"
+        "5,,1,12,0,7,0\n"
+        "15,,1,12,,7,10\n"
+        "15.5,,1,,,,\n"); /* longer than twice the interval ago */
+}
+
 static void nextflow_row_is_in_bytes_milliseconds_and_percent(void **state)
 {
     struct recording ended = recording(RECORDING_ENDED, summary, COUNT(summary));
@@ -338,6 +377,7 @@ int main(void)
         cmocka_unit_test(number_is_read_back_the_same),
         cmocka_unit_test(timestamp_is_rounded_to_microseconds),
         cmocka_unit_test_teardown(csv_has_a_row_per_record_and_an_empty_cell_for_what_is_absent, free_it),
+        cmocka_unit_test_teardown(csv_holds_what_is_read_less_often_and_says_how_old_it_is, free_it),
         cmocka_unit_test_teardown(nextflow_row_is_in_bytes_milliseconds_and_percent, free_it),
         cmocka_unit_test_teardown(snakemake_row_is_in_mebibytes, free_it),
         cmocka_unit_test_teardown(run_without_a_summary_is_reduced_from_its_records, free_it),

@@ -199,6 +199,32 @@ static void wrong_keys_are_named_with_the_nearest(void **state)
     assert_int_equal(choose(" , ", NULL, NULL), -EINVAL);
 }
 
+static void what_is_read_less_often_is_held_between_its_readings(void **state)
+{
+    (void)state;
+    struct recorded_field fields[] = {
+        {.name = "provenance.collectors.smaps.interval", .kind = FIELD_NUMBER, .number = 5}};
+    recording.fields = fields;
+    recording.field_count = 1;
+    assert_int_equal(choose("smaps_pss_total,proc_rss_total", NULL, NULL), 0);
+    for (int i = 0; i < 14; i++) {
+        struct usage_value values[] = {SINGLE_VALUE(RSS_TOTAL, 100), SINGLE_VALUE(PSS_TOTAL, 50)};
+        size_t count = i % 5 == 0 ? 2 : i == 7 ? 0 : 1; /* one record has neither */
+        assert_int_equal(add_record(&plot, i + 1, count, values), 0);
+    }
+    assert_int_equal(plot_finish(&plot), 0);
+    const struct plot_series *pss = &plot.panels[0]->lines[0].series, *rss = &plot.panels[0]->lines[1].series;
+    assert_string_equal(plot.panels[0]->lines[0].label, "smaps_pss_total, held between readings");
+    double end = 0;
+    for (size_t i = 0; i < pss->count; i++) {
+        assert_true(pss->segments[i].begin == end && pss->segments[i].low == 50);
+        end = pss->segments[i].end;
+    }
+    assert_true(end == 14);
+    assert_false(rss->held); /* it is read at every sample: what is not there is not known */
+    assert_int_equal(rss->count, 13);
+}
+
 static void few_records_are_bands_between_mean_and_highest(void **state)
 {
     (void)state;
@@ -520,6 +546,7 @@ int main(void)
         TEST(without_a_rate_the_seconds_of_each_window_do),
         TEST(keys_of_one_unit_share_a_panel),
         TEST(wrong_keys_are_named_with_the_nearest),
+        TEST(what_is_read_less_often_is_held_between_its_readings),
         TEST(few_records_are_bands_between_mean_and_highest),
         TEST(what_would_record_more_often_is_said_once),
         TEST(enough_records_are_lines_without_a_word),

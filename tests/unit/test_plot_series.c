@@ -43,7 +43,7 @@ static size_t make_windows(struct window *windows, size_t count, double gaps)
 
 static void add_all(struct plot_series *series, const struct window *windows, size_t count)
 {
-    plot_series_init(series, ROOM);
+    plot_series_init(series, ROOM, 0);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(plot_series_add(series, windows[i].begin, windows[i].end, windows[i].value), 0);
 }
@@ -154,7 +154,7 @@ static void one_peak_in_a_million_is_there(void **state)
     size_t found = 0;
 
     (void)state;
-    plot_series_init(&series, 4096);
+    plot_series_init(&series, 4096, 0);
     for (int i = 0; i < 1000000; i++)
         assert_int_equal(plot_series_add(&series, i, i + 1, i == 654321 ? 5000 : i % 7), 0);
     plot_series_thin(&series, 1000000.0 / 1100);
@@ -168,12 +168,41 @@ static void one_peak_in_a_million_is_there(void **state)
     plot_series_fini(&series);
 }
 
+static void a_value_is_held_until_the_next_if_that_is_near(void **state)
+{
+    struct plot_series series;
+
+    (void)state;
+    plot_series_init(&series, ROOM, 10);
+    assert_int_equal(plot_series_hold(&series, 1), 0); /* nothing yet */
+    assert_int_equal(plot_series_add(&series, 0, 0.2, 7), 0);
+    assert_int_equal(plot_series_add(&series, 5, 5.2, 9), 0);
+    assert_true(series.held);
+    assert_int_equal(series.added, 2);
+    assert_int_equal(series.count, 3);
+    assert_true(series.segments[1].begin == 0.2 && series.segments[1].end == 5);
+    assert_true(series.segments[1].low == 7 && series.segments[1].high == 7);
+    assert_int_equal(plot_series_add(&series, 15.3, 15.5, 8), 0); /* too long ago: nothing is known */
+    assert_int_equal(series.count, 4);
+    assert_int_equal(plot_series_hold(&series, 15.5), 0);
+    assert_int_equal(series.count, 4);
+    assert_int_equal(plot_series_hold(&series, 18), 0); /* the end */
+    assert_true(series.segments[4].begin == 15.5 && series.segments[4].end == 18);
+    plot_series_fini(&series);
+    plot_series_init(&series, ROOM, 0);
+    assert_int_equal(plot_series_add(&series, 0, 1, 7), 0);
+    assert_int_equal(plot_series_add(&series, 2, 3, 7), 0);
+    assert_false(series.held);
+    assert_int_equal(series.count, 2);
+    plot_series_fini(&series);
+}
+
 static void what_is_no_number_is_left_out(void **state)
 {
     struct plot_series series;
 
     (void)state;
-    plot_series_init(&series, ROOM);
+    plot_series_init(&series, ROOM, 0);
     assert_int_equal(plot_series_add(&series, 0, 1, (double)NAN), 0);
     assert_int_equal(plot_series_add(&series, 0, (double)INFINITY, 1), 0);
     assert_int_equal(plot_series_add(&series, 0, 1e300, 1), 0);
@@ -263,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_long_line_keeps_every_low_and_high),
         cmocka_unit_test(what_is_merged_lies_in_one_cell),
         cmocka_unit_test(one_peak_in_a_million_is_there),
+        cmocka_unit_test(a_value_is_held_until_the_next_if_that_is_near),
         cmocka_unit_test(what_is_no_number_is_left_out),
         cmocka_unit_test(the_largest_are_found_among_thousands),
         cmocka_unit_test(a_process_is_named_once),

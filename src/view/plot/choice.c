@@ -74,7 +74,7 @@ static int add_line(struct plot *plot, struct plot_panel *panel, const struct re
     *line = (struct plot_line){.role = role, .color = color, .per_second = per_second};
     if (out)
         *out = line;
-    plot_series_init(&line->series, 4096);
+    plot_series_init(&line->series, 4096, recording_hold_seconds(plot->recording, key));
     line->label = label_of(plot, key, per_second);
     return line->label ? connect(plot, key, (struct plot_sink){.line = line}) : -ENOMEM;
 }
@@ -91,6 +91,7 @@ static int add_group(struct plot *plot, struct plot_panel *panel, const struct r
                                  .per_second = panel->unit == UNIT_PERCENT && key->unit == UNIT_SECONDS};
     if (plot_subjects_init(&group->subjects, key->type == TYPE_COUNTER) < 0 || !group->name)
         return -ENOMEM;
+    group->subjects.hold = recording_hold_seconds(plot->recording, key);
     return connect(plot, key, (struct plot_sink){.group = group});
 }
 

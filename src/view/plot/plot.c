@@ -145,6 +145,7 @@ static int show_subjects(struct plot *plot, struct plot_panel *panel, struct plo
                                    .color = alone ? (unsigned)*shown : group->color,
                                    .series = subject->series};
         subject->series = (struct plot_series){0};
+        line->series.hold = 0; /* nobody knows whether it is there after its last reading */
         if (alone) {
             line->label = subject_label(plot, group->key, subject);
             if (!line->label)
@@ -187,6 +188,23 @@ static int name_empty_lines(struct plot *plot, struct plot_panel *panel)
         const bool is_mean = line->role == PLOT_MEAN;
         line->label = is_mean ? NULL : arena_printf(&plot->arena, "%s: no values", line->label);
         if (!line->label && !is_mean)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* A source that is not read at every sample: its newest reading is shown until the next one, and so it is
+ * said. */
+static int hold_values(struct plot *plot, struct plot_panel *panel)
+{
+    for (size_t i = 0; i < panel->line_count; i++) {
+        struct plot_line *line = &panel->lines[i];
+        if (plot_series_hold(&line->series, plot->end) < 0)
+            return -ENOMEM;
+        if (!line->series.held || !line->label || line->role == PLOT_MEAN)
+            continue;
+        line->label = arena_printf(&plot->arena, "%s, held between readings", line->label);
+        if (!line->label)
             return -ENOMEM;
     }
     return 0;
@@ -271,6 +289,8 @@ int plot_finish(struct plot *plot)
         const bool alone = panel->line_count == 0 && panel->group_count == 1;
         for (size_t j = 0; code == 0 && j < panel->group_count; j++)
             code = show_group(plot, panel, &panel->groups[j], alone);
+        if (code == 0)
+            code = hold_values(plot, panel);
         if (code == 0 && plot_has_few_records(plot))
             code = find_bands(plot, panel);
         find_range(panel);

@@ -9,9 +9,9 @@
 #define LEAST_ROOM 16
 #define VALUE_MAX  1e100
 
-void plot_series_init(struct plot_series *series, size_t most)
+void plot_series_init(struct plot_series *series, size_t most, double hold)
 {
-    *series = (struct plot_series){.most = most < LEAST_ROOM ? LEAST_ROOM : most};
+    *series = (struct plot_series){.most = most < LEAST_ROOM ? LEAST_ROOM : most, .hold = hold};
 }
 
 void plot_series_fini(struct plot_series *series)
@@ -73,12 +73,8 @@ static void make_room(struct plot_series *series)
     }
 }
 
-int plot_series_add(struct plot_series *series, double begin, double end, double value)
+static int add_segment(struct plot_series *series, double begin, double end, double value)
 {
-    /* Also what a damaged file may hold and no machine can reach: squares and grids of it must stay numbers.
-     */
-    if (!(fabs(begin) < PLOT_TIME_MAX) || !(fabs(end) < PLOT_TIME_MAX) || !(fabs(value) < VALUE_MAX))
-        return 0;
     const double length = fmax(end - begin, 0);
     const struct plot_segment next = {.begin = begin,
                                       .end = begin + length,
@@ -87,10 +83,7 @@ int plot_series_add(struct plot_series *series, double begin, double end, double
                                       .covered = length,
                                       .integral = value * length};
 
-    series->low = series->added ? fmin(series->low, value) : value;
-    series->high = series->added ? fmax(series->high, value) : value;
     series->integral += next.integral;
-    series->added++;
     if (series->count > 0 && series->cell > 0 &&
         share_cell(&series->segments[series->count - 1], &next, series->cell)) {
         merge(&series->segments[series->count - 1], &next);
@@ -102,4 +95,30 @@ int plot_series_add(struct plot_series *series, double begin, double end, double
     if (series->count >= series->most)
         make_room(series);
     return 0;
+}
+
+int plot_series_hold(struct plot_series *series, double end)
+{
+    const double length = end - series->last_end;
+
+    if (!series->added || !(length > 0) || length > series->hold)
+        return 0;
+    series->held = true;
+    return add_segment(series, series->last_end, end, series->last);
+}
+
+int plot_series_add(struct plot_series *series, double begin, double end, double value)
+{
+    /* Also what a damaged file may hold and no machine can reach: squares and grids of it must stay numbers.
+     */
+    if (!(fabs(begin) < PLOT_TIME_MAX) || !(fabs(end) < PLOT_TIME_MAX) || !(fabs(value) < VALUE_MAX))
+        return 0;
+    if (plot_series_hold(series, begin) < 0)
+        return -ENOMEM;
+    series->low = series->added ? fmin(series->low, value) : value;
+    series->high = series->added ? fmax(series->high, value) : value;
+    series->added++;
+    series->last = value;
+    series->last_end = fmax(begin, end);
+    return add_segment(series, begin, end, value);
 }

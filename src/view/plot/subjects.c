@@ -122,7 +122,7 @@ int plot_subjects_add(struct plot_subjects *subjects, const char *name, double b
         subject->name[sizeof(subject->name) - 1] = '\0';
         if (!subjects->by_integral)
             subject->rank = value;
-        plot_series_init(&subject->series, PLOT_SUBJECT_SEGMENTS);
+        plot_series_init(&subject->series, PLOT_SUBJECT_SEGMENTS, subjects->hold);
     }
     if (subjects->by_integral)
         subject->rank += value * (end - begin);

@@ -30,6 +30,7 @@ struct plot_subjects {
     struct plot_subject *followed; /* owned; largest first after plot_subjects_sort */
     size_t count;
     bool by_integral;
+    double hold;    /* of each line (series.h) */
     size_t last;    /* where the last one was found: the next stands behind it as a rule */
     uint64_t *seen; /* owned; a set of hashes */
     size_t seen_room, seen_count;

@@ -171,7 +171,8 @@ def test_errors_have_the_names_that_strace_gives_them(with_bpf, with_strace, met
     assert run.info["syscalls"]["method"] == method
     names = error_names_of(run)
     assert names == strace_error_names(command, env=with_bpf.environment(), cwd=with_bpf.cwd)
-    assert (names["lseek ESPIPE"], names["close EBADF"], names["openat ENOENT"], names["kill EINVAL"]) == (50, 20, 5, 4)
+    assert (names["lseek ESPIPE"], names["close EBADF"], names["kill EINVAL"]) == (50, 20, 4)
+    assert names["openat ENOENT"] >= 5, "the dynamic loader looks for libraries where there are none"
     assert run.info["syscalls"]["most_errors"] == {"name": "lseek", "errors": 50, "most_frequent_error": "ESPIPE"}
     assert sum(names.values()) == run.info["syscalls"]["errors"]
 

@@ -432,19 +432,20 @@ void tree_await_exit(struct tree *tree, pid_t pid, uint64_t *patience_ns)
 {
     const struct timespec pause = {.tv_nsec = DRAIN_STEP_NS};
     const uint64_t begin_ns = clock_monotonic_ns();
-    const uint64_t most_ns = *patience_ns < AWAIT_NS ? *patience_ns : AWAIT_NS;
-    uint64_t waited_ns = 0;
+    const uint64_t end_ns = begin_ns + (*patience_ns < AWAIT_NS ? *patience_ns : AWAIT_NS);
+    uint64_t now_ns = begin_ns;
 
     tree_read_events(tree);
-    while (tree->method == TREE_BPF && waited_ns < most_ns) {
+    while (tree->method == TREE_BPF && now_ns < end_ns) {
         const struct process *process = members_find(tree, pid);
 
         if (!process || process->ended || process->announced_exit || !is_gone(process))
             break;
         (void)nanosleep(&pause, NULL);
         tree_read_events(tree);
-        waited_ns = clock_monotonic_ns() - begin_ns;
+        now_ns = clock_monotonic_ns();
     }
+    const uint64_t waited_ns = now_ns - begin_ns;
     *patience_ns -= waited_ns < *patience_ns ? waited_ns : *patience_ns;
 }
 

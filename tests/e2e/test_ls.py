@@ -614,7 +614,8 @@ def test_of_a_run_that_ended_only_its_info_is_looked_at(recordings, calls):
 
 
 def test_records_of_a_running_run_are_read_only_for_what_it_used(run_metron, calls):
-    run = run_metron.start("-q", "sleep 30", prefix="running_")
+    # No record, and no headline, before it is over.
+    run = run_metron.start("-q --sample-interval 60 --report-interval 60", "sleep 60", prefix="running_")
     wait_until(lambda: run.path("info.json").exists() and run.path("usage.jsonl").exists(), what="a run")
 
     def opened(*args):

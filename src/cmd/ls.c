@@ -16,8 +16,8 @@
 #include "cmd/known_keys.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
+#include "cmd/run_filter.h"
 #include "learn/headline_of_records.h"
-#include "store/filter/filter.h"
 #include "store/recording/reader.h"
 #include "view/list/columns.h"
 #include "view/list/listing.h"
@@ -89,8 +89,7 @@ struct begun {
 struct ls {
     const struct settings *settings;
     enum choice_list_format format;
-    struct filter *filter;
-    const char *filter_text;
+    struct run_filter filter;
     struct run_list runs;
     struct run_listing listing;
     struct arena arena;             /* names of fields */
@@ -225,37 +224,14 @@ static int choose_columns(struct ls *ls)
         code = want(ls, "exit_code", false, false);
     for (size_t i = 0; code == 0 && is_table(ls) && i < sizeof(marks) / sizeof(marks[0]); i++)
         code = want(ls, marks[i], false, false);
-    for (const char *const *field = ls->filter ? filter_fields(ls->filter) : NULL;
-         code == 0 && field && *field; field++)
+    for (const char *const *field = run_filter_fields(&ls->filter); code == 0 && *field; field++)
         code = want(ls, *field, true, true);
     return code;
-}
-
-/* The reason, the expression, and a caret below what is meant. */
-static int filter_trouble(const struct ls *ls, const char *where, const struct metron_error *error,
-                          size_t place)
-{
-    struct strbuf lines = STRBUF_INIT;
-    size_t width = command_width(STDERR_FILENO);
-
-    log_error("%s--filter: %s", where, error->message);
-    filter_point(&lines, ls->filter_text, place, (width ? width : 80) - 4);
-    if (log_enabled(LOG_LEVEL_ERROR)) {
-        for (const char *line = strbuf_text(&lines); *line; line = strchr(line, '\n') + 1)
-            (void)dprintf(STDERR_FILENO, "  %.*s\n", (int)strcspn(line, "\n"), line);
-    }
-    strbuf_fini(&lines);
-    if (strstr(ls->filter_text, "re.search") || strstr(ls->filter_text, "re.match"))
-        log_info("an expression here is not Python: instead of re.search('PATTERN', FIELD) write FIELD =~ "
-                 "'PATTERN'");
-    return EXIT_WRONG_USAGE;
 }
 
 static int choose(struct ls *ls)
 {
     const struct settings *settings = ls->settings;
-    struct metron_error error = {0};
-    size_t place;
     bool json = settings_flag(settings, SETTING_JSON);
 
     ls->format = (enum choice_list_format)settings_choice(settings, SETTING_LIST_FORMAT);
@@ -270,10 +246,10 @@ static int choose(struct ls *ls)
     if (ls->format == CHOICE_LIST_FORMAT_SUMMARIES && settings_has(settings, SETTING_FIELDS))
         return wrong_usage(
             "--format summaries has no fields to choose: leave --fields out, or take another format");
-    ls->filter_text = settings_text(settings, SETTING_FILTER);
-    if (ls->filter_text && filter_parse(ls->filter_text, &ls->filter, &place, &error) < 0)
-        return filter_trouble(ls, "", &error, place);
-    int code = choose_columns(ls);
+    int code = run_filter_init(&ls->filter, settings);
+    if (code != EXIT_OK)
+        return code;
+    code = choose_columns(ls);
     if (code == -EINVAL)
         return wrong_usage("--fields names no field");
     if (code == -E2BIG)
@@ -328,19 +304,10 @@ static void note_seen(struct ls *ls, const struct recording *recording)
 /* 1: the run is wanted; 0: it is not; -EINVAL: the filter cannot be asked (reported already), -ENOMEM. */
 static int asks_filter(struct ls *ls, const struct recording *recording)
 {
-    struct metron_error error = {0};
-    struct strbuf text = STRBUF_INIT;
-    size_t place = 0;
-    int holds = ls->filter ? filter_holds(ls->filter, recording, &place, &error) : 1;
+    int holds = run_filter_holds(&ls->filter, recording);
 
     ls->read_count++;
     note_seen(ls, recording);
-    if (holds == -EINVAL) {
-        strbuf_adds(&text, recording->path);
-        strbuf_adds(&text, ": ");
-        (void)filter_trouble(ls, strbuf_text(&text), &error, place);
-    }
-    strbuf_fini(&text);
     return run_listing_note_id(&ls->listing, recording->id) < 0 ? -ENOMEM : holds;
 }
 
@@ -562,8 +529,8 @@ static int list(struct ls *ls, char **paths, int count)
         log_error("no memory for the listing");
         return EXIT_TROUBLE;
     }
-    if (ls->listing.count == 0 && ls->filter && ls->read_count > 0)
-        log_info("--filter holds for none of %zu run%s", ls->read_count, ls->read_count == 1 ? "" : "s");
+    if (ls->listing.count == 0 && ls->filter.filter && ls->read_count > 0)
+        run_filter_say_none(ls->read_count);
     look_for_slips(ls);
     run_listing_sort(&ls->listing, ls->sort, ls->sort_count, settings_flag(ls->settings, SETTING_REVERSE));
     code = show(ls);
@@ -586,7 +553,7 @@ static int ls_main(int argc, char **argv)
         if (exit_code == EXIT_OK)
             exit_code = list(&ls, argv + first, argc - first);
     }
-    filter_free(ls.filter);
+    run_filter_fini(&ls.filter);
     run_list_fini(&ls.runs);
     free(ls.newest);
     run_listing_fini(&ls.listing);

@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/known_keys.h"
 #include "cmd/newest.h"
 #include "cmd/recorder.h"
+#include "cmd/run_filter.h"
+#include "learn/headline_of_records.h"
 #include "learn/suggestion.h"
 #include "store/recording/reader.h"
 #include "view/suggestion/text.h"
@@ -27,7 +31,8 @@ static const struct command_description description = {
         "rounded up. Only runs that succeeded count, unless none did. A run that was killed by a limit "
         "shows only that it needed more: it raises the suggestion to 1.5 times that limit. What the "
         "numbers do not have in them is warned of: peaks that were sampled, or of one process only, and "
-        "CPUs that were waited for. Where runs of one job ran at the same time (ranks), each number is "
+        "CPUs that were waited for. --filter takes only some of the runs. "
+        "Where runs of one job ran at the same time (ranks), each number is "
         "that of one of them.\n\n"
         "Beside each number stands how much of what was requested was used, where the environment of the "
         "runs tells (that of Slurm all of it; of Torque CPUs and time, of LSF CPUs, of jobs on one node), "
@@ -35,6 +40,7 @@ static const struct command_description description = {
         "workflow follow, and all else is in its comments: the whole can be pasted.",
     .examples = "  metron suggest .metron/logs/\n"
                 "  metron suggest --for slurm 'logs/align-*'\n"
+                "  metron suggest --filter \"command =~ 'train.py' and wall > 1m\" logs/\n"
                 "  metron suggest --margin 50 --json logs/ | jq .memory_bytes.value\n",
     .command = COMMAND_SUGGEST,
     .options_anywhere = true,
@@ -47,13 +53,35 @@ struct past_runs {
     struct arena arena; /* their texts */
 };
 
-static int read_runs(const struct run_list *list, struct past_runs *runs)
+/* What a past run is made of, and what the filter needs; ended by NULL. NULL: out of memory. */
+static const char **fields_to_read(const struct run_filter *filter, struct arena *arena)
 {
-    const struct recording_wish wish = {
-        .fields = past_run_fields, .describe = describe_known_key, .lives = recorder_is_alive};
+    const char *const *const lists[] = {past_run_fields, run_filter_fields(filter)};
+    size_t count = 0;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(lists); i++)
+        for (const char *const *field = lists[i]; *field; field++)
+            count++;
+    const char **fields = arena_alloc(arena, (count + 1) * sizeof(*fields));
+    for (size_t i = 0, at = 0; fields && i < ARRAY_LENGTH(lists); i++)
+        for (const char *const *field = lists[i]; *field; field++)
+            fields[at++] = *field;
+    return fields;
+}
+
+/* 0; -ENOMEM; -EINVAL: the filter does not suit a run (reported). */
+static int read_runs(const struct run_list *list, const struct run_filter *filter, struct past_runs *runs)
+{
+    const struct recording_wish wish = {.fields = fields_to_read(filter, &runs->arena),
+                                        .parts = true,
+                                        .keys = true,
+                                        .describe = describe_known_key,
+                                        .lives = recorder_is_alive,
+                                        .make_headline = headline_of_records,
+                                        .now = clock_wall_seconds()};
 
     runs->items = calloc(list->count + 1, sizeof(*runs->items));
-    if (!runs->items)
+    if (!runs->items || !wish.fields)
         return -ENOMEM;
     for (size_t i = 0; i < list->count; i++) {
         struct recording recording = {0};
@@ -64,8 +92,12 @@ static int read_runs(const struct run_list *list, struct past_runs *runs)
             runs->unreadable++;
             continue;
         }
-        past_run_read(&recording, &runs->arena, &runs->items[runs->count++]);
+        code = run_filter_holds(filter, &recording);
+        if (code > 0)
+            past_run_read(&recording, &runs->arena, &runs->items[runs->count++]);
         recording_fini(&recording);
+        if (code < 0)
+            return code;
     }
     return 0;
 }
@@ -109,6 +141,7 @@ static int suggest_main(int argc, char **argv)
     struct settings settings;
     struct run_list list = {0};
     struct past_runs runs = {0};
+    struct run_filter filter = {0};
     int first = argc, exit_code;
 
     if (!command_begin(&description, argc, argv, &settings, &first, &exit_code))
@@ -118,19 +151,30 @@ static int suggest_main(int argc, char **argv)
         exit_code = EXIT_WRONG_USAGE;
         goto out;
     }
+    exit_code = run_filter_init(&filter, &settings);
+    if (exit_code != EXIT_OK)
+        goto out;
     exit_code = EXIT_TROUBLE;
     bool all_found = named_runs(&settings, &list, argv + first, argc - first);
     run_list_sort(&list);
     if (list.count == 0)
         goto out;
-    if (read_runs(&list, &runs) < 0) {
+    int code = read_runs(&list, &filter, &runs);
+    if (code == -ENOMEM)
         log_error("no memory for %zu runs", list.count);
+    if (code < 0) {
+        exit_code = code == -EINVAL ? EXIT_WRONG_USAGE : EXIT_TROUBLE;
+        goto out;
+    }
+    if (runs.count == 0 && filter.filter && list.count > runs.unreadable) {
+        run_filter_say_none(list.count - runs.unreadable);
         goto out;
     }
     exit_code = print_suggestion(&settings, &runs);
     if (exit_code == EXIT_OK && (!all_found || runs.unreadable))
         exit_code = EXIT_TROUBLE;
 out:
+    run_filter_fini(&filter);
     free(runs.items);
     arena_fini(&runs.arena);
     run_list_fini(&list);

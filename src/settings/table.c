@@ -171,7 +171,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .traits = SETTING_OPTION_ONLY | SETTING_ONCE | SETTING_WORDS),
     SETTING(REVERSE, "reverse", BOOLEAN, SHOW, COMMAND_LS, "the other way round", .initial = "no",
             .traits = SETTING_OPTION_ONLY),
-    SETTING(FILTER, "filter", TEXT, SHOW, COMMAND_LS,
+    SETTING(FILTER, "filter", TEXT, SHOW, COMMAND_LS | COMMAND_SUGGEST,
             "only runs for which EXPR holds: fields compared (== != < <= > >=) with numbers, sizes "
             "(2GiB), times (1h30m) and 'texts', matched (=~ 'REGEX'), and joined by and, or, not, ( )",
             .alias = "eval-filter", .letter = 'e', .placeholder = "EXPR",

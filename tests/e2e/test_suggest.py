@@ -198,6 +198,22 @@ def test_waiting_for_a_cpu_is_a_warning(suggest, suggest_json, tmp_path):
     assert "waited_for_cpu" not in suggest_json(tmp_path)
 
 
+def test_a_filter_takes_some_of_the_runs(suggest, suggest_json, tmp_path):
+    for name, command in ("a_", "python3 train.py"), ("b_", "python3 test.py"):
+        make_run(tmp_path / name, memory=GIB, wall=600 if name == "a_" else 60, top={"command": command},
+                 summary={"command": command})
+    make_run(tmp_path / "bad_", exit_code=1)
+    made = suggest_json("--filter", "command =~ 'train.py'", tmp_path)
+    assert made["runs"]["found"] == 1 and made["wall_seconds"]["value"] == 720
+    assert suggest_json("-e", "wall < 5m and exit_code == 0", tmp_path)["runs"]["found"] == 1
+    assert suggest_json("--filter", "peak_memory_source == proc_hwm_max", tmp_path)["runs"]["found"] == 2
+    assert suggest("--filter", "job == nobody", tmp_path, code=1) == ""
+    assert "--filter holds for none of 3 runs" in suggest.messages
+    assert suggest("--filter", "wall > ", tmp_path, code=2) == "" and "^" in suggest.messages
+    assert suggest("--filter", "peak_memory > 3s", tmp_path, code=2) == "" and "is in bytes" in suggest.messages
+
+
+
 def test_a_run_that_was_never_started_is_left_out(suggest, suggest_json, tmp_path):
     path = make_run(tmp_path / "a_", exit_code=127, wall=0.01,
                     summary={"num_samples": 0, "cause": "could not be started: x: not found"})
@@ -382,5 +398,5 @@ def test_absurd_numbers_are_no_measurements(suggest_json, tmp_path):
 
 def test_help_tells_the_rules(run_metron):
     text = " ".join(run_metron.metron("suggest --help").stdout.decode().split())
-    for words in ("99th percentile", "90th percentile", "1.5 times", "--for", "metron suggest --for slurm"):
+    for words in ("99th percentile", "90th percentile", "1.5 times", "--filter", "--for", "metron suggest --for slurm"):
         assert words in text

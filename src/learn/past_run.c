@@ -23,6 +23,7 @@ const char *const past_run_fields[] = {
     "attached.children",
     "stall.cpu.share",
     "stall.cpu.of",
+    "cgroup_cpu_throttled_seconds",
     "job",
     "system.may_use.memory",
     "env.SLURM_JOB_ID",
@@ -147,11 +148,17 @@ static bool is_sampled(const struct recorded_field *memory)
            (strstr(memory->source, "_peak_") || strncmp(memory->source, "peak_", strlen("peak_")) == 0);
 }
 
-static double cpu_wait_of(const struct recording *recording)
+static void take_parallelism(const struct recording *recording, struct past_run *out)
 {
-    double share = measured(recording, "stall.cpu.share");
+    struct parallelism parallelism;
 
-    return share <= 1 && recording_waits_are_its_own(recording) ? share : NAN;
+    out->cpus = NAN;
+    if (parallelism_read(recording, &parallelism) == 0 && parallelism.records > 0) {
+        out->cpus = (double)parallelism_enough(&parallelism);
+        for (size_t cores = 0; cores <= parallelism_most(&parallelism); cores++)
+            out->busy[parallelism_group(cores)] += parallelism_busy(&parallelism, cores);
+    }
+    parallelism_fini(&parallelism);
 }
 
 void past_run_read(const struct recording *recording, struct arena *arena, struct past_run *out)
@@ -164,7 +171,7 @@ void past_run_read(const struct recording *recording, struct arena *arena, struc
         .memory_bytes = measured(recording, "peak_memory"),
         .cpu_seconds = measured(recording, "cpu_seconds"),
         .wall_seconds = measured(recording, "wall"),
-        .cpu_wait = cpu_wait_of(recording),
+        .shortage = cpu_shortage_of(recording),
         .start_wall = recording->start_wall,
         .job = kept(arena, recording_text(recording, "job")),
         .batch = requested.job,
@@ -180,6 +187,7 @@ void past_run_read(const struct recording *recording, struct arena *arena, struc
         /* The marks that the kernel keeps are of one process each. */
         out->memory_of_one = memory->bound == BOUND_LOWER && !out->memory_sampled;
     }
+    take_parallelism(recording, out);
     out->program = program_of(arena, recording_text(recording, "command"));
     out->end = how_it_ended(recording, out, requested.end_wall);
     /* Where the host itself had none left, the run's own limit was not what it met. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "learn/parallelism.h"
 #include "schema/recording.h"
 
 /* Only what the recording tells: an exit code alone is no proof of a limit. */
@@ -36,7 +37,9 @@ struct past_run {
     bool memory_sampled;     /* what fell between two samples is not in it */
     bool memory_of_one;      /* of the largest single process: several may have held more at once */
     double cpu_seconds, wall_seconds;
-    double cpu_wait; /* share of its time that some of it waited for a CPU */
+    double cpus;                     /* the fewest that are enough for it, see learn/parallelism.h */
+    double busy[PARALLELISM_GROUPS]; /* seconds at so many busy cores */
+    struct cpu_shortage shortage;
     /* Runs of one job may be its ranks: those that ran at the same time. `batch` is the scheduler's job;
      * both NULL: not told. */
     const char *job, *batch;
@@ -45,10 +48,11 @@ struct past_run {
     double requested_bytes, requested_cpus, requested_seconds; /* for this one run, not for all of its job */
 };
 
-/* The fields that past_run_read looks at, NULL-terminated: a wish for recording_read. */
+/* The fields that past_run_read needs, NULL-terminated: a wish for recording_read, with the keys. */
 extern const char *const past_run_fields[];
 
-/* Texts go to the arena, so that the recording need not be kept; for want of memory they are NULL. */
+/* Reads the records too. Texts go to the arena, so that the recording need not be kept; out of memory they
+ * are NULL, and the CPUs are not known. */
 void past_run_read(const struct recording *recording, struct arena *arena, struct past_run *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "learn/quantile.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int by_size(const void *a, const void *b)
@@ -35,6 +36,13 @@ double quantile_sorted(const double *sorted, size_t count, double share)
     if (below + 1 >= count)
         return sorted[count - 1];
     return between(sorted[below], sorted[below + 1], place - (double)below);
+}
+
+double quantile_reached(const double *sorted, size_t count, double share)
+{
+    double rank = ceil(share * (double)count - 1e-9); /* no rank more for the last bit of a product */
+
+    return sorted[rank > 1 ? (size_t)rank - 1 : 0];
 }
 
 double quantile_median(const double *sorted, size_t count)

@@ -17,6 +17,8 @@
 void quantile_sort(double *values, size_t count);
 /* Of sorted values, at least one; `share` from 0 to 1. */
 double quantile_sorted(const double *sorted, size_t count, double share);
+/* The smallest of them that at least that share of them does not exceed; not interpolated. */
+double quantile_reached(const double *sorted, size_t count, double share);
 double quantile_median(const double *sorted, size_t count);
 /* The median of the distances from the median (not scaled): half of the values lie within it, whatever the
  * others do. */

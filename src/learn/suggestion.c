@@ -20,15 +20,11 @@ struct amounts {
 
 static struct amounts amounts_of(const struct past_run *run, enum resource resource)
 {
-    /* More CPUs than any machine has are damage, not a measurement. */
-    static const double beyond = 1e6;
-    double cpus = run->wall_seconds > 0 ? run->cpu_seconds / run->wall_seconds : NAN;
-
     if (resource == MEMORY)
         return (struct amounts){run->memory_bytes, run->requested_bytes};
     if (resource == WALL)
         return (struct amounts){run->wall_seconds, run->requested_seconds};
-    return (struct amounts){cpus < beyond ? cpus : NAN, run->requested_cpus};
+    return (struct amounts){run->cpus, run->requested_cpus};
 }
 
 static double round_up(double value, double step)
@@ -54,9 +50,9 @@ double suggestion_round_time(double seconds)
     return fmax(round_up(seconds, 60), 60);
 }
 
-static double round_cpus(double cpus)
+static double same(double cpus)
 {
-    return fmax(ceil(cpus - SUGGESTION_CPU_TOLERANCE), 1);
+    return cpus;
 }
 
 static bool is_counted(const struct past_run *run, bool none_succeeded)
@@ -66,17 +62,24 @@ static bool is_counted(const struct past_run *run, bool none_succeeded)
     return run->end != PAST_RUNNING && run->end != PAST_LOST && run->end != PAST_NOT_STARTED;
 }
 
+/* Whether it counts for this resource. */
+static bool is_counted_for(const struct past_run *run, const struct suggestion *suggestion,
+                           enum resource resource)
+{
+    if (!is_counted(run, suggestion->none_succeeded) || isnan(amounts_of(run, resource).used))
+        return false;
+    return resource != CPUS || suggestion->cpus_are_lower_bound || !cpu_shortage_is_long(&run->shortage);
+}
+
 /* The numbers of the counted runs into `values`, sorted: how many. */
-static size_t gather(const struct past_run *runs, size_t count, bool none_succeeded, enum resource resource,
-                     double *values)
+static size_t gather(const struct past_run *runs, size_t count, const struct suggestion *suggestion,
+                     enum resource resource, double *values)
 {
     size_t gathered = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        double used = amounts_of(&runs[i], resource).used;
-        if (is_counted(&runs[i], none_succeeded) && !isnan(used))
-            values[gathered++] = used;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (is_counted_for(&runs[i], suggestion, resource))
+            values[gathered++] = amounts_of(&runs[i], resource).used;
     quantile_sort(values, gathered);
     return gathered;
 }
@@ -91,7 +94,9 @@ static void take_quantile(struct suggested *out, const double *sorted, size_t co
     out->has = true;
     out->runs = count;
     out->quantile = quantile;
-    out->base = quantile_sorted(sorted, count, quantile);
+    /* CPUs are whole: the fewest that are enough for so many of the runs */
+    out->base = quantile == SUGGESTION_CPU_QUANTILE ? quantile_reached(sorted, count, quantile)
+                                                    : quantile_sorted(sorted, count, quantile);
     out->smallest = sorted[0];
     out->largest = sorted[count - 1];
 }
@@ -109,8 +114,10 @@ static void compare_requests(const struct past_run *runs, size_t count, bool non
                              enum resource resource, double *values, struct suggestion_requested *out)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct amounts amounts = amounts_of(&runs[i], resource);
-        if (!is_counted(&runs[i], none_succeeded) || isnan(amounts.used) || amounts.requested <= 0)
+        struct amounts amounts = amounts_of(&runs[i], resource);
+        if (resource == CPUS) /* of all that was paid for, on average */
+            amounts.used = runs[i].cpu_seconds / runs[i].wall_seconds;
+        if (!is_counted(&runs[i], none_succeeded) || !isfinite(amounts.used) || amounts.requested <= 0)
             continue;
         out->lowest = out->runs ? fmin(out->lowest, amounts.requested) : amounts.requested;
         out->highest = out->runs ? fmax(out->highest, amounts.requested) : amounts.requested;
@@ -205,18 +212,33 @@ static void find_sources(const struct past_run *runs, size_t count, struct sugge
         }
 }
 
-static void find_waiting(const struct past_run *runs, size_t count, struct suggestion *out)
+static void find_shortage(const struct past_run *runs, size_t count, struct suggestion *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        double wait = runs[i].cpu_wait;
+    size_t all = 0, with_all_they_could_use = 0;
 
-        if (!is_counted(&runs[i], out->none_succeeded) || isnan(amounts_of(&runs[i], CPUS).used) ||
-            !(wait > SUGGESTION_CPU_WAIT))
+    for (size_t i = 0; i < count; i++) {
+        const struct cpu_shortage *shortage = &runs[i].shortage;
+
+        if (!is_counted(&runs[i], out->none_succeeded) || isnan(runs[i].cpus))
             continue;
-        out->wait_lowest = out->waiting ? fmin(out->wait_lowest, wait) : wait;
-        out->wait_highest = fmax(out->wait_highest, wait);
-        out->waiting++;
+        all++;
+        with_all_they_could_use += !cpu_shortage_is_long(shortage);
+        out->throttled += shortage->throttled >= CPU_SHORTAGE_THROTTLED;
+        out->waited_perhaps += cpu_shortage_is_possible(shortage);
+        if (!(shortage->waited > CPU_SHORTAGE_WAITED))
+            continue;
+        out->wait_lowest = out->waited ? fmin(out->wait_lowest, shortage->waited) : shortage->waited;
+        out->wait_highest = fmax(out->wait_highest, shortage->waited);
+        out->waited++;
     }
+    out->cpus_are_lower_bound = all > 0 && with_all_they_could_use == 0;
+}
+
+static void add_up_busy(const struct past_run *runs, size_t count, struct suggestion *out)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t group = 0; group < PARALLELISM_GROUPS && is_counted_for(&runs[i], out, CPUS); group++)
+            out->busy[group] += runs[i].busy[group];
 }
 
 static void find_programs(const struct past_run *runs, size_t count, struct suggestion *out)
@@ -251,7 +273,7 @@ int suggestion_make(const struct past_run *runs, size_t count, double margin, st
         double (*rounded)(double);
     } resources[] = {
         [MEMORY] = {&out->memory, 0, margin, suggestion_round_memory},
-        [CPUS] = {&out->cpus, SUGGESTION_CPU_QUANTILE, 0, round_cpus},
+        [CPUS] = {&out->cpus, SUGGESTION_CPU_QUANTILE, 0, same},
         [WALL] = {&out->wall, 0, margin, suggestion_round_time},
     };
     double *values = calloc(count + 1, sizeof(*values));
@@ -266,16 +288,17 @@ int suggestion_make(const struct past_run *runs, size_t count, double margin, st
     out->none_succeeded = out->ended[PAST_SUCCEEDED] == 0;
     for (size_t i = 0; i < count; i++)
         out->counted += is_counted(&runs[i], out->none_succeeded);
+    find_shortage(runs, count, out);
+    add_up_busy(runs, count, out);
     find_floors(runs, count, out);
     for (enum resource i = MEMORY; i <= WALL; i++) {
         struct suggested *suggested = resources[i].out;
-        size_t have = gather(runs, count, out->none_succeeded, i, values);
+        size_t have = gather(runs, count, out, i, values);
         take_quantile(suggested, values, have, resources[i].quantile);
         settle(suggested, resources[i].margin, resources[i].rounded, values, have);
         compare_requests(runs, count, out->none_succeeded, i, values, &suggested->requested);
     }
     find_sources(runs, count, out);
-    find_waiting(runs, count, out);
     find_programs(runs, count, out);
     if (out->memory.has)
         find_failed_peak(runs, count, out);

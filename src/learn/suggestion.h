@@ -4,14 +4,16 @@
  * The rules. Being killed costs the whole run, asking for too much costs some waiting; so:
  *
  *   memory  the largest peak, of 20 runs or more the 99th percentile, plus the margin
- *   CPUs    the 90th percentile of cpu_seconds / wall
+ *   CPUs    as many as 90 % of the runs need to take at most a tenth longer than they took
  *   time    the longest wall time, of 20 runs or more the 99th percentile, plus the margin
  *
- * each rounded up. Runs that succeeded count; the others do so only if none did, and then all numbers are
- * lower bounds. But what a limit cut off needs more than it had: a run that was killed for want of memory
- * (or time) raises the suggestion to 1.5 times the limit it met, one that a signal ended for an unknown
- * reason to its own peak plus the margin. What is not known raises nothing but is told: peaks that were
- * sampled, or of the largest single process only, and CPUs of runs that had to wait for them.
+ * each rounded up (learn/parallelism.h says how many CPUs a run needs). Runs that succeeded count; the others
+ * do so only if none did, and then all numbers are lower bounds. But what a limit cut off needs more than it
+ * had: a run that was killed for want of memory (or time) raises the suggestion to 1.5 times the limit it
+ * met, one that a signal ended for an unknown reason to its own peak plus the margin. Runs that waited for a
+ * CPU, or were held back by a quota, might have used more of them: they count for the CPUs only if all did,
+ * and then these are a lower bound. What is not known raises nothing but is reported: peaks that were
+ * sampled, or of the largest single process only, and CPUs of runs that shared them with others that waited.
  */
 #ifndef METRON_LEARN_SUGGESTION_H
 #define METRON_LEARN_SUGGESTION_H
@@ -23,11 +25,9 @@
 #include "learn/together.h"
 
 enum { SUGGESTION_MANY_RUNS = 20, SUGGESTION_SOURCES_MAX = 6, SUGGESTION_PROGRAMS_MAX = 3 };
-#define SUGGESTION_QUANTILE      0.99
-#define SUGGESTION_CPU_QUANTILE  0.90
-#define SUGGESTION_BEYOND_LIMIT  1.5
-#define SUGGESTION_CPU_WAIT      0.20  /* of its time: who waits longer for a CPU would use more of them */
-#define SUGGESTION_CPU_TOLERANCE 0.005 /* this much above a whole number of CPUs is noise of the clocks */
+#define SUGGESTION_QUANTILE     0.99
+#define SUGGESTION_CPU_QUANTILE 0.90
+#define SUGGESTION_BEYOND_LIMIT 1.5
 
 /* Of the runs whose environment tells what was requested: that, and the share of it that was used. */
 struct suggestion_requested {
@@ -75,9 +75,13 @@ struct suggestion {
     size_t program_count;                                     /* named above */
     bool more_programs;
     size_t memory_sampled, memory_of_one; /* counted runs whose peak is so; see learn/past_run.h */
-    size_t waiting;                       /* counted runs that waited for a CPU longer than they should */
-    double wait_lowest, wait_highest;     /* the share of their time */
-    struct together together;             /* the numbers are those of one of these */
+    /* Counted runs that waited for a CPU for long, and the lowest and highest share of their time; that a
+     * quota held back; that did neither as far as is known, but shared their CPUs with others that waited. */
+    size_t waited, throttled, waited_perhaps;
+    double wait_lowest, wait_highest;
+    bool cpus_are_lower_bound;       /* no run counted for the CPUs that had all that it could use */
+    double busy[PARALLELISM_GROUPS]; /* seconds at so many busy cores, of the runs that count for the CPUs */
+    struct together together;        /* the numbers are those of one of these */
     double killed_limit; /* the highest limit at which a run was killed for want of memory; 0: not told */
     double failed_peak;  /* the largest peak of a failed run above `memory.value`; 0: there is none */
 };

@@ -196,6 +196,62 @@ def test_the_sections_have_what_info_json_has(report_json, recording, name):
         assert cost["value"] == summary[name]
 
 
+# A build on 4 of 8 cores: configure alone, the compilers, the linker alone.
+BUILD = [(1, 0.9)] * 12 + [(1, 0.2)] * 4 + [(1, 3.8)] * 20 + [(4, 1.1)]
+
+
+def quiet_build(tmp_path, waited=0.05):
+    stall = {"cpu": {"share": waited, "source": "cgroup_ave_psi_cpu_some_pct"}}
+    path = made_runs.make_run(tmp_path / "a_", spans=BUILD, top={"stall": stall})
+    info = json.loads(path.read_text())
+    info["system"]["may_use"]["cpus"] = 8
+    path.write_text(json.dumps(info))
+    return str(path)
+
+
+def test_busy_cores_over_time_and_the_serial_part(report, report_json, tmp_path):
+    prefix = quiet_build(tmp_path)
+    assert """
+Busy cores over time
+  BUSY CORES  TIME   SHARE
+  0            4 s  10.0 %
+  1           16 s  40.0 %
+  3-4         20 s  50.0 %
+  serial part  16 s, 40.0 % of the time (at about one busy core)
+  each tenth   0.9 0.9 0.9 0.2 3.8 3.8 3.8 3.8 3.8 1.1 (busy cores on average)
+  enough       4 CPUs; with 3 it would take 13.3 % longer
+  resolution   records of up to 4 s; what is shorter is averaged
+
+""" in report(prefix)
+    made = report_json(prefix)
+    part = made["parallelism"]
+    assert close(part["serial_seconds"]["value"], 16) and close(part["serial_share"]["value"], 40)
+    assert part["cpus_enough"] == 4 and part["longest_record"]["value"] == 4
+    assert [(row["cores"], row["seconds"]) for row in part["busy_cores"]["rows"]] == [
+        (0, pytest.approx(4)), (1, pytest.approx(16)), (4, pytest.approx(20))]
+    assert [row["cores"] for row in part["tenths"]["rows"]] == pytest.approx(
+        [0.9, 0.9, 0.9, 0.2, 3.8, 3.8, 3.8, 3.8, 3.8, 1.1])
+    # Of 40 s, 20 s take as often as long as there are fewer CPUs than 3.8.
+    for row in part["with_cpus"]["rows"]:
+        longer = 4 * (max(1, 1.1 / row["cpus"]) - 1) + 20 * (max(1, 3.8 / row["cpus"]) - 1)
+        assert row["longer"] == pytest.approx(100 * longer / 40, abs=1e-6)
+    assert "With 4 it would take no longer: request 4." in " ".join(report(prefix).split())
+
+
+def test_a_run_that_waited_for_a_cpu_is_not_called_serial(report, report_json, tmp_path):
+    prefix = quiet_build(tmp_path, waited=0.73)
+    text = " ".join(report(prefix).split())
+    assert "73.0 % of the time it waited for a CPU" in text and "are a lower bound" in text and "request 4" not in text
+    remark = "It waited for a CPU, or a quota held it back"
+    assert remark in text and report_json(prefix)["parallelism"]["remarks"][0].startswith(remark)
+
+
+@pytest.mark.parametrize("spans", [[(1, 0.9)] * 9, [(9, 1.8)], [(0.1, 1.8)] * 9], ids=["serial", "one record", "short"])
+def test_what_has_no_parallelism_to_see_is_only_in_json(report, report_json, tmp_path, spans):
+    prefix = str(made_runs.make_run(tmp_path / "a_", spans=spans))
+    assert "Busy cores" not in report(prefix) and report_json(prefix)["parallelism"]["busy_cores"]
+
+
 def test_calls_are_those_of_info_json_the_slowest_first(report_json, recording):
     prefix = recording("metron-syscalls")
     info, _, _ = files_of(prefix)

@@ -9,11 +9,15 @@ MIB = 1 << 20
 
 
 def make_run(prefix, *, like="metron-ended", memory=None, source=None, note=None, cpu=None, wall=None, exit_code=None,
-             env=None, summary=None, top=None):
-    """Writes PREFIX_info.json, like a recorded one but for what is named; returns its path."""
+             env=None, summary=None, top=None, spans=None):
+    """Writes PREFIX_info.json, like a recorded one but for what is named; returns its path. `spans`: a record for each
+    (seconds, busy cores), which give the wall time and the CPU."""
     info = json.loads(next((RECORDINGS / like).glob("*info.json")).read_text())
     done = info["execution_summary"]
     head = info.get("headline", {})
+    if spans is not None:
+        write_spans(f"{prefix}usage.jsonl", spans)
+        wall, cpu = sum(seconds for seconds, _ in spans), sum(seconds * cores for seconds, cores in spans)
     if memory is not None:
         head["peak_memory_bytes"] = {"value": memory, "source": source or "proc_hwm_max"}
         if note:
@@ -34,6 +38,16 @@ def make_run(prefix, *, like="metron-ended", memory=None, source=None, note=None
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(info))
     return path
+
+
+def write_spans(path, spans):
+    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+    elapsed, lines = 0, []
+    for seconds, cores in spans:
+        elapsed += seconds
+        lines.append(json.dumps({"timestamp": "2026-11-15T18:21:40+00:00", "elapsed": elapsed, "num_samples": 1,
+                                 "measurements": {"cgroup_cpu_seconds": seconds * cores}}) + "\n")
+    pathlib.Path(path).write_text("".join(lines))
 
 
 def make_history(folder, count, seed=1, **fixed):

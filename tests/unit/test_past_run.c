@@ -281,13 +281,28 @@ static void what_a_peak_may_lack_is_known(void **state)
     assert_false(READ(PEAK("proc_hwm_max", BOUND_NONE)).memory_of_one);
 }
 
-static void only_its_own_waits_for_a_cpu_count(void **state)
+static void waits_for_a_cpu_are_its_own_or_those_of_others(void **state)
 {
     (void)state;
-    assert_true(READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.of", "run")).cpu_wait == 0.5);
-    assert_true(isnan(READ(NUMBER("exit_code", 0)).cpu_wait));
-    assert_true(isnan(READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.of", "machine")).cpu_wait));
-    assert_true(isnan(READ(NUMBER("stall.cpu.share", 7), TEXT("stall.cpu.of", "run")).cpu_wait));
+    struct past_run run = READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.of", "run"));
+    assert_true(run.shortage.waited == 0.5 && isnan(run.shortage.others));
+    run = READ(NUMBER("stall.cpu.share", 0.5), TEXT("stall.cpu.of", "machine"));
+    assert_true(run.shortage.others == 0.5 && isnan(run.shortage.waited));
+    assert_true(isnan(READ(NUMBER("exit_code", 0)).shortage.waited));
+    assert_true(isnan(READ(NUMBER("stall.cpu.share", 7), TEXT("stall.cpu.of", "run")).shortage.waited));
+}
+
+static void without_records_its_cpus_are_those_of_its_average(void **state)
+{
+    (void)state;
+    struct past_run run = READ(NUMBER("wall", 100), NUMBER("cpu_seconds", 160));
+
+    assert_true(run.cpus == 2 && run.busy[2] == 100);
+    assert_true(READ(NUMBER("wall", 100), NUMBER("cpu_seconds", 0)).cpus == 1);
+    assert_true(isnan(READ(NUMBER("wall", 100)).cpus));
+    assert_true(isnan(READ(NUMBER("wall", 0), NUMBER("cpu_seconds", 1)).cpus));
+    /* more than any machine has */
+    assert_true(isnan(READ(NUMBER("wall", 1e-300), NUMBER("cpu_seconds", 1e17)).cpus));
 }
 
 int main(void)
@@ -306,7 +321,8 @@ int main(void)
         cmocka_unit_test_teardown(the_program_is_the_first_word_without_folders, empty_arena),
         cmocka_unit_test_teardown(texts_outlive_the_recording, empty_arena),
         cmocka_unit_test_teardown(what_a_peak_may_lack_is_known, empty_arena),
-        cmocka_unit_test_teardown(only_its_own_waits_for_a_cpu_count, empty_arena),
+        cmocka_unit_test_teardown(waits_for_a_cpu_are_its_own_or_those_of_others, empty_arena),
+        cmocka_unit_test_teardown(without_records_its_cpus_are_those_of_its_average, empty_arena),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,20 @@ static void huge_values_do_not_overflow(void **state)
     equal(quantile_median(values, 2), 0);
 }
 
+static void a_value_is_reached_by_a_share_of_them(void **state)
+{
+    (void)state;
+    double values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+
+    assert_true(quantile_reached(values, 10, 0.9) == 9); /* 9.000000000000002 are not 10 */
+    assert_true(quantile_reached(values, 9, 0.9) == 9);
+    assert_true(quantile_reached(values, 2, 0.5) == 1);
+    assert_true(quantile_reached(values, 3, 0.5) == 2);
+    assert_true(quantile_reached(values, 10, 0) == 1);
+    assert_true(quantile_reached(values, 10, 1) == 10);
+    assert_true(quantile_reached(values, 1, 0.9) == 1);
+}
+
 static void sorting_is_by_size(void **state)
 {
     (void)state;
@@ -116,6 +130,7 @@ int main(void)
         cmocka_unit_test(one_value_is_every_quantile),
         cmocka_unit_test(equal_values_are_not_changed_by_interpolation),
         cmocka_unit_test(huge_values_do_not_overflow),
+        cmocka_unit_test(a_value_is_reached_by_a_share_of_them),
         cmocka_unit_test(sorting_is_by_size),
         cmocka_unit_test(deviation_is_the_median_of_the_distances),
         cmocka_unit_test(deviation_is_not_moved_by_outliers),

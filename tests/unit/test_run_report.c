@@ -292,6 +292,8 @@ static char *page_of(struct recorded_field *fields, size_t count, double oom_eve
     recording.field_count = count;
     report_measures_init(&evidence.measures, &recording);
     report_measures_end(&evidence.measures);
+    parallelism_init(&evidence.parallelism, &recording);
+    assert_int_equal(parallelism_end(&evidence.parallelism, &recording), 0);
     evidence.processes = report_processes_new(&recording);
     assert_int_equal(report_events_init(&evidence.events, &recording), 0);
     struct recorded_event oom = event("oom", 5, 1001);
@@ -335,11 +337,12 @@ static void a_run_killed_at_its_limit_is_told_to_begin_with_more(void **state)
 static void idle_cores_are_told_and_short_runs_are_left_alone(void **state)
 {
     (void)state;
-    struct recorded_field fields[] = {NUMBER("wall", 100), NUMBER("cpu_seconds", 110),
+    struct recorded_field fields[] = {NUMBER("wall", 100), NUMBER("cpu_seconds", 130),
                                       NUMBER("system.may_use.cpus", 8)};
     char *page = page_of(fields, COUNT(fields), 0);
 
-    assert_non_null(strstr(page, "It used 1.10 of its 8 cores on average: request 2."));
+    assert_non_null(strstr(
+        page, "It kept 1.30 of its 8 CPUs busy on average. With 2 it would take no longer: request 2."));
     free(page);
     fields[0].number = 0.5;
     fields[1].number = 0.55;
@@ -353,10 +356,38 @@ static void idle_cores_are_told_and_short_runs_are_left_alone(void **state)
     free(page);
 }
 
+static void a_run_that_waited_for_a_cpu_is_not_told_to_request_fewer(void **state)
+{
+    (void)state;
+    struct recorded_field fields[] = {NUMBER("wall", 100), NUMBER("cpu_seconds", 27),
+                                      NUMBER("system.may_use.cpus", 2), NUMBER("stall.cpu.share", 0.733),
+                                      TEXT("stall.cpu.of", "run")};
+    char *page = page_of(fields, COUNT(fields), 0);
+
+    assert_non_null(strstr(page, "73.3 % of the time it waited for a CPU. The 0.27 cores that it used are a "
+                                 "lower bound"));
+    assert_null(strstr(page, "request 1"));
+    free(page);
+    fields[1].number = 190; /* for each other */
+    page = page_of(fields, COUNT(fields), 0);
+    assert_non_null(strstr(page, "It kept the 2 CPUs it may use busy"));
+    free(page);
+    fields[1].number = 27;
+    fields[4].text = "machine"; /* perhaps for others, perhaps it did not */
+    page = page_of(fields, COUNT(fields), 0);
+    assert_non_null(
+        strstr(page, "request 1. If it was among the processes that waited for a CPU (73.3 % of"));
+    free(page);
+    fields[3].number = 0.1;
+    page = page_of(fields, COUNT(fields), 0);
+    assert_null(strstr(page, "waited for a CPU"));
+    free(page);
+}
+
 static void a_run_that_was_cut_short_says_nothing_of_cores(void **state)
 {
     (void)state;
-    struct recorded_field fields[] = {NUMBER("wall", 100), NUMBER("cpu_seconds", 110),
+    struct recorded_field fields[] = {NUMBER("wall", 100), NUMBER("cpu_seconds", 130),
                                       NUMBER("system.may_use.cpus", 8), NUMBER("exit_code", 137),
                                       NUMBER("signal", 9)};
     char *page = page_of(fields, COUNT(fields), 0);
@@ -495,6 +526,7 @@ int main(void)
         cmocka_unit_test(methods_that_agree_are_a_line_and_others_a_table),
         cmocka_unit_test(a_run_killed_at_its_limit_is_told_to_begin_with_more),
         cmocka_unit_test(idle_cores_are_told_and_short_runs_are_left_alone),
+        cmocka_unit_test(a_run_that_waited_for_a_cpu_is_not_told_to_request_fewer),
         cmocka_unit_test(a_run_that_was_cut_short_says_nothing_of_cores),
         cmocka_unit_test(a_failure_is_told_where_to_look),
         cmocka_unit_test(an_oom_kill_of_the_command_is_said_once),

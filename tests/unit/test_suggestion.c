@@ -16,8 +16,12 @@
 
 static struct past_run run_of(enum past_end end, double memory, double cpu, double wall)
 {
-    return (struct past_run){
-        .end = end, .memory_bytes = memory, .cpu_seconds = cpu, .wall_seconds = wall, .cpu_wait = NAN};
+    return (struct past_run){.end = end,
+                             .memory_bytes = memory,
+                             .cpu_seconds = cpu,
+                             .wall_seconds = wall,
+                             .cpus = ceil(cpu / wall),
+                             .shortage = {NAN, NAN, NAN}};
 }
 
 static struct suggestion make(const struct past_run *runs, size_t count)
@@ -41,9 +45,7 @@ static void few_runs_take_the_largest_plus_the_margin(void **state)
     assert_true(made.memory.quantile == 1 && made.memory.base == 2 * GIB);
     assert_true(made.memory.value == 2.5 * GIB); /* 2.4, rounded up to 128 MiB */
     assert_true(made.wall.value == 120);
-    /* the 90th percentile of 1, 2 and 3 is 2.8 */
-    assert_float_equal(made.cpus.base, 2.8, 1e-9);
-    assert_true(made.cpus.value == 3);
+    assert_true(made.cpus.value == 3); /* 2 are enough for two of three: 67 % */
     assert_int_equal(made.memory.fitting, 3);
 }
 
@@ -75,18 +77,38 @@ static void nineteen_are_few_and_twenty_are_many(void **state)
     assert_true(make(runs, 20).memory.quantile == 0.99);
 }
 
-static void cpus_are_whole_and_at_least_one(void **state)
+static void cpus_are_enough_for_nine_of_ten_runs(void **state)
 {
     (void)state;
-    struct past_run idle = run_of(PAST_SUCCEEDED, GIB, 0, 100);
-    struct past_run one = run_of(PAST_SUCCEEDED, GIB, 100.4, 100);
-    struct past_run more = run_of(PAST_SUCCEEDED, GIB, 101, 100);
-    struct past_run none = run_of(PAST_SUCCEEDED, GIB, 1, 0);
+    struct past_run runs[20];
 
-    assert_true(make(&idle, 1).cpus.value == 1);
-    assert_true(make(&one, 1).cpus.value == 1); /* noise of the clocks */
-    assert_true(make(&more, 1).cpus.value == 2);
-    assert_false(make(&none, 1).cpus.has);
+    for (size_t i = 0; i < COUNT(runs); i++)
+        runs[i] = run_of(PAST_SUCCEEDED, GIB, 200, 100);
+    runs[0].cpus = 1;
+    runs[1].cpus = 16;
+    assert_true(make(runs, 10).cpus.value == 2); /* a number of CPUs that runs need, not one in between */
+    assert_int_equal(make(runs, 10).cpus.fitting, 9);
+    assert_true(make(runs, 9).cpus.value == 16);
+    runs[2].cpus = 8;
+    assert_true(make(runs, 19).cpus.value == 8);
+    assert_true(make(runs, 20).cpus.value == 2);
+    runs[0].cpus = NAN; /* not known */
+    assert_int_equal(make(runs, 20).cpus.runs, 19);
+    assert_false(make(runs, 1).cpus.has);
+}
+
+static void cores_in_use_are_those_of_the_runs_that_count(void **state)
+{
+    (void)state;
+    struct past_run runs[] = {run_of(PAST_SUCCEEDED, GIB, 200, 100), run_of(PAST_SUCCEEDED, GIB, 200, 100),
+                              run_of(PAST_FAILED, GIB, 200, 100), run_of(PAST_SUCCEEDED, GIB, 200, 100)};
+
+    for (size_t i = 0; i < COUNT(runs); i++)
+        runs[i].busy[2] = 60;
+    runs[1].busy[1] = 40;
+    runs[3].shortage.waited = 0.9;
+    struct suggestion made = make(runs, COUNT(runs));
+    assert_true(made.busy[0] == 0 && made.busy[1] == 40 && made.busy[2] == 120);
 }
 
 static void memory_is_rounded_up_in_steps_that_grow(void **state)
@@ -326,19 +348,47 @@ static void what_was_never_started_does_not_count(void **state)
     assert_int_equal(make(runs, 1).counted, 0);
 }
 
-static void waiting_for_a_cpu_is_noticed(void **state)
+static void runs_that_lacked_cpu_count_for_the_cpus_only_if_all_did(void **state)
 {
     (void)state;
-    struct past_run runs[4];
+    struct past_run runs[5];
 
     for (size_t i = 0; i < COUNT(runs); i++) {
-        static const double waits[] = {0.3, 0.2, 0.6, NAN};
+        static const double waits[] = {0.3, 0.2, 0.6, NAN, NAN};
         runs[i] = run_of(PAST_SUCCEEDED, GIB, 1, 1);
-        runs[i].cpu_wait = waits[i];
+        runs[i].shortage.waited = waits[i];
+        runs[i].requested_cpus = 4;
     }
+    runs[1].cpus = runs[3].cpus = 4;
+    runs[4].shortage.throttled = 0.5;
     struct suggestion made = make(runs, COUNT(runs));
-    assert_int_equal(made.waiting, 2);
+    assert_int_equal(made.waited, 2);
+    assert_int_equal(made.throttled, 1);
     assert_true(made.wait_lowest == 0.3 && made.wait_highest == 0.6);
+    assert_false(made.cpus_are_lower_bound);
+    assert_int_equal(made.cpus.runs, 2);
+    assert_true(made.cpus.value == 4);
+    assert_int_equal(made.cpus.requested.runs, 5); /* what was used of the request is known of all */
+    assert_int_equal(made.memory.runs, 5);
+    runs[1] = runs[0];
+    runs[3] = runs[4];
+    made = make(runs, COUNT(runs));
+    assert_true(made.cpus_are_lower_bound);
+    assert_int_equal(made.cpus.runs, 5);
+    assert_true(made.cpus.value == 1);
+}
+
+static void others_that_waited_are_only_a_doubt(void **state)
+{
+    (void)state;
+    struct past_run run = run_of(PAST_SUCCEEDED, GIB, 1, 1);
+
+    run.shortage.others = 0.9;
+    struct suggestion made = make(&run, 1);
+    assert_int_equal(made.waited_perhaps, 1);
+    assert_false(made.cpus_are_lower_bound);
+    run.shortage.others = 0.1;
+    assert_int_equal(make(&run, 1).waited_perhaps, 0);
 }
 
 static struct past_run rank_of(const char *job, const char *batch, double start, double wall)
@@ -382,27 +432,14 @@ static void no_runs_suggest_nothing(void **state)
     assert_false(made.memory.has || made.cpus.has || made.wall.has);
 }
 
-static void more_cpus_than_any_machine_has_are_not_counted(void **state)
-{
-    (void)state;
-    const struct past_run runs[] = {
-        run_of(PAST_SUCCEEDED, 1 * GIB, 1e17, 1e-300), /* would be infinite */
-        run_of(PAST_SUCCEEDED, 1 * GIB, 200, 100),
-    };
-    struct suggestion made = make(runs, COUNT(runs));
-
-    assert_int_equal(made.cpus.runs, 1);
-    assert_true(made.cpus.value == 2);
-    assert_false(make(runs, 1).cpus.has);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_runs_take_the_largest_plus_the_margin),
         cmocka_unit_test(many_runs_take_the_99th_percentile),
         cmocka_unit_test(nineteen_are_few_and_twenty_are_many),
-        cmocka_unit_test(cpus_are_whole_and_at_least_one),
+        cmocka_unit_test(cpus_are_enough_for_nine_of_ten_runs),
+        cmocka_unit_test(cores_in_use_are_those_of_the_runs_that_count),
         cmocka_unit_test(memory_is_rounded_up_in_steps_that_grow),
         cmocka_unit_test(time_is_rounded_up_to_minutes),
         cmocka_unit_test(only_runs_that_succeeded_count),
@@ -417,11 +454,11 @@ int main(void)
         cmocka_unit_test(methods_are_counted_apart),
         cmocka_unit_test(methods_are_of_the_runs_that_count),
         cmocka_unit_test(what_was_never_started_does_not_count),
-        cmocka_unit_test(waiting_for_a_cpu_is_noticed),
+        cmocka_unit_test(runs_that_lacked_cpu_count_for_the_cpus_only_if_all_did),
+        cmocka_unit_test(others_that_waited_are_only_a_doubt),
         cmocka_unit_test(ranks_are_runs_of_a_job_at_the_same_time),
         cmocka_unit_test(different_programs_are_noticed),
         cmocka_unit_test(no_runs_suggest_nothing),
-        cmocka_unit_test(more_cpus_than_any_machine_has_are_not_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

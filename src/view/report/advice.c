@@ -12,7 +12,6 @@
 
 /* From where on something is worth a sentence; shares where no unit is named. */
 #define NEAR_THE_LIMIT   0.9
-#define CPU_STALL        0.2
 #define MEMORY_STALL     0.1
 #define IO_STALL         0.2
 #define MOST_OF_THE_CPU  0.5
@@ -128,8 +127,27 @@ static bool is_whole(const struct advice *advice)
            !was_oom(advice);
 }
 
-static void advise_cores(const struct advice *advice)
+static const struct report_measure *throttled_of(const struct report_evidence *evidence)
 {
+    return report_measure_of(&evidence->measures, TOPIC_CPU_THROTTLED, NULL);
+}
+
+/* Of a run that has not ended too: how long it was held back is in its records. */
+struct cpu_shortage report_cpu_shortage(const struct report_evidence *evidence)
+{
+    struct cpu_shortage shortage = cpu_shortage_of(evidence->recording);
+    const struct report_measure *throttled = throttled_of(evidence);
+    double wall;
+
+    if (throttled && report_wall(evidence, &wall) && wall > 0)
+        shortage.throttled = throttled->value / wall;
+    return shortage;
+}
+
+/* How many CPUs are enough for it, as far as it had all that it could use. */
+static void advise_cores(const struct advice *advice, const struct cpu_shortage *shortage)
+{
+    const struct parallelism *parallelism = &advice->evidence->parallelism;
     struct report_page *page = advice->page;
     const struct report_measure *peak = report_measure_of(&advice->evidence->measures, TOPIC_CPU, "peak");
     const char *source, *note;
@@ -137,61 +155,71 @@ static void advise_cores(const struct advice *advice)
 
     if (!report_cpu_seconds(advice->evidence, &seconds, &source, &note) ||
         !report_wall(advice->evidence, &wall) || wall < SHORTEST_TO_TELL || !is_whole(advice) ||
-        !number_of(advice, "system.may_use.cpus", &cpus))
+        !number_of(advice, "system.may_use.cpus", &cpus) || cpu_shortage_is_long(shortage) ||
+        parallelism->records == 0)
         return;
-    double average = seconds / wall, enough = ceil(average - SUGGESTION_CPU_TOLERANCE);
-    enough = enough < 1 ? 1 : enough;
-    if (cpus < 2 || enough > cpus / 2)
+    size_t enough = parallelism_enough(parallelism);
+    double longer = 100 * (parallelism_stretch(parallelism, enough) - 1);
+    if (cpus < 2 || (double)enough > cpus / 2)
         return;
-    const char *most =
-        peak ? report_text_of(page, peak->value / 100 > enough ? " (%.2f for a while)" : " (at most %.2f)",
-                              peak->value / 100)
-             : "";
-    advise(advice, "cpu", "It used %.2f of its %.4g cores on average%s: request %.0f.", average, cpus, most,
-           enough);
+    const char *most = peak ? report_text_of(page, ", %.2f at most", peak->value / 100) : "";
+    const char *how_long =
+        longer < 0.5 ? "no longer"
+                     : report_text_of(page, "about %s longer", report_human(page, UNIT_PERCENT, longer));
+    const char *perhaps =
+        cpu_shortage_is_possible(shortage)
+            ? report_text_of(
+                  page,
+                  " If it was among the processes that waited for a CPU (%s of the time), it needs more.",
+                  report_human(page, UNIT_PERCENT, 100 * shortage->others))
+            : "";
+    advise(advice, "cpu",
+           "It kept %.2f of its %.4g CPUs busy on average%s. With %zu it would take %s: request %zu.%s",
+           seconds / wall, cpus, most, enough, how_long, enough, perhaps);
 }
 
-/* Its processes waited for a CPU: for each other, or for others? */
-static void advise_waiting(const struct advice *advice, double wall)
+/* Its processes waited for a CPU: for each other, or for others? What it used is a lower bound then. */
+static void advise_waiting(const struct advice *advice, double share)
 {
-    const struct recording *recording = advice->evidence->recording;
     struct report_page *page = advice->page;
     const struct report_measure *machine =
         report_measure_of(&advice->evidence->measures, TOPIC_MACHINE_CPU, "ave");
-    const char *source, *note;
-    double share, seconds, cpus, cores;
+    const char *source, *note, *why = "";
+    double seconds, wall, cpus, cores;
 
-    if (!number_of(advice, "stall.cpu.share", &share) || share < CPU_STALL || wall < SHORTEST_TO_TELL ||
-        !recording_waits_are_its_own(recording) || !number_of(advice, "system.may_use.cpus", &cpus) ||
+    if (!report_wall(advice->evidence, &wall) || wall < SHORTEST_TO_TELL ||
+        !number_of(advice, "system.may_use.cpus", &cpus) ||
         !report_cpu_seconds(advice->evidence, &seconds, &source, &note))
         return;
-    if (seconds / wall >= BUSY * cpus)
+    const char *waited = report_human(page, UNIT_PERCENT, 100 * share);
+    if (seconds / wall >= BUSY * cpus) {
         advise(advice, "cpu",
-               "It kept the %.4g CPUs it may use busy, and %s of the time some of it waited for "
-               "one of them: with more CPUs it would be faster.",
-               cpus, report_human(page, UNIT_PERCENT, 100 * share));
-    else if (machine && number_of(advice, "system.cpu_total", &cores) && machine->value >= 100 * BUSY * cores)
-        advise(advice, "cpu",
-               "%s of the time it waited for a CPU while it used %.2f of them: others kept the "
-               "machine busy (%.1f of its %.4g CPUs), and its times say little.",
-               report_human(page, UNIT_PERCENT, 100 * share), seconds / wall,
-               machine->value / 100 < cores ? machine->value / 100 : cores, cores);
+               "It kept the %.4g CPUs it may use busy, and %s of the time some of it waited for one of them: "
+               "with more CPUs it would be faster.",
+               cpus, waited);
+        return;
+    }
+    if (machine && number_of(advice, "system.cpu_total", &cores) && machine->value >= 100 * BUSY * cores)
+        why = report_text_of(page, ": others kept the machine busy (%.1f of its %.4g CPUs)",
+                             machine->value / 100 < cores ? machine->value / 100 : cores, cores);
+    advise(
+        advice, "cpu",
+        "%s of the time it waited for a CPU%s. The %.2f cores that it used are a lower bound, and its times "
+        "say little: run it where CPUs are free before you request fewer.",
+        waited, why, seconds / wall);
 }
 
-static void advise_stalls(const struct advice *advice)
+static void advise_stalls(const struct advice *advice, const struct cpu_shortage *shortage)
 {
     struct report_page *page = advice->page;
-    const struct report_measure *throttled =
-        report_measure_of(&advice->evidence->measures, TOPIC_CPU_THROTTLED, NULL);
-    double share, wall = 0;
+    const struct report_measure *throttled = throttled_of(advice->evidence);
+    double share;
 
-    (void)report_wall(advice->evidence, &wall);
-    bool was_throttled = throttled && wall > 0 && throttled->value >= 0.01 * wall;
-    if (was_throttled)
+    if (shortage->throttled >= CPU_SHORTAGE_THROTTLED)
         advise(advice, "cpu", "Its quota held it back for %s (%s): a larger one would make it faster.",
                report_human(page, UNIT_SECONDS, throttled->value), throttled->name);
-    if (!was_throttled)
-        advise_waiting(advice, wall);
+    else if (shortage->waited > CPU_SHORTAGE_WAITED)
+        advise_waiting(advice, shortage->waited);
     if (number_of(advice, "stall.memory.share", &share) && share >= MEMORY_STALL)
         advise(advice, "memory",
                "%s of the time was lost for want of memory (%s): with more of it it would be faster.",
@@ -321,11 +349,12 @@ void report_advice(struct report_page *page, const struct report_evidence *evide
     const struct advice advice = {.table = report_add_table(section, "advice", NULL, columns, 2, ROWS),
                                   .page = page,
                                   .evidence = evidence};
+    const struct cpu_shortage shortage = report_cpu_shortage(evidence);
 
     advise_failure(&advice);
     advise_memory(&advice);
-    advise_cores(&advice);
-    advise_stalls(&advice);
+    advise_cores(&advice, &shortage);
+    advise_stalls(&advice, &shortage);
     advise_programs(&advice);
     advise_measuring(&advice);
 }

@@ -14,6 +14,7 @@ static int read_usage(struct report_evidence *evidence, struct metron_error *err
     const struct recording *recording = evidence->recording;
     const struct usage_record *record;
     struct usage_reader *reader = NULL;
+    const ptrdiff_t cpu = parallelism_key(recording);
     double before = 0;
 
     bool *wanted = calloc(recording->key_count + 1, sizeof(*wanted));
@@ -21,6 +22,8 @@ static int read_usage(struct report_evidence *evidence, struct metron_error *err
         return error_set(error, -ENOMEM, "no memory for the report of %s", recording->path);
     report_processes_want(evidence->processes, wanted);
     report_measures_want(&evidence->measures, wanted);
+    if (cpu >= 0)
+        wanted[cpu] = true;
     int code = usage_reader_open(recording, wanted, &reader, error);
     if (code == -ENOENT) {
         code = 0;
@@ -34,7 +37,7 @@ static int read_usage(struct report_evidence *evidence, struct metron_error *err
         before = record->elapsed;
         evidence->last_elapsed = record->elapsed;
         evidence->record_count++;
-        code = 0;
+        code = cpu < 0 ? 0 : parallelism_add_record(&evidence->parallelism, record, cpu);
     }
     if (code < 0 && error && !error->message[0])
         (void)error_set(error, code, "%s: cannot be read: %s", recording->usage_path, strerror(-code));
@@ -74,11 +77,14 @@ int report_evidence_read(struct report_evidence *evidence, const struct recordin
     *evidence = (struct report_evidence){.recording = recording, .last_elapsed = -1};
     report_measures_init(&evidence->measures, recording);
     evidence->processes = report_processes_new(recording);
+    parallelism_init(&evidence->parallelism, recording);
     int code = report_events_init(&evidence->events, recording);
     if (code < 0 || !evidence->processes || evidence->measures.failed)
         return error_set(error, -ENOMEM, "no memory for the report of %s", recording->path);
     /* First the records: the events then tell whose figures are known better. */
     code = read_usage(evidence, error);
+    if (code == 0)
+        code = parallelism_end(&evidence->parallelism, recording);
     if (code == 0)
         code = read_events(evidence, error);
     if (evidence->measures.from_records)
@@ -91,6 +97,7 @@ int report_evidence_read(struct report_evidence *evidence, const struct recordin
 void report_evidence_fini(struct report_evidence *evidence)
 {
     report_measures_fini(&evidence->measures);
+    parallelism_fini(&evidence->parallelism);
     report_processes_free(evidence->processes);
     report_events_fini(&evidence->events);
     *evidence = (struct report_evidence){0};
@@ -132,6 +139,7 @@ int run_report_page(const struct report_evidence *evidence, struct report_page *
     report_outcome(page, evidence);
     report_advice(page, evidence);
     report_cpu(page, evidence);
+    report_parallelism(page, evidence);
     report_memory(page, evidence);
     report_stalls(page, evidence);
     report_io(page, evidence);

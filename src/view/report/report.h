@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "learn/parallelism.h"
 #include "schema/recording.h"
 #include "schema/run_info.h"
 #include "view/report/events.h"
@@ -27,6 +28,7 @@ struct report_evidence {
     const struct recording *recording; /* with its keys */
     struct report_measures measures;
     struct headline headline; /* of a run without a summary: made from its records */
+    struct parallelism parallelism;
     struct report_processes *processes;
     struct report_events events;
     bool has_usage, has_events;
@@ -48,6 +50,7 @@ int run_report_page(const struct report_evidence *evidence, struct report_page *
 void report_head(struct report_page *page, const struct report_evidence *evidence);
 void report_outcome(struct report_page *page, const struct report_evidence *evidence);
 void report_cpu(struct report_page *page, const struct report_evidence *evidence);
+void report_parallelism(struct report_page *page, const struct report_evidence *evidence);
 void report_memory(struct report_page *page, const struct report_evidence *evidence);
 void report_stalls(struct report_page *page, const struct report_evidence *evidence);
 void report_io(struct report_page *page, const struct report_evidence *evidence);
@@ -69,6 +72,8 @@ void report_advice(struct report_page *page, const struct report_evidence *evide
 /* CPU seconds of the run, by the headline. False: not measured. `source` and `note` may be NULL inside. */
 bool report_cpu_seconds(const struct report_evidence *evidence, double *seconds, const char **source,
                         const char **note);
+/* Why it may have used less CPU than it could. */
+struct cpu_shortage report_cpu_shortage(const struct report_evidence *evidence);
 /* How long it took, or has taken until its last record. */
 bool report_wall(const struct report_evidence *evidence, double *seconds);
 

@@ -86,6 +86,25 @@ static void sources_json(struct json *json, const struct suggestion *suggestion)
     json_array_end(json);
 }
 
+/* Seconds at so many busy cores, over all runs that count for the CPUs. */
+static void busy_json(struct json *json, const struct suggestion *suggestion)
+{
+    if (!suggestion->cpus.has)
+        return;
+    json_key_boolean(json, "cpus_are_lower_bound", suggestion->cpus_are_lower_bound);
+    json_key_array(json, "busy_cores");
+    for (size_t group = 0; group < PARALLELISM_GROUPS; group++) {
+        if (suggestion->busy[group] <= 0)
+            continue;
+        json_object_begin(json);
+        json_key_integer(json, "first", (int64_t)parallelism_group_first(group));
+        json_key_integer(json, "last", (int64_t)parallelism_group_last(group));
+        json_key_number(json, "seconds", suggestion->busy[group]);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
 /* What the numbers do not tell, or not of all. */
 static void doubts_json(struct json *json, const struct suggestion *suggestion)
 {
@@ -93,9 +112,13 @@ static void doubts_json(struct json *json, const struct suggestion *suggestion)
 
     json_key_integer(json, "peaks_sampled", (int64_t)suggestion->memory_sampled);
     json_key_integer(json, "peaks_of_largest_process", (int64_t)suggestion->memory_of_one);
-    if (suggestion->waiting) {
+    if (suggestion->throttled)
+        json_key_integer(json, "held_back_by_cpu_quota", (int64_t)suggestion->throttled);
+    if (suggestion->waited_perhaps)
+        json_key_integer(json, "perhaps_waited_for_cpu", (int64_t)suggestion->waited_perhaps);
+    if (suggestion->waited) {
         json_key_object(json, "waited_for_cpu");
-        json_key_integer(json, "runs", (int64_t)suggestion->waiting);
+        json_key_integer(json, "runs", (int64_t)suggestion->waited);
         json_key_number(json, "lowest_percent", 100 * suggestion->wait_lowest);
         json_key_number(json, "highest_percent", 100 * suggestion->wait_highest);
         json_object_end(json);
@@ -138,6 +161,7 @@ void suggestion_json(struct strbuf *out, const struct suggestion *suggestion, si
     suggested_json(&json, "cpus", &suggestion->cpus, 0);
     suggested_json(&json, "wall_seconds", &suggestion->wall, suggestion->margin);
     sources_json(&json, suggestion);
+    busy_json(&json, suggestion);
     doubts_json(&json, suggestion);
     suggestion_warnings(&lines, suggestion);
     lines_json(&json, "warnings", strbuf_text(&lines));

@@ -41,15 +41,6 @@ void suggestion_memory(struct strbuf *out, double bytes)
         strbuf_addf(out, "%.10g MiB", bytes / MEBIBYTE);
 }
 
-/* What was used; with a text on either side. */
-static void add_used(struct strbuf *out, const char *before, enum unit unit, double value, const char *after)
-{
-    if (unit == UNIT_NONE) /* CPUs */
-        strbuf_addf(out, "%s%.2f%s", before, value, after);
-    else
-        unit_add(out, before, unit, value, after);
-}
-
 /* -- How many runs -- */
 
 static void add_runs(struct strbuf *out, const struct suggestion *suggestion, size_t unreadable)
@@ -87,6 +78,8 @@ struct resource {
     enum unit unit;
     const char *one, *largest, *all; /* what the values are: "peak", "largest peak", "peaks" */
     double margin;
+    bool is_lower_bound;
+    const double *busy; /* of CPUs: see struct suggestion */
 };
 
 static void add_reason_line(struct strbuf *out)
@@ -94,10 +87,49 @@ static void add_reason_line(struct strbuf *out)
     strbuf_addf(out, "\n%*s", REASON_COLUMN, "");
 }
 
+/* "cores in use: 0 for 3 % of the time, 1 for 20 %, 3-4 for 77 %" */
+static void add_busy(struct strbuf *out, const double *busy)
+{
+    static const double least = 0.005; /* rounds to 0 % */
+    const char *after = " of the time";
+    double all = 0;
+
+    for (size_t group = 0; group < PARALLELISM_GROUPS; group++)
+        all += busy[group];
+    for (size_t group = 0; group < PARALLELISM_GROUPS; group++) {
+        size_t first = parallelism_group_first(group), last = parallelism_group_last(group);
+        if (!(busy[group] >= least * all) || all <= 0)
+            continue;
+        if (*after)
+            add_reason_line(out);
+        strbuf_addf(out, *after ? "cores in use: %zu" : ", %zu", first);
+        if (last > first)
+            strbuf_addf(out, "-%zu", last);
+        strbuf_addf(out, " for %.0f %%%s", 100 * busy[group] / all, after);
+        after = "";
+    }
+}
+
+/* "enough for 9 of 10 runs to take at most 10 % longer (they need 1 to 8)" */
+static void add_cpus_base(struct strbuf *out, const struct resource *resource)
+{
+    const struct suggested *suggested = resource->suggested;
+
+    strbuf_addf(out, "enough for %zu of %zu run%s to take at most %.0f %% longer", suggested->fitting,
+                suggested->runs, plural(suggested->runs), 100 * PARALLELISM_LONGER);
+    if (suggested->smallest < suggested->largest)
+        strbuf_addf(out, " (they need %.0f to %.0f)", suggested->smallest, suggested->largest);
+    add_busy(out, resource->busy);
+}
+
 static void add_base(struct strbuf *out, const struct resource *resource)
 {
     const struct suggested *suggested = resource->suggested;
 
+    if (resource->unit == UNIT_NONE) {
+        add_cpus_base(out, resource);
+        return;
+    }
     if (suggested->runs == 1)
         strbuf_addf(out, "the %s of one run", resource->one);
     else if (suggested->quantile >= 1)
@@ -105,10 +137,10 @@ static void add_base(struct strbuf *out, const struct resource *resource)
     else
         strbuf_addf(out, "the %.0fth percentile of the %s of %zu runs", 100 * suggested->quantile,
                     resource->all, suggested->runs);
-    add_used(out, ", ", resource->unit, suggested->base, "");
+    unit_add(out, ", ", resource->unit, suggested->base, "");
     if (suggested->runs > 1 && suggested->quantile < 1) {
-        add_used(out, " (", resource->unit, suggested->smallest, "");
-        add_used(out, " to ", resource->unit, suggested->largest, ")");
+        unit_add(out, " (", resource->unit, suggested->smallest, "");
+        unit_add(out, " to ", resource->unit, suggested->largest, ")");
     }
     if (resource->margin > 0)
         strbuf_addf(out, ", plus %.4g %%", 100 * resource->margin);
@@ -119,7 +151,7 @@ static void add_floor(struct strbuf *out, const struct resource *resource)
     const struct suggested *suggested = resource->suggested;
 
     strbuf_addf(out, "%.4g times", suggested->floor / suggested->floor_of);
-    add_used(out, " ", resource->unit, suggested->floor_of,
+    unit_add(out, " ", resource->unit, suggested->floor_of,
              suggested->floor_by == FLOOR_LIMIT ? ", the limit that ended a run"
                                                 : ", what a run held when it was killed");
     if (suggested->floor_source) {
@@ -128,7 +160,7 @@ static void add_floor(struct strbuf *out, const struct resource *resource)
         strbuf_addc(out, ')');
     }
     if (suggested->runs)
-        add_used(out, "; without it ", resource->unit, suggested->base * (1 + resource->margin), "");
+        unit_add(out, "; without it ", resource->unit, suggested->base * (1 + resource->margin), "");
 }
 
 /* What was requested; CPUs as they were written. */
@@ -178,7 +210,7 @@ static void add_value(struct strbuf *out, const struct resource *resource)
     else if (resource->unit == UNIT_SECONDS)
         add_time(out, resource->suggested->value);
     else
-        strbuf_addf(out, "%.0f", resource->suggested->value);
+        strbuf_addf(out, "%.0f%s", resource->suggested->value, resource->is_lower_bound ? " or more" : "");
 }
 
 static bool is_same_source(const struct suggestion_source *a, const struct suggestion_source *b)
@@ -271,17 +303,14 @@ static void add_resource(struct strbuf *out, const struct resource *resource, bo
 static void add_resources(struct strbuf *out, const struct suggestion *suggestion, bool colors)
 {
     const struct resource memory = {"memory", &suggestion->memory, UNIT_BYTES, "peak", "largest peak",
-                                    "peaks",  suggestion->margin};
-    const struct resource cpus = {"CPUs",
-                                  &suggestion->cpus,
-                                  UNIT_NONE,
-                                  "CPU time / wall time",
-                                  "largest CPU time / wall time",
-                                  "CPU time / wall time",
-                                  0};
+                                    "peaks",  suggestion->margin,  false,      NULL};
+    const struct resource cpus = {.label = "CPUs",
+                                  .suggested = &suggestion->cpus,
+                                  .is_lower_bound = suggestion->cpus_are_lower_bound,
+                                  .busy = suggestion->busy};
     const struct resource wall = {
-        "time",       &suggestion->wall, UNIT_SECONDS, "wall time", "longest wall time",
-        "wall times", suggestion->margin};
+        "time",       &suggestion->wall,  UNIT_SECONDS, "wall time", "longest wall time",
+        "wall times", suggestion->margin, false,        NULL};
 
     add_resource(out, &memory, colors);
     add_sources(out, suggestion);

@@ -55,19 +55,39 @@ static void add_warnings_of_peaks(struct strbuf *out, const struct suggestion *s
                     of_one, of_one == 1 ? " is that" : "s are those");
 }
 
-static void add_warning_of_waiting(struct strbuf *out, const struct suggestion *suggestion)
+/* What follows from that runs used less CPU than they could. */
+static void add_what_follows(struct strbuf *out, const struct suggestion *suggestion)
 {
-    size_t waiting = suggestion->waiting;
-    double lowest = round(100 * suggestion->wait_lowest), highest = round(100 * suggestion->wait_highest);
+    strbuf_adds(out, suggestion->cpus_are_lower_bound
+                         ? ": the CPUs are a lower bound; run it where CPUs are free, and suggest again\n"
+                         : ": what they could use is not known, and they do not count for the CPUs\n");
+}
 
-    if (!waiting)
-        return;
-    strbuf_addf(out, "%zu of %zu run%s had to wait for a CPU for ", waiting, suggestion->cpus.runs,
-                suggestion->cpus.runs == 1 ? "" : "s");
-    if (lowest < highest)
-        strbuf_addf(out, "%.0f to ", lowest);
-    strbuf_addf(out, "%.0f %% of %s time: with CPUs to spare %s would have used more than what is counted\n",
-                highest, waiting == 1 ? "its" : "their", waiting == 1 ? "it" : "they");
+static void add_warnings_of_shortage(struct strbuf *out, const struct suggestion *suggestion)
+{
+    size_t waited = suggestion->waited, throttled = suggestion->throttled;
+    size_t perhaps = suggestion->waited_perhaps, runs = suggestion->counted;
+    double lowest = round(100 * suggestion->wait_lowest), highest = round(100 * suggestion->wait_highest);
+    const char *ending = runs == 1 ? "" : "s";
+
+    if (waited) {
+        strbuf_addf(out, "%zu of %zu run%s waited for a CPU for ", waited, runs, ending);
+        if (lowest < highest)
+            strbuf_addf(out, "%.0f to ", lowest);
+        strbuf_addf(out, "%.0f %% of %s time", highest, waited == 1 ? "its" : "their");
+        add_what_follows(out, suggestion);
+    }
+    if (throttled) {
+        strbuf_addf(out, "%zu of %zu run%s %s held back by a CPU quota", throttled, runs, ending,
+                    throttled == 1 ? "was" : "were");
+        add_what_follows(out, suggestion);
+    }
+    if (perhaps)
+        strbuf_addf(
+            out,
+            "%zu of %zu run%s shared %s CPUs with other processes, and some of all these waited for a "
+            "CPU for more than %.0f %% of the time: if the run did, it needs more CPUs\n",
+            perhaps, runs, ending, perhaps == 1 ? "its" : "their", 100 * CPU_SHORTAGE_WAITED);
 }
 
 /* Ranks: a request is for the job, a recording of one of them. */
@@ -110,7 +130,7 @@ void suggestion_warnings(struct strbuf *out, const struct suggestion *suggestion
     add_warning_of_ranks(out, suggestion);
     add_warning_of_memory(out, suggestion);
     add_warnings_of_peaks(out, suggestion);
-    add_warning_of_waiting(out, suggestion);
+    add_warnings_of_shortage(out, suggestion);
     if (timed_out)
         strbuf_addf(out, "%zu run%s out of the time requested: how long %s would have taken is not known\n",
                     timed_out, timed_out == 1 ? " ran" : "s ran", timed_out == 1 ? "it" : "they");

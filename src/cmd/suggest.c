@@ -36,9 +36,13 @@ static const struct command_description description = {
         "Where runs of one job ran at the same time (ranks), each number is "
         "that of one of them.\n\n"
         "Beside each number stands how much of what was requested was used, where the environment of the "
-        "runs tells (that of Slurm all of it; of Torque CPUs and time, of LSF CPUs, of jobs on one node), "
+        "runs tells (that of Slurm all of it; of Torque CPUs and time, of LSF and Grid Engine CPUs, of jobs "
+        "on one "
+        "node), "
         "and by which measurement the memory was found. With --for, the lines for that scheduler or "
-        "workflow follow, and all else is in its comments: the whole can be pasted.",
+        "workflow follow, and all else is in its comments, with what the lines assume where sites differ: "
+        "the "
+        "whole can be pasted.",
     .examples = "  metron suggest .metron/logs/\n"
                 "  metron suggest --for slurm 'logs/align-*'\n"
                 "  metron suggest --filter \"command =~ 'train.py' and wall > 1m\" logs/\n"

@@ -44,6 +44,10 @@ const char *const past_run_fields[] = {
     "env.LSB_JOBID",
     "env.LSB_JOBINDEX",
     "env.LSB_MCPU_HOSTS",
+    "env.SGE_TASK_ID",
+    "env.JOB_ID",
+    "env.NSLOTS",
+    "env.NHOSTS",
     NULL,
 };
 

@@ -8,11 +8,12 @@
  *
  * Torque's tell the CPUs (PBS_NUM_PPN) and the time (PBS_WALLTIME, seconds) of a job on one node; of a job on
  * several nodes nobody knows which part of it this run was. LSF's tell the CPUs
- * (LSB_MCPU_HOSTS) of a job on one host.
+ * (LSB_MCPU_HOSTS), Grid Engine's too (NSLOTS), of a job on one host.
  *
- * Left out are variables whose meaning differs from site to site: PBS_RESC_MEM and PBS_NCPUS, which some
- * sites add to PBS (one in bytes, others with a unit), and LSB_CG_MEMLIMIT, which is of the job here and of
- * each of its slots there.
+ * Left out are variables whose meaning differs from site to site or from job to job: PBS_RESC_MEM and
+ * PBS_NCPUS, which some sites add to PBS (one in bytes, others with a unit); NCPUS of PBS Pro, which is the
+ * number of threads where one was requested; and LSB_CG_MEMLIMIT, which is of the job here and of each of its
+ * slots there. PBS Pro has nothing else.
  */
 #include "learn/requested.h"
 
@@ -145,6 +146,30 @@ double requested_lsf_cpus(const char *text)
     return end > text && end[strspn(end, " ")] == '\0' ? slots : 0;
 }
 
+/* SGE_TASK_ID is there in every job of Grid Engine ("undefined" outside arrays); the other names are
+ * anybody's. */
+static bool is_of_grid_engine(const struct recording *recording)
+{
+    return recording_field(recording, "env.SGE_TASK_ID") != NULL;
+}
+
+static void read_grid_engine(const struct recording *recording, struct requested *out)
+{
+    if (is_of_grid_engine(recording) && leading_number(recording, "env.NHOSTS") == 1)
+        out->cpus = leading_number(recording, "env.NSLOTS");
+}
+
+/* "4711", of an element of an array "4711.3" */
+static const char *grid_engine_job(const struct recording *recording, struct arena *arena)
+{
+    const char *job = recording_text(recording, "env.JOB_ID");
+    double element = leading_number(recording, "env.SGE_TASK_ID");
+
+    if (!job || !is_of_grid_engine(recording))
+        return NULL;
+    return element > 0 ? arena_printf(arena, "%s.%.0f", job, element) : arena_strdup(arena, job);
+}
+
 /* The number of a job; the elements of LSF's arrays share one. */
 static const char *job_of(const struct recording *recording, struct arena *arena)
 {
@@ -158,7 +183,7 @@ static const char *job_of(const struct recording *recording, struct arena *arena
         if (job)
             return arena_strdup(arena, job);
     }
-    return NULL;
+    return grid_engine_job(recording, arena);
 }
 
 static bool is_known(const struct requested *requested)
@@ -174,4 +199,6 @@ void requested_read(const struct recording *recording, struct arena *arena, stru
         read_torque(recording, out);
     if (!is_known(out))
         out->cpus = requested_lsf_cpus(recording_text(recording, "env.LSB_MCPU_HOSTS"));
+    if (!is_known(out))
+        read_grid_engine(recording, out);
 }

@@ -18,7 +18,8 @@ static const char *const events[] = {"auto", "bpf", "connector", "off", NULL};
 static const char *const watches[] = {"all", "jobs", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
 static const char *const list_formats[] = {"table", "json", "jsonl", "csv", "yaml", "summaries", NULL};
-static const char *const consumers[] = {"people", "slurm", "nextflow", "snakemake", "k8s", NULL};
+static const char *const consumers[] = {"people",   "slurm",     "pbs", "lsf", "sge",
+                                        "nextflow", "snakemake", "k8s", NULL};
 static const char *const export_formats[] = {"csv",      "prometheus", "nextflow", "snakemake",
                                              "perfetto", "duct",       NULL};
 static const char *const log_levels[] = {"none", "error", "warning", "info", "debug", NULL};
@@ -56,8 +57,10 @@ const struct setting settings_table[SETTING_COUNT] = {
             .alias = "f-t", .initial = "3", .placeholder = "S", .lowest = -1e9, .highest = 1e9),
     SETTING(ENVIRONMENT, "environment", LIST, RECORD, COMMAND_RUN | COMMAND_ATTACH,
             "record environment variables whose names begin so",
-            .initial = "SLURM_,PBS_,LSB_JOBID,LSB_JOBINDEX,LSB_MCPU_HOSTS,OSG",
-            .initial_text = "SLURM_, PBS_, LSB_JOBID, LSB_JOBINDEX, LSB_MCPU_HOSTS, OSG",
+            .initial = "SLURM_,PBS_,LSB_JOBID,LSB_JOBINDEX,LSB_MCPU_HOSTS,SGE_TASK_ID,JOB_ID,NSLOTS,"
+                       "NHOSTS,OSG",
+            .initial_text = "SLURM_, PBS_, LSB_JOBID, LSB_JOBINDEX, LSB_MCPU_HOSTS, SGE_TASK_ID, JOB_ID, "
+                            "NSLOTS, NHOSTS, OSG",
             .placeholder = "PREFIX,...", .traits = SETTING_EMPTY_ALLOWED),
     SETTING(MASK_SECRETS, "mask-secrets", BOOLEAN, RECORD, COMMAND_RUN | COMMAND_ATTACH | COMMAND_DAEMON,
             "record *** for values that look secret by their name, place or beginning; a plain "

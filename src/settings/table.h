@@ -124,6 +124,9 @@ enum choice_list_format {
 enum choice_for {
     CHOICE_FOR_PEOPLE,
     CHOICE_FOR_SLURM,
+    CHOICE_FOR_PBS,
+    CHOICE_FOR_LSF,
+    CHOICE_FOR_SGE,
     CHOICE_FOR_NEXTFLOW,
     CHOICE_FOR_SNAKEMAKE,
     CHOICE_FOR_K8S

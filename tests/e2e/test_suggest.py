@@ -49,6 +49,9 @@ PAGES = {
     "one": ["metron-ended"],
     "duct": ["duct-0.2.2", "duct-jsonl"],
     "slurm": ["--for", "slurm", "metron-ranks"],
+    "pbs": ["--for", "pbs", "metron-ranks"],
+    "lsf": ["--for", "lsf", "metron-ranks"],
+    "sge": ["--for", "sge", "metron-ranks"],
     "nextflow": ["--for", "nextflow", "metron-ranks"],
     "snakemake": ["--for", "snakemake", "metron-ranks"],
     "k8s": ["--for", "k8s", "metron-ranks"],
@@ -336,12 +339,54 @@ def big(tmp_path):
 
 def lines_of(text, comment="#"):
     return [line for line in text.splitlines()
-            if not line.startswith(comment) or line.startswith("#SBATCH")]
+            if not line.startswith(comment) or line.startswith(("#SBATCH", "#PBS", "#BSUB", "#$"))]
 
 
 def test_slurm_lines(suggest, big):
     assert lines_of(suggest("--for", "slurm", big)) == [
         "#SBATCH --mem=50176M", "#SBATCH --cpus-per-task=4", "#SBATCH --time=1-09:20:00"]
+
+
+# Read in the manuals: PBS Pro's pbs_resources(7B), Torque's "Requesting resources", LSF 10.1's bsub, lsf.conf and
+# lsb.params, Grid Engine's qsub(1), queue_conf(5) and complex(5).
+
+
+def test_pbs_lines(suggest, suggest_json, big):
+    assert lines_of(suggest("--for", "pbs", big)) == [
+        "#PBS -l select=1:ncpus=4:mem=50176mb", "#PBS -l walltime=33:20:00"]
+    assert lines_of(suggest("--for", "pbs", RECORDINGS / "metron-ranks")) == [
+        "#PBS -l select=3:ncpus=1:mem=192mb:mpiprocs=1", "#PBS -l walltime=00:01:00"]
+    assert suggest_json("--for", "pbs", big)["assumptions"] == [
+        "these lines are for PBS Pro and OpenPBS; Torque takes instead: "
+        "-l nodes=1:ppn=4,mem=50176mb,walltime=33:20:00"]
+
+
+def test_lsf_lines(suggest, suggest_json, big):
+    assert lines_of(suggest("--for", "lsf", big)) == [
+        "#BSUB -n 4", '#BSUB -R "span[hosts=1] rusage[mem=50176MB]"', "#BSUB -M 50176MB", "#BSUB -W 33:20"]
+    assert lines_of(suggest("--for", "lsf", RECORDINGS / "metron-ranks")) == [
+        "#BSUB -n 3", '#BSUB -R "span[hosts=1] rusage[mem=576MB]"', "#BSUB -M 576MB", "#BSUB -W 0:01"]
+    said = " ".join(suggest_json("--for", "lsf", big)["assumptions"])
+    assert "LSF_UNIT_FOR_LIMITS" in said and "RESOURCE_RESERVE_PER_TASK" in said and "all ranks" not in said
+
+
+def test_sge_lines_have_memory_for_each_slot(suggest, suggest_json, big, tmp_path):
+    assert lines_of(suggest("--for", "sge", big)) == ["#$ -pe smp 4", "#$ -l h_vmem=12544M", "#$ -l h_rt=33:20:00"]
+    assert lines_of(suggest("--for", "sge", RECORDINGS / "metron-ranks")) == [
+        "#$ -pe smp 3", "#$ -l h_vmem=192M", "#$ -l h_rt=00:01:00"]
+    said = suggest_json("--for", "sge", big)["assumptions"]
+    assert "qconf -spl" in said[0] and "address space" in said[1]
+    make_run(tmp_path / "one_", memory=GIB, cpu=10, wall=10)
+    assert lines_of(suggest("--for", "sge", tmp_path / "one_"))[0] == "#$ -l h_vmem=1280M"
+    assert "qconf" not in suggest("--for", "sge", tmp_path / "one_")
+
+
+@pytest.mark.parametrize("consumer,lines", [
+    ("pbs", ["#PBS -l select=1:ncpus=1:mem=128mb", "#PBS -l walltime=00:01:00"]),
+    ("lsf", ["#BSUB -n 1", '#BSUB -R "span[hosts=1] rusage[mem=128MB]"', "#BSUB -M 128MB", "#BSUB -W 0:01"]),
+    ("sge", ["#$ -l h_vmem=128M", "#$ -l h_rt=00:01:00"])])
+def test_without_cpus_a_scheduler_gives_one(suggest, consumer, lines):
+    assert lines_of(suggest("--for", consumer, RECORDINGS / "duct-0.2.2")) == lines
 
 
 def test_nextflow_lines(suggest, big):
@@ -363,7 +408,8 @@ def test_kubernetes_lines_are_yaml(suggest, big):
     assert "activeDeadlineSeconds: 120000" in text
 
 
-@pytest.mark.parametrize("consumer,comment", [("slurm", "#"), ("nextflow", "//"), ("snakemake", "#"), ("k8s", "#")])
+@pytest.mark.parametrize("consumer,comment", [
+    ("slurm", "#"), ("pbs", "#"), ("lsf", "#"), ("sge", "#"), ("nextflow", "//"), ("snakemake", "#"), ("k8s", "#")])
 def test_all_that_is_said_is_in_comments_without_colour(suggest, tmp_path, consumer, comment):
     make_run(tmp_path / "a_", memory=GIB, top={"command": "a\nb c"})
     make_run(tmp_path / "b_", memory=GIB, exit_code=1, top={"command": "x y"})

@@ -220,6 +220,23 @@ static void lsf_tells_the_cpus_of_one_host(void **state)
     assert_string_equal(READ(TEXT("env.LSB_JOBID", "42"), TEXT("env.LSB_JOBINDEX", "3")).batch, "42[3]");
 }
 
+static void grid_engine_tells_the_cpus_of_one_host(void **state)
+{
+    (void)state;
+    struct past_run run = READ(TEXT("env.SGE_TASK_ID", "undefined"), TEXT("env.JOB_ID", "4711"),
+                               TEXT("env.NSLOTS", "8"), TEXT("env.NHOSTS", "1"));
+    assert_true(run.requested_cpus == 8 && run.requested_bytes == 0 && run.requested_seconds == 0);
+    assert_string_equal(run.batch, "4711");
+    run = READ(TEXT("env.SGE_TASK_ID", "3"), TEXT("env.JOB_ID", "4711"), TEXT("env.NSLOTS", "8"),
+               TEXT("env.NHOSTS", "2"));
+    assert_true(run.requested_cpus == 0); /* which part of them this run had is not known */
+    assert_string_equal(run.batch, "4711.3");
+    /* Without Grid Engine these names are anybody's. */
+    run = READ(TEXT("env.JOB_ID", "4711"), TEXT("env.NSLOTS", "8"), TEXT("env.NHOSTS", "1"));
+    assert_true(run.requested_cpus == 0);
+    assert_null(run.batch);
+}
+
 static void one_scheduler_answers_for_all(void **state)
 {
     (void)state;
@@ -316,6 +333,7 @@ int main(void)
         cmocka_unit_test_teardown(slurm_amounts_are_read_as_slurm_means_them, empty_arena),
         cmocka_unit_test_teardown(torque_tells_the_cpus_of_one_node_and_the_time, empty_arena),
         cmocka_unit_test_teardown(lsf_tells_the_cpus_of_one_host, empty_arena),
+        cmocka_unit_test_teardown(grid_engine_tells_the_cpus_of_one_host, empty_arena),
         cmocka_unit_test_teardown(one_scheduler_answers_for_all, empty_arena),
         cmocka_unit_test_teardown(what_was_not_measured_is_below_zero, empty_arena),
         cmocka_unit_test_teardown(the_program_is_the_first_word_without_folders, empty_arena),

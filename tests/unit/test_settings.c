@@ -113,8 +113,9 @@ static void defaults_are_those_of_the_documents(void **state)
     assert_true(settings_real(&settings, SETTING_KILL_AFTER) == 10);
     assert_int_equal(settings_choice(&settings, SETTING_LOG_LEVEL), LOG_LEVEL_INFO);
     assert_string_equal(settings_text(&settings, SETTING_MEASUREMENTS), "default");
-    assert_string_equal(settings_text(&settings, SETTING_ENVIRONMENT),
-                        "SLURM_,PBS_,LSB_JOBID,LSB_JOBINDEX,LSB_MCPU_HOSTS,OSG");
+    assert_string_equal(
+        settings_text(&settings, SETTING_ENVIRONMENT),
+        "SLURM_,PBS_,LSB_JOBID,LSB_JOBINDEX,LSB_MCPU_HOSTS,SGE_TASK_ID,JOB_ID,NSLOTS,NHOSTS,OSG");
     assert_true(settings_flag(&settings, SETTING_MASK_SECRETS));
     assert_int_equal(settings_choice(&settings, SETTING_EVENTS), CHOICE_EVENTS_AUTO);
     assert_int_equal(settings_choice(&settings, SETTING_CGROUP), CHOICE_CGROUP_AUTO);

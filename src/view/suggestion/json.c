@@ -167,6 +167,9 @@ void suggestion_json(struct strbuf *out, const struct suggestion *suggestion, si
     lines_json(&json, "warnings", strbuf_text(&lines));
     if (consumer != SUGGESTION_FOR_PEOPLE) {
         strbuf_reset(&lines);
+        suggestion_assumptions(&lines, suggestion, consumer);
+        lines_json(&json, "assumptions", strbuf_text(&lines));
+        strbuf_reset(&lines);
         suggestion_lines(&lines, suggestion, consumer);
         lines_json(&json, "lines", strbuf_text(&lines));
     }

@@ -323,23 +323,17 @@ static void add_resources(struct strbuf *out, const struct suggestion *suggestio
 
 /* -- What to be careful about -- */
 
-static void add_warning_lines(struct strbuf *out, const struct suggestion *suggestion, bool colors)
+static void add_marked_lines(struct strbuf *out, const char *line, const char *mark, bool colors)
 {
-    struct strbuf warnings = STRBUF_INIT;
-    const char *line;
-
-    suggestion_warnings(&warnings, suggestion);
-    line = strbuf_text(&warnings);
     if (*line)
         strbuf_addc(out, '\n');
     while (*line) {
         size_t length = strcspn(line, "\n");
-        strbuf_addf(out, "  %swarning:%s ", colors ? COLOR_YELLOW : "", colors ? COLOR_END : "");
+        strbuf_addf(out, "  %s%s:%s ", colors ? COLOR_YELLOW : "", mark, colors ? COLOR_END : "");
         strbuf_add(out, line, length);
         strbuf_addc(out, '\n');
         line += length + (line[length] == '\n');
     }
-    strbuf_fini_part(&warnings, out);
 }
 
 /* Each line with the consumer's comment before it. */
@@ -358,7 +352,8 @@ void suggestion_text(struct strbuf *out, const struct suggestion *suggestion, si
                      enum suggestion_consumer consumer, size_t width, bool colors)
 {
     const char *comment = suggestion_comment(consumer);
-    struct strbuf title = STRBUF_INIT, numbers = STRBUF_INIT, warnings = STRBUF_INIT;
+    struct strbuf title = STRBUF_INIT, numbers = STRBUF_INIT, marked = STRBUF_INIT;
+    struct strbuf warnings = STRBUF_INIT, assumptions = STRBUF_INIT;
     struct strbuf wrapped = STRBUF_INIT;
     size_t room = width > strlen(comment) ? width - strlen(comment) : 0;
 
@@ -366,10 +361,13 @@ void suggestion_text(struct strbuf *out, const struct suggestion *suggestion, si
     add_runs(&title, suggestion, unreadable);
     strbuf_addc(&title, '\n');
     add_resources(&numbers, suggestion, colors);
-    add_warning_lines(&warnings, suggestion, colors);
+    suggestion_warnings(&warnings, suggestion);
+    add_marked_lines(&marked, strbuf_text(&warnings), "warning", colors);
+    suggestion_assumptions(&assumptions, suggestion, consumer);
+    add_marked_lines(&marked, strbuf_text(&assumptions), "assumed", colors);
     wrap_lines(&wrapped, strbuf_text(&title), 2, room);
     wrap_lines(&wrapped, strbuf_text(&numbers), REASON_COLUMN, room);
-    wrap_lines(&wrapped, strbuf_text(&warnings), WARNING_COLUMN, room);
+    wrap_lines(&wrapped, strbuf_text(&marked), WARNING_COLUMN, room);
     if (consumer == SUGGESTION_FOR_PEOPLE) {
         strbuf_adds(out, strbuf_text(&wrapped));
     } else {
@@ -379,5 +377,7 @@ void suggestion_text(struct strbuf *out, const struct suggestion *suggestion, si
     strbuf_fini_part(&title, out);
     strbuf_fini_part(&numbers, out);
     strbuf_fini_part(&warnings, out);
+    strbuf_fini_part(&assumptions, out);
+    strbuf_fini_part(&marked, out);
     strbuf_fini_part(&wrapped, out);
 }

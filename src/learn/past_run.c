@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/strbuf.h"
-#include "base/text.h"
 #include "learn/requested.h"
+#include "learn/work.h"
 
 const char *const past_run_fields[] = {
     "status",
@@ -111,39 +110,6 @@ static const char *kept(struct arena *arena, const char *text)
     return text ? arena_strdup(arena, text) : NULL;
 }
 
-/* Behind the first word of a command line, which may be quoted. */
-static size_t first_word(const char *command)
-{
-    size_t at = 0;
-
-    for (char quote = '\0'; command[at] && (quote || command[at] != ' '); at++) {
-        if (command[at] == '\\' && command[at + 1] && quote != '\'')
-            at++;
-        else if (quote ? command[at] == quote : command[at] == '\'' || command[at] == '"')
-            quote = quote ? '\0' : command[at];
-    }
-    return at;
-}
-
-/* "/opt/bin/sort -n x" and "'/opt/bin/sort' -n x" -> "sort" */
-static const char *program_of(struct arena *arena, const char *command)
-{
-    static const size_t longest = 64;
-    struct strbuf word = STRBUF_INIT;
-
-    if (!command || !command[0])
-        return NULL;
-    char *quoted = arena_printf(arena, "%.*s", (int)first_word(command), command);
-    if (!quoted)
-        return NULL;
-    text_shell_unquote(&word, quoted);
-    const char *name = strbuf_text(&word), *slash = strrchr(name, '/');
-    const char *program =
-        word.failed ? NULL : arena_printf(arena, "%.*s", (int)longest, slash && slash[1] ? slash + 1 : name);
-    strbuf_fini(&word);
-    return program;
-}
-
 /* The kernel keeps some peaks itself; the peak of what is only looked at now and then has the statistic in
  * its name: "proc_peak_rss_total", con-duct's "peak_rss". */
 static bool is_sampled(const struct recorded_field *memory)
@@ -192,7 +158,7 @@ void past_run_read(const struct recording *recording, struct arena *arena, struc
         out->memory_of_one = memory->bound == BOUND_LOWER && !out->memory_sampled;
     }
     take_parallelism(recording, out);
-    out->program = program_of(arena, recording_text(recording, "command"));
+    out->work = work_name(arena, recording_text(recording, "command"));
     out->end = how_it_ended(recording, out, requested.end_wall);
     /* Where the host itself had none left, the run's own limit was not what it met. */
     if (out->end == PAST_OUT_OF_MEMORY && recording_met_limit(recording))

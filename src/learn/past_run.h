@@ -29,7 +29,7 @@ enum past_end {
 /* A number that was not measured is NAN; a request or limit of 0 is not known. */
 struct past_run {
     enum past_end end;
-    const char *program;       /* the first word of its command, without folders; NULL: not told */
+    const char *work;          /* what its command does, see learn/work.h; NULL: not known */
     double memory_bytes;       /* its peak */
     const char *memory_source; /* the key that the peak was taken from; NULL: not told */
     enum bound memory_bound;

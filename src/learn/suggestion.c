@@ -241,20 +241,20 @@ static void add_up_busy(const struct past_run *runs, size_t count, struct sugges
             out->busy[group] += runs[i].busy[group];
 }
 
-static void find_programs(const struct past_run *runs, size_t count, struct suggestion *out)
+static void find_work(const struct past_run *runs, size_t count, struct suggestion *out)
 {
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
-        if (!runs[i].program || !is_counted(&runs[i], out->none_succeeded))
+        if (!runs[i].work || !is_counted(&runs[i], out->none_succeeded))
             continue;
-        while (at < out->program_count && strcmp(out->programs[at], runs[i].program) != 0)
+        while (at < out->work_count && strcmp(out->work[at], runs[i].work) != 0)
             at++;
-        if (at < out->program_count)
+        if (at < out->work_count)
             continue;
-        if (at < SUGGESTION_PROGRAMS_MAX)
-            out->programs[out->program_count++] = runs[i].program;
+        if (at < SUGGESTION_WORK_MAX)
+            out->work[out->work_count++] = runs[i].work;
         else
-            out->more_programs = true;
+            out->more_work = true;
     }
 }
 
@@ -299,7 +299,7 @@ int suggestion_make(const struct past_run *runs, size_t count, double margin, st
         compare_requests(runs, count, out->none_succeeded, i, values, &suggested->requested);
     }
     find_sources(runs, count, out);
-    find_programs(runs, count, out);
+    find_work(runs, count, out);
     if (out->memory.has)
         find_failed_peak(runs, count, out);
     free(values);

@@ -24,7 +24,7 @@
 #include "learn/past_run.h"
 #include "learn/together.h"
 
-enum { SUGGESTION_MANY_RUNS = 20, SUGGESTION_SOURCES_MAX = 6, SUGGESTION_PROGRAMS_MAX = 3 };
+enum { SUGGESTION_MANY_RUNS = 20, SUGGESTION_SOURCES_MAX = 6, SUGGESTION_WORK_MAX = 3 };
 #define SUGGESTION_QUANTILE     0.99
 #define SUGGESTION_CPU_QUANTILE 0.90
 #define SUGGESTION_BEYOND_LIMIT 1.5
@@ -71,9 +71,9 @@ struct suggestion {
     struct suggested memory, cpus, wall;
     struct suggestion_source sources[SUGGESTION_SOURCES_MAX]; /* of the peaks, most runs first */
     size_t source_count, more_sources;                        /* runs measured by yet others */
-    const char *programs[SUGGESTION_PROGRAMS_MAX];            /* that were run, the first ones met */
-    size_t program_count;                                     /* named above */
-    bool more_programs;
+    const char *work[SUGGESTION_WORK_MAX];                    /* of the runs, the first ones met */
+    size_t work_count;                                        /* named above */
+    bool more_work;
     size_t memory_sampled, memory_of_one; /* counted runs whose peak is so; see learn/past_run.h */
     /* Counted runs that waited for a CPU for long, and the lowest and highest share of their time; that a
      * quota held back; that did neither as far as is known, but shared their CPUs with others that waited. */

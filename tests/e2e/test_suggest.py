@@ -321,10 +321,28 @@ def test_runs_of_different_programs_are_a_warning(suggest, tmp_path):
         make_run(tmp_path / name, top={"command": command}, summary={"command": command})
     quoted = {"command": "'/usr/bin/sort' 'z'"}
     make_run(tmp_path / "quoted_", top=quoted, summary=quoted)
-    assert "different programs" not in suggest(tmp_path)
+    assert "different work" not in suggest(tmp_path)
     make_run(tmp_path / "c_", top={"command": "cat \x1b[31m y"}, summary={"command": "cat \x1b[31m y"})
     text = suggest(tmp_path, width=200)
-    assert "different programs" in text and "\x1b" not in text
+    assert "different work (sort; cat)" in text and "\x1b" not in text
+
+
+@pytest.mark.parametrize("commands,said", [
+    (["python3 a.py 1", "python3 b.py 1"], "(python a.py; python b.py)"),
+    (["java -jar a.jar", "java -jar b.jar"], "(java -jar a.jar; java -jar b.jar)"),
+    (["mpirun -np 2 ./a", "mpirun -np 4 ./b"], "(a; b)"),
+    (["sh -c 'a 1 | b'", "sh -c 'a 1 | c'"], "(sh: a b; sh: a c)"),
+    (["python3 a.py 1", "/venv/bin/python3.11 -u a.py 2"], None),
+    (["mpirun -np 2 ./a x", "mpirun -np 4 ./a y"], None),
+    (["sh -c 'a 1 | b'", "sh -c 'a 2 | b'"], None)])
+def test_different_work_of_one_program_is_a_warning(suggest, tmp_path, commands, said):
+    for number, command in enumerate(commands):
+        make_run(tmp_path / f"{number}_", top={"command": command}, summary={"command": command})
+    text = suggest(tmp_path, width=300)
+    assert (f"these runs look like different work {said}" in text) if said else ("different work" not in text)
+    if said and "a.py" in said:
+        assert "--filter \"command =~ 'a.py'\"" in text
+        assert "different work" not in suggest("--filter", "command =~ 'a.py'", tmp_path)
 
 
 # The lines to paste. They were read by sbatch 22.05, Nextflow 24.10's own MemoryUnit and Duration, Snakemake 9.27 and

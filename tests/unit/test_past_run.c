@@ -254,19 +254,6 @@ static void what_was_not_measured_is_below_zero(void **state)
     assert_true(isnan(run.memory_bytes) && isnan(run.cpu_seconds) && isnan(run.wall_seconds));
 }
 
-static void the_program_is_the_first_word_without_folders(void **state)
-{
-    (void)state;
-    assert_string_equal(READ(TEXT("command", "/usr/bin/sort -n /tmp/x")).program, "sort");
-    assert_string_equal(READ(TEXT("command", "sort")).program, "sort");
-    assert_string_equal(READ(TEXT("command", "'my tool' -n")).program, "my tool");
-    assert_string_equal(READ(TEXT("command", "'/opt/my tool' -n")).program, "my tool");
-    assert_string_equal(READ(TEXT("command", "\"/usr/bin/sort\" x")).program, "sort");
-    assert_string_equal(READ(TEXT("command", "/")).program, "/");
-    assert_string_equal(READ(TEXT("command", "'unended")).program, "unended");
-    assert_null(READ(TEXT("command", "")).program);
-}
-
 static void texts_outlive_the_recording(void **state)
 {
     (void)state;
@@ -336,7 +323,6 @@ int main(void)
         cmocka_unit_test_teardown(grid_engine_tells_the_cpus_of_one_host, empty_arena),
         cmocka_unit_test_teardown(one_scheduler_answers_for_all, empty_arena),
         cmocka_unit_test_teardown(what_was_not_measured_is_below_zero, empty_arena),
-        cmocka_unit_test_teardown(the_program_is_the_first_word_without_folders, empty_arena),
         cmocka_unit_test_teardown(texts_outlive_the_recording, empty_arena),
         cmocka_unit_test_teardown(what_a_peak_may_lack_is_known, empty_arena),
         cmocka_unit_test_teardown(waits_for_a_cpu_are_its_own_or_those_of_others, empty_arena),

@@ -298,7 +298,7 @@ static void methods_are_counted_apart(void **state)
     assert_int_equal(made.wall.runs, 4);
 }
 
-static void different_programs_are_noticed(void **state)
+static void different_work_is_noticed(void **state)
 {
     (void)state;
     struct past_run runs[5];
@@ -306,12 +306,12 @@ static void different_programs_are_noticed(void **state)
     for (size_t i = 0; i < COUNT(runs); i++) {
         static const char *const names[] = {"sort", "sort", "cat", "grep", "awk"};
         runs[i] = run_of(PAST_SUCCEEDED, GIB, 1, 1);
-        runs[i].program = names[i];
+        runs[i].work = names[i];
     }
-    assert_int_equal(make(runs, 2).program_count, 1);
-    assert_int_equal(make(runs, 3).program_count, 2);
-    assert_int_equal(make(runs, 5).program_count, 3);
-    assert_true(make(runs, 5).more_programs);
+    assert_int_equal(make(runs, 2).work_count, 1);
+    assert_int_equal(make(runs, 3).work_count, 2);
+    assert_int_equal(make(runs, 5).work_count, 3);
+    assert_true(make(runs, 5).more_work);
 }
 
 static void methods_are_of_the_runs_that_count(void **state)
@@ -457,7 +457,7 @@ int main(void)
         cmocka_unit_test(runs_that_lacked_cpu_count_for_the_cpus_only_if_all_did),
         cmocka_unit_test(others_that_waited_are_only_a_doubt),
         cmocka_unit_test(ranks_are_runs_of_a_job_at_the_same_time),
-        cmocka_unit_test(different_programs_are_noticed),
+        cmocka_unit_test(different_work_is_noticed),
         cmocka_unit_test(no_runs_suggest_nothing),
     };
 

@@ -23,17 +23,33 @@ static void add_warning_of_memory(struct strbuf *out, const struct suggestion *s
                                           : ", but the suggestion is well above");
 }
 
-static void add_warning_of_programs(struct strbuf *out, const struct suggestion *suggestion)
+/* A word of it that a regular expression of --filter can find; NULL: none, or it would need quoting. */
+static const char *word_to_filter(const char *work)
 {
-    if (suggestion->program_count < 2)
+    const char *blank = strrchr(work, ' '), *word = blank ? blank + 1 : work;
+
+    for (const char *at = word; *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+              strchr("._-/", *at)))
+            return NULL;
+    return strlen(word) > 2 ? word : NULL;
+}
+
+static void add_warning_of_work(struct strbuf *out, const struct suggestion *suggestion)
+{
+    if (suggestion->work_count < 2)
         return;
-    strbuf_adds(out, "these are runs of different programs (");
-    for (size_t i = 0; i < suggestion->program_count; i++) {
-        strbuf_adds(out, i ? ", " : "");
-        text_printable(out, suggestion->programs[i], strlen(suggestion->programs[i]));
+    const char *word = word_to_filter(suggestion->work[0]);
+    strbuf_adds(out, "these runs look like different work (");
+    for (size_t i = 0; i < suggestion->work_count; i++) {
+        strbuf_adds(out, i ? "; " : "");
+        text_printable(out, suggestion->work[i], strlen(suggestion->work[i]));
     }
-    strbuf_addf(out, "%s): what suits the largest is too much for the others\n",
-                suggestion->more_programs ? " and more" : "");
+    strbuf_addf(
+        out,
+        "%s): what suits the largest is too much for the others; --filter takes some of them: --filter "
+        "\"command =~ '%s'\"\n",
+        suggestion->more_work ? "; and more" : "", word ? word : "...");
 }
 
 /* What the peaks do not have in them. The margin stays as it was asked for: nothing tells how much it is. */
@@ -148,5 +164,5 @@ void suggestion_warnings(struct strbuf *out, const struct suggestion *suggestion
     if (suggestion->failed_peak > 0)
         unit_add(out, "a failed run held more than is suggested: ", UNIT_BYTES, suggestion->failed_peak,
                  "\n");
-    add_warning_of_programs(out, suggestion);
+    add_warning_of_work(out, suggestion);
 }

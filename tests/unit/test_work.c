@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -92,10 +93,12 @@ static void a_tool_is_named_with_what_it_does(void **state)
 static void it_is_short_and_cuts_no_character(void **state)
 {
     (void)state;
-    char command[300] = "python3 -c ";
+    static const char begin[] = "python3 -c ";
+    char command[300];
 
-    for (int i = 0; i < 60; i++)
-        strcat(command, "\xc3\xa4");
+    (void)snprintf(command, sizeof(command), "%s", begin);
+    for (size_t at = strlen(begin); at < 200; at += 2)
+        (void)snprintf(command + at, sizeof(command) - at, "\xc3\xa4");
     const char *name = work_name(&arena, command);
     assert_non_null(name);
     assert_in_range(strlen(name), 60, 64);

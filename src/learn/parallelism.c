@@ -91,6 +91,12 @@ size_t parallelism_enough(const struct parallelism *parallelism)
     return cpus;
 }
 
+bool parallelism_hides_bursts(const struct parallelism *parallelism, double most_cores)
+{
+    return parallelism->longest * PARALLELISM_PARTS > parallelism->seconds &&
+           most_cores > (double)parallelism_enough(parallelism) + 0.5;
+}
+
 size_t parallelism_group(size_t cores)
 {
     size_t group = cores < 2 ? cores : 2;

@@ -53,6 +53,9 @@ size_t parallelism_most(const struct parallelism *parallelism);
 /* The time with so many CPUs, at least 1, as a multiple of what it took. */
 double parallelism_stretch(const struct parallelism *parallelism, size_t cpus);
 size_t parallelism_enough(const struct parallelism *parallelism);
+/* Whether bursts may be hidden in it: a record is longer than a tenth of the run, and `most_cores` that were
+ * busy between two samples (NAN: not known) are more than the CPUs that are enough by the records. */
+bool parallelism_hides_bursts(const struct parallelism *parallelism, double most_cores);
 
 /* The group of a number of cores, and the first and last number of a group. */
 size_t parallelism_group(size_t cores);

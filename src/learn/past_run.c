@@ -23,6 +23,7 @@ const char *const past_run_fields[] = {
     "stall.cpu.share",
     "stall.cpu.of",
     "cgroup_cpu_throttled_seconds",
+    "proc_peak_pdcpu_total",
     "job",
     "system.may_use.memory",
     "env.SLURM_JOB_ID",
@@ -122,9 +123,13 @@ static void take_parallelism(const struct recording *recording, struct past_run 
 {
     struct parallelism parallelism;
 
-    out->cpus = NAN;
+    double most = measured(recording, "proc_peak_pdcpu_total") / 100;
+
+    out->cpus = out->burst = NAN;
     if (parallelism_read(recording, &parallelism) == 0 && parallelism.records > 0) {
         out->cpus = (double)parallelism_enough(&parallelism);
+        if (parallelism_hides_bursts(&parallelism, most))
+            out->burst = most;
         for (size_t cores = 0; cores <= parallelism_most(&parallelism); cores++)
             out->busy[parallelism_group(cores)] += parallelism_busy(&parallelism, cores);
     }

@@ -39,6 +39,7 @@ struct past_run {
     double cpu_seconds, wall_seconds;
     double cpus;                     /* the fewest that are enough for it, see learn/parallelism.h */
     double busy[PARALLELISM_GROUPS]; /* seconds at so many busy cores */
+    double burst; /* busy cores between two samples that its records are too long to show; NAN: none */
     struct cpu_shortage shortage;
     /* Runs of one job may be its ranks: those that ran at the same time. `batch` is the scheduler's job;
      * both NULL: not told. */

@@ -236,9 +236,14 @@ static void find_shortage(const struct past_run *runs, size_t count, struct sugg
 
 static void add_up_busy(const struct past_run *runs, size_t count, struct suggestion *out)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t group = 0; group < PARALLELISM_GROUPS && is_counted_for(&runs[i], out, CPUS); group++)
+    for (size_t i = 0; i < count; i++) {
+        if (!is_counted_for(&runs[i], out, CPUS))
+            continue;
+        for (size_t group = 0; group < PARALLELISM_GROUPS; group++)
             out->busy[group] += runs[i].busy[group];
+        out->bursts += runs[i].burst > 0;
+        out->burst = fmax(out->burst, runs[i].burst);
+    }
 }
 
 static void find_work(const struct past_run *runs, size_t count, struct suggestion *out)

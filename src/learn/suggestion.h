@@ -79,6 +79,8 @@ struct suggestion {
      * quota held back; that did neither as far as is known, but shared their CPUs with others that waited. */
     size_t waited, throttled, waited_perhaps;
     double wait_lowest, wait_highest;
+    size_t bursts; /* runs that count for the CPUs, whose records are too long to show how many were busy */
+    double burst;  /* the most cores that were busy in one of them between two samples */
     bool cpus_are_lower_bound;       /* no run counted for the CPUs that had all that it could use */
     double busy[PARALLELISM_GROUPS]; /* seconds at so many busy cores, of the runs that count for the CPUs */
     struct together together;        /* the numbers are those of one of these */

@@ -246,6 +246,16 @@ def test_a_run_that_waited_for_a_cpu_is_not_called_serial(report, report_json, t
     assert remark in text and report_json(prefix)["parallelism"]["remarks"][0].startswith(remark)
 
 
+def test_long_records_are_said_to_hide_bursts(report, tmp_path):
+    stall = {"cpu": {"share": 0.05, "source": "cgroup_ave_psi_cpu_some_pct"}}
+    for spans, said in ([(60, 0.8)], True), ([(2, 0.8)] * 30, False):
+        path = made_runs.make_run(tmp_path / "a_", spans=spans, top={"stall": stall},
+                                  summary={"proc_peak_pdcpu_total": 390})
+        text = " ".join(report(str(path)).split())
+        assert "3.90 at most. With 1 it would take no longer: request 1." in text
+        assert ("its records, of up to 1 min 00 s, average bursts: record it with --report-interval 1" in text) == said
+
+
 @pytest.mark.parametrize("spans", [[(1, 0.9)] * 9, [(9, 1.8)], [(0.1, 1.8)] * 9], ids=["serial", "one record", "short"])
 def test_what_has_no_parallelism_to_see_is_only_in_json(report, report_json, tmp_path, spans):
     prefix = str(made_runs.make_run(tmp_path / "a_", spans=spans))

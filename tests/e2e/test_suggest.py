@@ -222,6 +222,16 @@ def test_cpus_are_those_that_are_busy_over_time(suggest, suggest_json, tmp_path)
     assert "cores in use: 1 for 70 % of the time, 3-4 for 30 %" in text
 
 
+def test_records_that_are_too_long_for_bursts_are_a_warning(suggest, suggest_json, tmp_path):
+    summary = {"proc_peak_pdcpu_total": 390}
+    make_run(tmp_path / "long_", spans=[(60, 1.05)], top=QUIET, summary=summary)
+    made = suggest_json(tmp_path)
+    assert made["cpus"]["value"] == 1 and made["hidden_bursts"] == {"runs": 1, "most_cores": 3.9}
+    assert "1 of 1 run has records too long to show bursts, in which up to 3.9 cores" in suggest(tmp_path, width=200)
+    make_run(tmp_path / "long_", spans=[(2, 1.05)] * 30, top=QUIET, summary=summary)
+    assert "hidden_bursts" not in suggest_json(tmp_path)
+
+
 def test_a_run_that_waited_does_not_count_for_the_cpus_beside_one_that_did_not(suggest, suggest_json, tmp_path):
     make_run(tmp_path / "free_", spans=BUILD, top=QUIET)
     busy = {"stall": {"cpu": {"share": 0.73, "source": "cgroup_ave_psi_cpu_some_pct"}}}

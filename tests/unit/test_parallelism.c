@@ -100,6 +100,25 @@ static void one_cpu_is_enough_for_what_is_hardly_parallel(void **state)
     parallelism_fini(&made);
 }
 
+static void long_records_may_hide_bursts(void **state)
+{
+    (void)state;
+    static const struct span one[] = {{60, 1.2}},
+                             many[] = {{10, 1.2}, {10, 0.5}, {10, 0.5}, {10, 0.5}, {10, 0.5},
+                                       {10, 0.5}, {10, 0.5}, {10, 0.5}, {10, 0.5}, {10, 0.5}};
+    struct parallelism made;
+
+    make(&made, one, 1);
+    assert_int_equal(parallelism_enough(&made), 2);
+    assert_true(parallelism_hides_bursts(&made, 4));
+    assert_false(parallelism_hides_bursts(&made, 2.4)); /* not more than is suggested */
+    assert_false(parallelism_hides_bursts(&made, NAN));
+    parallelism_fini(&made);
+    make(&made, many, COUNT(many)); /* they show what is longer than a tenth */
+    assert_false(parallelism_hides_bursts(&made, 4));
+    parallelism_fini(&made);
+}
+
 static void tenths_share_a_record_that_lies_in_several(void **state)
 {
     (void)state;
@@ -218,6 +237,7 @@ int main(void)
         cmocka_unit_test(time_is_counted_by_the_nearest_number_of_cores),
         cmocka_unit_test(fewer_cpus_stretch_what_kept_more_of_them_busy),
         cmocka_unit_test(one_cpu_is_enough_for_what_is_hardly_parallel),
+        cmocka_unit_test(long_records_may_hide_bursts),
         cmocka_unit_test(tenths_share_a_record_that_lies_in_several),
         cmocka_unit_test(groups_are_exact_where_cores_are_few),
         cmocka_unit_test(what_is_not_measured_or_absurd_is_left_out),

@@ -21,6 +21,7 @@ static struct past_run run_of(enum past_end end, double memory, double cpu, doub
                              .cpu_seconds = cpu,
                              .wall_seconds = wall,
                              .cpus = ceil(cpu / wall),
+                             .burst = NAN,
                              .shortage = {NAN, NAN, NAN}};
 }
 
@@ -107,7 +108,10 @@ static void cores_in_use_are_those_of_the_runs_that_count(void **state)
         runs[i].busy[2] = 60;
     runs[1].busy[1] = 40;
     runs[3].shortage.waited = 0.9;
+    runs[0].burst = 3.5;
+    runs[3].burst = 7;
     struct suggestion made = make(runs, COUNT(runs));
+    assert_true(made.bursts == 1 && made.burst == 3.5);
     assert_true(made.busy[0] == 0 && made.busy[1] == 40 && made.busy[2] == 120);
 }
 

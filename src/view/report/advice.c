@@ -166,16 +166,22 @@ static void advise_cores(const struct advice *advice, const struct cpu_shortage 
     const char *how_long =
         longer < 0.5 ? "no longer"
                      : report_text_of(page, "about %s longer", report_human(page, UNIT_PERCENT, longer));
-    const char *perhaps =
-        cpu_shortage_is_possible(shortage)
-            ? report_text_of(
-                  page,
-                  " If it was among the processes that waited for a CPU (%s of the time), it needs more.",
-                  report_human(page, UNIT_PERCENT, 100 * shortage->others))
-            : "";
+    const char *doubt = "";
+    if (parallelism_hides_bursts(parallelism, peak ? peak->value / 100 : NAN))
+        doubt = report_text_of(
+            page,
+            " But its records, of up to %s, average bursts: record it with --report-interval 1 "
+            "before you do.",
+            report_human(page, UNIT_SECONDS, parallelism->longest));
+    else if (cpu_shortage_is_possible(shortage))
+        doubt =
+            report_text_of(page,
+                           " If it was among the processes that waited for a CPU (%s of the time), it needs "
+                           "more.",
+                           report_human(page, UNIT_PERCENT, 100 * shortage->others));
     advise(advice, "cpu",
            "It kept %.2f of its %.4g CPUs busy on average%s. With %zu it would take %s: request %zu.%s",
-           seconds / wall, cpus, most, enough, how_long, enough, perhaps);
+           seconds / wall, cpus, most, enough, how_long, enough, doubt);
 }
 
 /* Its processes waited for a CPU: for each other, or for others? What it used is a lower bound then. */

@@ -112,6 +112,12 @@ static void doubts_json(struct json *json, const struct suggestion *suggestion)
 
     json_key_integer(json, "peaks_sampled", (int64_t)suggestion->memory_sampled);
     json_key_integer(json, "peaks_of_largest_process", (int64_t)suggestion->memory_of_one);
+    if (suggestion->bursts) {
+        json_key_object(json, "hidden_bursts");
+        json_key_integer(json, "runs", (int64_t)suggestion->bursts);
+        json_key_number(json, "most_cores", suggestion->burst);
+        json_object_end(json);
+    }
     if (suggestion->throttled)
         json_key_integer(json, "held_back_by_cpu_quota", (int64_t)suggestion->throttled);
     if (suggestion->waited_perhaps)

@@ -98,6 +98,12 @@ static void add_warnings_of_shortage(struct strbuf *out, const struct suggestion
                     throttled == 1 ? "was" : "were");
         add_what_follows(out, suggestion);
     }
+    if (suggestion->bursts)
+        strbuf_addf(
+            out,
+            "%zu of %zu run%s ha%s records too long to show bursts, in which up to %.1f cores were busy: "
+            "record more often (metron run --report-interval 1), and suggest again\n",
+            suggestion->bursts, runs, ending, suggestion->bursts == 1 ? "s" : "ve", suggestion->burst);
     if (perhaps)
         strbuf_addf(
             out,

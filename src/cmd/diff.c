@@ -27,7 +27,7 @@ static const struct command_description description = {
         "their noise. RUN is a recording of metron or of con-duct: a file of it, its prefix, its id "
         "or the beginning of its name (metron ls has them), last, -1 or -2; the earlier one comes first.\n\n"
         "With --against and three earlier runs or more, the noise of every number is known: changed is "
-        "what lies outside all of them and farther from their median than their robust deviations allow. "
+        "what lies outside all of them and farther from their median than their deviation allows. "
         "Of these only runs that succeeded count, unless none did. Two runs tell nothing of noise: changed "
         "is then what differs by more than 5 % and by more than 10 ms, 1 MiB, 64 KiB/s, 1 point of percent "
         "or a count of 5. Numbers that were measured in different ways are not compared, but named. "

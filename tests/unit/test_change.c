@@ -1,6 +1,7 @@
 /* What lies outside the noise: single numbers, and whole recordings beside each other. */
 #include "learn/change.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,8 +61,10 @@ static void noise_of_past_runs_is_allowed(void **state)
     assert_true(is_outside(UNIT_SECONDS, calm, COUNT(calm), 130));
     change_judge(UNIT_SECONDS, noisy, COUNT(noisy), 130, &change);
     assert_true(change.noise_known && change.before == 100);
-    assert_float_equal(change.noise, 14.826, 1e-9);
+    assert_float_equal(change.noise, sqrt(1050.0 / 6), 1e-9); /* less than 1.4826 x MAD: 14.826 */
     assert_true(change.lowest == 80 && change.highest == 120);
+    change_judge(UNIT_SECONDS, calm, COUNT(calm), 130, &change);
+    assert_float_equal(change.noise, sqrt(2.5 / 6), 1e-9);
 }
 
 static void what_was_there_before_is_not_outside(void **state)
@@ -70,7 +73,23 @@ static void what_was_there_before_is_not_outside(void **state)
     static const double past[] = {100, 100, 100, 100, 100, 100, 500};
 
     assert_false(is_outside(UNIT_SECONDS, past, COUNT(past), 400));
-    assert_true(is_outside(UNIT_SECONDS, past, COUNT(past), 600));
+    assert_false(is_outside(UNIT_SECONDS, past, COUNT(past), 600)); /* a quarter of 400 beyond 500 */
+    assert_true(is_outside(UNIT_SECONDS, past, COUNT(past), 601));
+    assert_true(is_outside(UNIT_SECONDS, past, COUNT(past), 97)); /* nothing was below before */
+}
+
+/* As a machine of two speeds gives them: the median absolute deviation alone would be 7.4, and allow 24 %. */
+static void two_speeds_of_the_machine_are_no_noise_of_both(void **state)
+{
+    (void)state;
+    double past[20];
+    struct change change;
+
+    for (int i = 0; i < 20; i++)
+        past[i] = (i < 10 ? 95 : 105) + 0.01 * i;
+    change_judge(UNIT_SECONDS, past, 20, 120, &change);
+    assert_true(change.noise < 5.3 && change.outside);
+    assert_false(is_outside(UNIT_SECONDS, past, 20, 106)); /* a new largest one, by little */
 }
 
 static void no_deviation_flags_no_dust(void **state)
@@ -90,8 +109,8 @@ static void few_runs_are_given_more_room(void **state)
     assert_true(change_deviations(3) == 12);
     assert_true(change_deviations(5) == 6);
     assert_float_equal(change_deviations(1000), 3, 0.01);
-    assert_false(is_outside(UNIT_SECONDS, three, 3, 115));
-    assert_true(is_outside(UNIT_SECONDS, three, 3, 119));
+    assert_false(is_outside(UNIT_SECONDS, three, 3, 111.9));
+    assert_true(is_outside(UNIT_SECONDS, three, 3, 112.1));
 }
 
 static void two_past_runs_do_not_tell_the_noise(void **state)
@@ -344,6 +363,7 @@ int main(void)
         cmocka_unit_test(from_nothing_only_the_floor_counts),
         cmocka_unit_test(noise_of_past_runs_is_allowed),
         cmocka_unit_test(what_was_there_before_is_not_outside),
+        cmocka_unit_test(two_speeds_of_the_machine_are_no_noise_of_both),
         cmocka_unit_test(no_deviation_flags_no_dust),
         cmocka_unit_test(few_runs_are_given_more_room),
         cmocka_unit_test(two_past_runs_do_not_tell_the_noise),

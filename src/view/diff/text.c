@@ -69,8 +69,8 @@ static void add_rule(struct strbuf *out, const struct comparison *comparison, si
     if (comparison->earlier >= CHANGE_ENOUGH)
         strbuf_addf(
             &rule,
-            "* changed: outside of all %zu runs before, by more than %.1f times their robust deviation "
-            "(1.4826 x MAD), more than 2 %% and more than %s\n",
+            "* changed: beyond all %zu runs before, and farther from their median than %.1f times their "
+            "deviation (the robust one, or the standard one where that is less), 2 %% and %s\n",
             comparison->earlier, change_deviations(comparison->earlier), floors);
     else
         strbuf_addf(

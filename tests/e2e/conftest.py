@@ -1,5 +1,6 @@
 """Daemons for the tests of what the daemon tells: of the caller, of an ordinary user, of both."""
 
+import contextlib
 import copy
 import os
 import pathlib
@@ -114,9 +115,13 @@ class Shared:
                     daemon.call("job.finish", job_id=job["job_id"], outcome="completed")
 
     def end(self):
+        """Each of them, also where one does not stop."""
         processes.SPARED.clear()
-        for daemon in self.daemons.values():
-            assert daemon.stop() in (0, -signal.SIGKILL), daemon.said()
+        with contextlib.ExitStack() as stack:
+            for daemon in self.daemons.values():
+                stack.callback(daemon.end)
+            for daemon in self.daemons.values():
+                assert daemon.stop() in (0, -signal.SIGKILL), daemon.said()
 
 
 @pytest.fixture(scope="module")

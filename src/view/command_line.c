@@ -106,8 +106,9 @@ static size_t shorten(struct strbuf *out, const char *text, size_t length, bool 
     bool leads = is_interpreter(word + name, count - name), is_module = false;
 
     while (at < end) {
+        const char *gap = word + count;
         count = next_word(&at, end, &word);
-        strbuf_addc(out, ' ');
+        strbuf_add(out, gap, (size_t)(word - gap));
         if (!leads) {
             strbuf_add(out, word, count);
         } else if (word[0] == '-' && !is_module) {
@@ -128,6 +129,7 @@ static size_t shorten(struct strbuf *out, const char *text, size_t length, bool 
             kept = out->length;
         }
     }
+    strbuf_add(out, word + count, (size_t)(end - word - count));
     return text_width(strbuf_text(out), kept);
 }
 

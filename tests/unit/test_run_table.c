@@ -95,6 +95,8 @@ static void a_command_is_cut_so_that_what_ran_is_seen(void **state)
         {"/usr/bin/ld --eh-frame-hdr -m elf_x86_64 -o prog a.o b.o", "…/ld --eh-fra… prog…", 20, true},
         {"as --64 -I include -o build/a.o /tmp/x.s", "as --64… build/a.o…", 19, true},
         {"cc1plus -quiet -I include src/table.cc", "cc1plus -…", 10, false},
+        {"gcc    -O2    -Wall   -o build/a.o -c lib/src/a.c", "gcc    -O2 … lib/src/a.c", 24, true},
+        {"gcc -c a.c                                      ", "gcc -c a.c          …", 21, false},
         {"python3", "pyt…", 4, true},
         {"x", "", 0, true},
         {"", "", 4, true},

@@ -19,9 +19,11 @@ struct window *window_new(const struct registry *registry, const struct window_o
     window->plans = calloc(registry->count + 1, sizeof(*window->plans));
     window->cells = calloc(registry->count + 1, sizeof(*window->cells));
     window->run = calloc(registry->count + 1, sizeof(*window->run));
+    window->latest = calloc(registry->count + 1, sizeof(*window->latest));
     window->pass_ns = calloc(registry->source_count + 1, sizeof(*window->pass_ns));
     window->row_plans = calloc(registry->source_count + 1, sizeof(*window->row_plans));
-    if (!window->plans || !window->cells || !window->run || !window->pass_ns || !window->row_plans) {
+    if (!window->plans || !window->cells || !window->run || !window->latest || !window->pass_ns ||
+        !window->row_plans) {
         window_free(window);
         return NULL;
     }
@@ -80,6 +82,7 @@ void window_free(struct window *window)
     free(window->plans);
     free(window->cells);
     free(window->run);
+    free(window->latest);
     state_names_fini(&window->names);
     free(window->pass_ns);
     free(window->row_plans);
@@ -215,6 +218,29 @@ static void statistic_take(const struct window *window, const struct measurement
     if (derived->is_whole ||
         statistic_take_rate(statistic, derived->amount, derived->seconds, least, &number))
         statistic_fold(statistic, m->reduce, ceiling > 0 && number > ceiling ? ceiling : number, 0);
+}
+
+/* The rest at the end is too short for a rate of its own. Joined to the latest one it is another: no mean is
+ * above its peak. */
+static void run_take(const struct window *window, const struct plan *plan, const struct derived *derived,
+                     bool final)
+{
+    const struct measurement *m = plan->measurement;
+    const double ceiling = window_ceiling(window, m);
+    struct statistic *run = &window->run[plan->slot];
+    struct rate_span *latest = &window->latest[plan->slot];
+    struct rate_span span = {run->waiting.amount + derived->amount, run->waiting.seconds + derived->seconds};
+
+    statistic_take(window, m, derived,
+                   least_seconds(window, window->options.summary_rate_ns, final && !run->has), run);
+    if (m->derive != DERIVE_RATE || !derived->has) {
+        *latest = (struct rate_span){0};
+    } else if (run->waiting.seconds <= 0) {
+        *latest = span;
+    } else if (final && latest->seconds > 0) {
+        double rate = (latest->amount + span.amount) / (latest->seconds + span.seconds);
+        statistic_fold(run, m->reduce, ceiling > 0 && rate > ceiling ? ceiling : rate, 0);
+    }
 }
 
 static struct tracked *tracked_new(struct window *window, const struct plan *plan,
@@ -358,8 +384,7 @@ static int fold_single(struct window *window, const struct plan *plan, const str
     const bool only_record = final && !window->has_reported && !cell->statistic.has;
     statistic_take(window, m, &derived, least_seconds(window, window->options.record_rate_ns, only_record),
                    &cell->statistic);
-    statistic_take(window, m, &derived,
-                   least_seconds(window, window->options.summary_rate_ns, final && !run->has), run);
+    run_take(window, plan, &derived, final);
     return 0;
 }
 

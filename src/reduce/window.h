@@ -16,7 +16,7 @@
  *  - a reused pid is another subject (its serial differs);
  *  - a total of per-process counters is the sum of their increments, never the increment of their sum;
  *  - a rate spans at least half a kernel tick, and what the options say: a shorter interval is joined to the
- * next one, and the rest at the end is no rate, unless there was none before;
+ * next one, and in the summary the rest at the end to the one before;
  *  - means are weighted by time, and every interval counts in them.
  */
 #ifndef METRON_REDUCE_WINDOW_H

@@ -29,6 +29,11 @@ struct plan {
     bool by_row; /* read from the rows of subjects, not from the single row */
 };
 
+/* What the latest rate was made of. */
+struct rate_span {
+    double amount, seconds;
+};
+
 struct cell {
     struct previous previous;
     struct statistic statistic;
@@ -49,10 +54,11 @@ struct window {
     struct window_options options;
     struct plan *plans;
     size_t plan_count;
-    struct cell *cells;    /* singles, by slot: this window */
-    struct statistic *run; /* singles, by slot: the whole run */
-    uint64_t *pass_ns;     /* per source: stamp of the pass before */
-    size_t *row_plans;     /* per source: how many of its plans are by_row */
+    struct cell *cells;       /* singles, by slot: this window */
+    struct statistic *run;    /* singles, by slot: the whole run */
+    struct rate_span *latest; /* likewise, of rates */
+    uint64_t *pass_ns;        /* per source: stamp of the pass before */
+    size_t *row_plans;        /* per source: how many of its plans are by_row */
     struct tracked *subjects;
     struct state_names names;
     uint64_t *ended; /* serials to forget after the next report, whether or not they are tracked by now */

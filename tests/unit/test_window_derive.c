@@ -322,7 +322,7 @@ static void a_rate_spans_what_it_is_asked_to(void **state)
     is("u_ave_cores", 0.6);
 }
 
-static void the_rest_at_the_end_sets_no_peak(void **state)
+static void the_rest_at_the_end_sets_a_peak_with_the_rate_before_it(void **state)
 {
     (void)state;
     bench_rates(0.5, 0.9);
@@ -334,8 +334,22 @@ static void the_rest_at_the_end_sets_no_peak(void **state)
     absent("u_cores");
     absent("u_ave_cores");
     summarise();
-    is("u_peak_cores", 0.1);
-    is("u_ave_cores", 0.12 / 1.02); /* where it counts */
+    is("u_peak_cores", 0.12 / 1.02);
+    is("u_ave_cores", 0.12 / 1.02);
+}
+
+static void no_mean_is_above_its_peak(void **state)
+{
+    (void)state;
+    bench_rates(0.5, 0.9);
+    fold_single_number(SOURCE_U, PASS_SEED, 0, U_CORES, 0);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 1, U_CORES, 0.01);
+    fold_single_number(SOURCE_U, PASS_SAMPLE, 1.3, U_CORES, 0.02);
+    fold_single_number(SOURCE_U, PASS_FINAL, 1.6, U_CORES, 0.32);
+    report();
+    summarise();
+    is("u_peak_cores", 0.32 / 1.6);
+    is("u_ave_cores", 0.32 / 1.6);
 }
 
 static void a_rest_that_is_all_there_was_is_a_rate(void **state)
@@ -470,7 +484,8 @@ int main(void)
         RULE(too_short_an_interval_is_carried),
         RULE(a_fallen_counter_ends_what_is_carried),
         RULE(a_rate_spans_what_it_is_asked_to),
-        RULE(the_rest_at_the_end_sets_no_peak),
+        RULE(the_rest_at_the_end_sets_a_peak_with_the_rate_before_it),
+        RULE(no_mean_is_above_its_peak),
         RULE(a_rest_that_is_all_there_was_is_a_rate),
         RULE(a_newborn_has_its_rate_however_young),
         RULE(a_counter_of_the_command_begins_with_it),

@@ -42,12 +42,27 @@ static const char *find(const struct recording *recording, size_t measure, doubl
     return NULL;
 }
 
+/* What the run held: its headline. Where that is of a group that others share, what is known of the run alone
+ * instead, but for sums of resident memory, which are too large. 0: not known. */
+static double held_by(const struct recording *recording)
+{
+    const char *source = recording_text(recording, "headline.peak_memory_bytes.source");
+    double held = 0, value;
+
+    if (!source || is_of_the_run(recording, source))
+        return recording_number(recording, "peak_memory", &held) ? held : 0;
+    for (size_t i = 0; i < PEAK_MEASURES; i++)
+        if (table[i].rank != RANK_RESIDENT && find(recording, i, &value))
+            held = fmax(held, value);
+    return held;
+}
+
 static void cover(struct peak_measure *measure, const struct recording *recording, double value)
 {
-    double headline;
+    double held = held_by(recording);
 
-    if (recording_number(recording, "peak_memory", &headline) && headline > 0)
-        measure->covered = fmin(measure->covered, value / headline);
+    if (held > 0)
+        measure->covered = fmin(measure->covered, value / held);
 }
 
 void peaks_init(struct peaks *peaks, const struct recording *now)

@@ -9,7 +9,8 @@
  *
  * A measure has to be at least three quarters of every headline: the mark of one process says nothing of a
  * run whose processes hold memory together, nor a sum that no sample read at the peak. Of several in one line
- * the one that is nearest to the headlines is taken.
+ * the one that is nearest to the headlines is taken. A headline of a group that others share says nothing of
+ * the run: there the largest of its own marks and sampled sums stands for it.
  * What more runs have comes before these. The control group's charge is none of them: it has page cache in
  * it, which is charged to the group that read a file first.
  */

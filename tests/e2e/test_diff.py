@@ -499,3 +499,16 @@ def test_help_tells_the_rules(run_metron):
     text = " ".join(run_metron.metron("diff --help").stdout.decode().split())
     for words in ("--against", "5 %", "10 ms", "--fail-if 'peak_memory > +10%"):
         assert words in text
+
+
+def test_what_others_held_in_a_shared_group_is_not_compared(numbers, tmp_path):
+    """Sums that a sample saw by chance come last, though the headline of one run is a group's that others share."""
+    for name, source, memory, mark, resident in (("a_", "cgroup_peak_mem_anon_shmem", 2.96, 1.6, 3.24),
+                                                 ("b_", "rusage_max_rss", 1.77, 1.77, 1.67)):
+        path = make_run(tmp_path / name, memory=memory * MIB, source=source,
+                        top={"provenance": {"cgroup_scope": "inherited"}},
+                        summary={"rusage_max_rss": mark * MIB, "proc_peak_rss_total": resident * MIB})
+        without(path, "proc_hwm_max", "exit_max_rss_max", "smaps_peak_pss_total")
+    peak = numbers(tmp_path / "a_", tmp_path / "b_")["peak_memory"]
+    assert (peak["before"], peak["now"], peak["state"]) == (1.6 * MIB, 1.77 * MIB, "same")
+    assert peak["compared_by"] == "rusage_max_rss"

@@ -103,10 +103,11 @@ void pace_reported(struct pace *pace, uint64_t now_ns, uint64_t bytes)
         const uint64_t interval = report_ns(pace, now_ns);
         pace->next_report_ns += ((now_ns - pace->next_report_ns) / interval + 1) * interval;
     }
+    if (!pace->reported_ns || pace_report_is_due(pace, now_ns))
+        pace->latest_bytes = bytes; /* not of the rest at the end, which may be small */
     pace->reported_ns = now_ns;
     pace->has_sample = false;
     pace->bytes += bytes;
-    pace->latest_bytes = bytes;
 }
 
 double pace_report_interval(const struct pace *pace, uint64_t now_ns)

@@ -202,6 +202,8 @@ static void large_records_come_less_often(void **state)
         assert_true(latest > 400000); /* and they never cease */
     }
     assert_true(pace_report_interval(&pace, START + 600 * SECOND) == 100);
+    pace_reported(&pace, START + 601 * SECOND, KIB); /* the rest at the end */
+    assert_true(pace_report_interval(&pace, START + 601 * SECOND) == 100);
 }
 
 static void peaks_span_a_second_where_no_interval_was_set(void **state)

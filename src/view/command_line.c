@@ -129,7 +129,7 @@ static size_t shorten(struct strbuf *out, const char *text, size_t length, bool 
             kept = out->length;
         }
     }
-    strbuf_add(out, word + count, (size_t)(end - word - count));
+    strbuf_add(out, word + count, (size_t)(end - (word + count)));
     return text_width(strbuf_text(out), kept);
 }
 

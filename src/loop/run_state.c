@@ -340,12 +340,14 @@ void run_never_started(struct run *run, int code, const struct metron_error *err
 void run_settle_files(struct run *run, int code)
 {
     const struct run_options *options = &run->options;
-    bool failed = code < 0 || run->info.outcome.exit_code != 0;
+    const struct outcome *outcome = &run->info.outcome;
+    bool failed = code < 0 || outcome->exit_code != 0;
     bool soon = options->fail_time < 0 || run->info.wall_seconds < options->fail_time;
 
     /* A command that was ended early on demand did not fail early, and what one needs that ran out of memory
-     * is the question to come: their records are wanted. */
-    bool wanted = options->fail_time > 0 && (run->ending || run->info.outcome.oom_victim != OOM_VICTIM_NONE);
+     * or time is the question to come: their records are wanted. */
+    bool lacked = outcome->oom_victim != OOM_VICTIM_NONE || outcome->kind == OUTCOME_TIME_LIMIT;
+    bool wanted = options->fail_time > 0 && (run->ending || lacked);
 
     run_finish_files(run);
     run->discarded = run->folder.prefix && failed && soon && options->fail_time != 0 && !wanted;

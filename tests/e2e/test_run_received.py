@@ -175,6 +175,15 @@ def test_the_time_limit_was_reached(run_metron, number, script):
     assert 'outcome="time_limit"' in run_metron.metron("export --format prometheus run_").stdout.decode()
 
 
+def test_a_record_that_ends_early_at_its_time_limit_stays(run_metron):
+    """Whoever signals the command alone is not known without kernel events."""
+    run = started(run_metron, args="--events off", env=slurm(0), fail_time=1000)
+    command = wait_until(lambda: next((pid for pid, name in named_descendants(run.pid).items() if name == "sleep"), None),
+                         what="the command")
+    send_signal(command, signal.SIGTERM)
+    assert run.finish().info["outcome"]["kind"] == "time_limit"
+
+
 def test_a_command_that_ends_well_at_its_time_limit_has_exited(run_metron):
     run = ended_by(run_metron, signal.SIGTERM, END_WITH.format(0), env=slurm(0))
     assert run.returncode == 0

@@ -37,8 +37,8 @@ static const char *const source_endings[] = {
 
 /* Options whose value is no source, whatever it is called. */
 static const char *const options_with_names[] = {
-    "-o",       "-I",  "-D",  "-U",  "-isystem",  "-iquote",       "-idirafter",     "-include",
-    "-imacros", "-MF", "-MT", "-MQ", "-dumpbase", "-dumpbase-ext", "-main-file-name"};
+    "-o",       "-I",  "-D",  "-U",  "-isystem",  "-iquote",       "-idirafter",      "-include",
+    "-imacros", "-MF", "-MT", "-MQ", "-dumpbase", "-dumpbase-ext", "-main-file-name", "-dependency-file"};
 
 static bool is(const struct word *word, const char *text)
 {
@@ -146,8 +146,11 @@ static bool is_source(struct word word)
     return false;
 }
 
-static bool has_name_behind(const struct word *option)
+static bool has_name_behind(const struct word *option, bool is_proper)
 {
+    /* gcc gives its cc1 the name: "-MD a.c.d". */
+    if (is_proper && (is(option, "-MD") || is(option, "-MMD")))
+        return true;
     for (size_t i = 0; i < ARRAY_LENGTH(options_with_names); i++)
         if (is(option, options_with_names[i]))
             return true;
@@ -158,25 +161,28 @@ struct compiler_command compiler_command_parse(const char *text, size_t length)
 {
     const char *at = text, *end = text + length;
     struct compiler_command command = {.kind = COMPILER_NONE};
-    struct word word, before, source = {0}, output = {0}, package = {0}, list = {0};
+    struct word word, before, source = {0}, output = {0}, named = {0}, list = {0};
 
     if (!next_word(&at, end, &word) || (command.kind = kind_of(without_quotes(word))) == COMPILER_NONE)
         return command;
-    const bool is_go = ends_with(&word, "/compile");
+    const bool is_go = ends_with(&word, "/compile"), is_proper = command.kind == COMPILER_PROPER;
+    const char *naming = is_go ? "-p" : ends_with(&word, "lto1") ? "-dumpbase" : "";
     for (before = word; next_word(&at, end, &word); before = word) {
         if (command.kind == COMPILER_DRIVER && is(&word, "-cc1"))
             command.kind = COMPILER_PROPER;
+        if (command.kind == COMPILER_DRIVER && is(&word, "-cc1as"))
+            command.kind = COMPILER_HELPER;
         if (is(&before, "-o"))
             output = word;
-        else if (is_go && is(&before, "-p") && !is(&word, "main"))
-            package = word;
+        else if (is(&before, naming) && !(is_go && is(&word, "main")))
+            named = word;
         else if (word.at[0] == '@' && !list.at)
             list = word;
-        else if (!source.at && !has_name_behind(&before) && is_source(word))
+        else if (!source.at && !has_name_behind(&before, is_proper) && is_source(word))
             source = word;
     }
-    if (package.at)
-        source = package;
+    if (named.at)
+        source = named;
     const bool writes = command.kind == COMPILER_LINKER || command.kind == COMPILER_HELPER;
     const struct word *telling = writes && output.at ? &output
                                  : source.at         ? &source

@@ -17,16 +17,16 @@
 enum compiler_kind {
     COMPILER_NONE,   /* another program */
     COMPILER_DRIVER, /* gcc, clang: it starts others for the work, or does it itself */
-    COMPILER_PROPER, /* cc1, clang -cc1, rustc, javac, Go's compile */
+    COMPILER_PROPER, /* cc1, lto1, clang -cc1, rustc, javac, Go's compile */
     COMPILER_LINKER,
-    COMPILER_HELPER, /* as, collect2: a part of what another one does */
+    COMPILER_HELPER, /* as, clang -cc1as, collect2: a part of what another one does */
 };
 
 struct compiler_command {
     enum compiler_kind kind;
     const char *word; /* in the text, with its quotes; NULL: none */
     size_t length;
-    bool is_source; /* it names a source file, or a package of Go */
+    bool is_source; /* it names a source file, a package of Go, or the part of a program lto1 compiles */
 };
 
 /* `text`: a command of one line, as events have it. */

@@ -73,20 +73,23 @@ static void each_compilation_counts_once(void **state)
     ends(6, NULL, 1, 0.125);
     begins(8, 1, "gcc --version");
     ends(8, NULL, 9, 0.5);
+    begins(9, 1, "lto1 -quiet -dumpbase ./prog.wpa @/tmp/list");
+    ends(9, NULL, 5, 1);
     ends(1, NULL, 10, 0.5);
     assert_string_equal(text_of_page(), "Slowest compilations\n"
-                                        "  in all  3, 4.5 s of CPU\n"
+                                        "  in all  3, 5.25 s of CPU\n"
                                         "  WALL     CPU  PROGRAM  FILE\n"
+                                        "   5 s     1 s  lto1     ./prog.wpa\n"
                                         "   3 s   2.5 s  cc1      src/a.c\n"
-                                        "   2 s  1.75 s  clang    my b.c\n"
-                                        "   1 s  250 ms  ld       prog\n");
+                                        "   2 s  1.75 s  clang    my b.c\n");
 }
 
-static void two_are_no_build(void **state)
+static void two_are_no_build_with_what_links_them(void **state)
 {
     (void)state;
     ends(1, "cc1 a.c", 1, 1);
     ends(2, "cc1 b.c", 1, 1);
+    ends(3, "/usr/bin/ld -o prog a.o b.o", 1, 1);
     assert_string_equal(text_of_page(), "");
 }
 
@@ -145,7 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PAGE(each_compilation_counts_once),
-        PAGE(two_are_no_build),
+        PAGE(two_are_no_build_with_what_links_them),
         PAGE(the_ten_slowest_are_kept),
         PAGE(a_fork_that_was_seen_too_early_is_none),
     };

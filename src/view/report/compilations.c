@@ -8,8 +8,7 @@
 #include "view/compiler_command.h"
 #include "view/report/report.h"
 
-/* Two or three are no build. */
-#define FEW 3
+#define LEAST 3 /* fewer are no build */
 
 bool report_compilation_counts(const char *text, bool has_started_others)
 {
@@ -20,8 +19,6 @@ bool report_compilation_counts(const char *text, bool has_started_others)
         return command.is_source && !has_started_others;
     case COMPILER_PROPER:
         return command.is_source;
-    case COMPILER_LINKER:
-        return command.word != NULL;
     default:
         return false;
     }
@@ -62,7 +59,7 @@ void report_compilations_fini(struct report_compilations *compilations)
     *compilations = (struct report_compilations){0};
 }
 
-/* The source file, or what is written, without quotes. */
+/* The source file, without quotes. */
 static const char *file_of(struct report_page *page, const char *text)
 {
     const struct compiler_command command = compiler_command_parse(text, strlen(text));
@@ -94,14 +91,15 @@ void report_compilations(struct report_page *page, const struct report_evidence 
         [MEMORY] = {"max_rss", "PEAK RSS", UNIT_BYTES, "exit event", REPORT_CUT},
         [PID] = {"pid", NULL, UNIT_NONE, NULL, REPORT_CUT},
         [PROGRAM] = {"program", "PROGRAM", UNIT_NONE, NULL, REPORT_CUT},
-        [FILE_NAME] = {"file", "FILE", UNIT_NONE, "the source file; of a linker what it writes", REPORT_CUT},
+        [FILE_NAME] = {"file", "FILE", UNIT_NONE, "the source file; of lto1 the part of the program",
+                       REPORT_CUT},
         [COMMAND] = REPORT_COMMAND_COLUMNS(NULL, NULL, REPORT_CUT),
     };
     const struct report_compilations *compilations = &evidence->events.compilations;
     struct report_section *section = report_section_add(page, "compilations", "Slowest compilations");
     char program[REPORT_GROUP_TEXT_MAX];
 
-    if (compilations->count < FEW)
+    if (compilations->count < LEAST)
         return;
     report_add_number(section, "count", NULL, UNIT_COUNT, (double)compilations->count, NULL, NULL);
     const char *cpu = "";

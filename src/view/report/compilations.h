@@ -1,8 +1,8 @@
 /*
- * The slowest compilations of a build, by source file: what compilers and linkers took, one process each.
+ * The slowest compilations of a build, by source file: what compilers took, one process each.
  *
- * The work of gcc or clang counts once: where it starts compilers of its own these count, else it does. A
- * part of what one of them does (as, collect2) does not.
+ * The work of gcc or clang counts once: where it starts compilers of its own these count, else it does.
+ * What only assembles or links (as, collect2, ld) does not.
  */
 #ifndef METRON_VIEW_REPORT_COMPILATIONS_H
 #define METRON_VIEW_REPORT_COMPILATIONS_H

@@ -82,6 +82,9 @@ bool syscall_waits(const char *name)
         "pselect6_time64",
         "rt_sigtimedwait_time64",
         "semtimedop_time64",
+        "io_pgetevents_time64",
+        "mq_timedreceive_time64",
+        "vfork",
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(names); i++)

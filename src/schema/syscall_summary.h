@@ -25,8 +25,8 @@ struct syscall_failing {
 
 /* False: no system calls were counted in this run. */
 bool syscall_sums(const struct record *summary, struct syscall_sums *out);
-/* Whether a call of this name does nothing but wait: for events, a lock, a child, a time. A read may wait as
- * well, of a pipe; that cannot be known. */
+/* Whether a call of this name does nothing but wait: for events, a lock, a child (vfork: until it executes),
+ * a time. A read may wait as well, of a pipe; that cannot be known. */
 bool syscall_waits(const char *name);
 /* `state` of an amount by call and error, "openat ENOENT": its error if it is of this call, else NULL. */
 const char *syscall_error_of(const char *state, const char *call);

@@ -94,6 +94,18 @@ static void sums_tell_what_was_measured(void **state)
     assert_false(syscall_sums(&nothing, &sums));
 }
 
+static void calls_of_every_architecture_and_a_parent_until_its_child_executes_wait(void **state)
+{
+    (void)state;
+    static const char *const wait[] = {"io_pgetevents_time64", "mq_timedreceive_time64", "vfork", "futex"};
+    static const char *const work[] = {"clone", "read", "mq_timedsend"};
+
+    for (size_t i = 0; i < sizeof(wait) / sizeof(wait[0]); i++)
+        assert_true(syscall_waits(wait[i]));
+    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++)
+        assert_false(syscall_waits(work[i]));
+}
+
 static void the_call_that_failed_most_has_its_most_frequent_error(void **state)
 {
     (void)state;
@@ -210,6 +222,7 @@ int main(void)
         cmocka_unit_test(the_hotspot_has_the_largest_share_of_time),
         cmocka_unit_test(without_times_there_is_no_hotspot),
         cmocka_unit_test(sums_tell_what_was_measured),
+        cmocka_unit_test(calls_of_every_architecture_and_a_parent_until_its_child_executes_wait),
         cmocka_unit_test(the_call_that_failed_most_has_its_most_frequent_error),
         cmocka_unit_test(info_json_has_every_call_the_largest_time_first),
         cmocka_unit_test(info_json_tells_nothing_of_what_nobody_asked_for),

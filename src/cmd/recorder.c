@@ -41,17 +41,22 @@ static bool is_another_machine(const char *hostname)
     return hostname && uname(&own) == 0 && strcmp(own.nodename, hostname) != 0;
 }
 
-bool recorder_is_alive(void *context, const struct recorder *recorder)
+bool recorder_wrote_lately(const char *usage_path, double start_wall)
 {
     static const double patience = 600, gaps = 3;
     struct recorder_sign sign = {0};
 
+    if (!usage_path || !recorder_sign_read(usage_path, &sign))
+        sign.newest = start_wall; /* it may not have come to its first record */
+    return sign.newest > 0 && clock_wall_seconds() - sign.newest < fmax(patience, gaps * sign.gap);
+}
+
+bool recorder_is_alive(void *context, const struct recorder *recorder)
+{
     (void)context;
     if (recorder->boot_id && same_boot(recorder->boot_id))
         return lives_here(recorder);
     if (!is_another_machine(recorder->hostname))
         return false; /* it did not outlive the restart */
-    if (!recorder->usage_path || !recorder_sign_read(recorder->usage_path, &sign))
-        sign.newest = recorder->start_wall; /* it may not have come to its first record */
-    return sign.newest > 0 && clock_wall_seconds() - sign.newest < fmax(patience, gaps * sign.gap);
+    return recorder_wrote_lately(recorder->usage_path, recorder->start_wall);
 }

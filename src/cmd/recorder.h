@@ -12,5 +12,8 @@
  * seen from the login node) lives as long as its records come: ten minutes without one, or three times the
  * usual interval, and it is taken for gone. */
 bool recorder_is_alive(void *context, const struct recorder *recorder);
+/* The same by records alone, as a run without an info.json has nothing else; by its start if there are none.
+ */
+bool recorder_wrote_lately(const char *usage_path, double start_wall);
 
 #endif

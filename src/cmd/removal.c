@@ -35,6 +35,22 @@ int removal_read(const char *path, struct recording *out, struct metron_error *e
     return recording_read(path, &wish, out, error);
 }
 
+/* Of one without an info.json only its records say so. */
+static int refuse_one_that_runs(const struct recording *recording, const char *how,
+                                struct metron_error *error)
+{
+    if (recording->status == RECORDING_RUNNING)
+        return error_set(error, -EBUSY, "%s %s; it is not removed", recording->path, how);
+    if (recording->status == RECORDING_UNKNOWN &&
+        recorder_wrote_lately(recording->usage_path, recording->start_wall))
+        return error_set(
+            error, -EBUSY,
+            "%s is not there, or empty, and its newest record is of the last minutes: this run may "
+            "still be under way; it is not removed",
+            recording->path);
+    return 0;
+}
+
 void removal_add(struct removal *removal, const struct recording *recording)
 {
     struct metron_error error = {0};
@@ -44,8 +60,8 @@ void removal_add(struct removal *removal, const struct recording *recording)
     for (size_t i = 0; code == 0 && i < removal->count; i++)
         if (removal->runs[i].all.device == run.all.device && removal->runs[i].all.inode == run.all.inode)
             return;
-    if (code == 0 && recording->status == RECORDING_RUNNING)
-        code = error_set(&error, -EBUSY, "%s still runs; it is not removed", recording->path);
+    if (code == 0)
+        code = refuse_one_that_runs(recording, "still runs", &error);
     if (code == 0) {
         run.path = strdup(recording->path);
         if (!run.path || ARRAY_RESERVE(removal->runs, removal->capacity, removal->count + 1) < 0) {
@@ -143,8 +159,8 @@ static int remove_all(struct removal *removal)
         struct run_removal done = {0};
         /* It may have begun anew while somebody thought about the answer. */
         int code = removal_read(run->path, &recording, &error);
-        if (code == 0 && recording.status == RECORDING_RUNNING)
-            code = error_set(&error, -EBUSY, "%s runs by now; it is not removed", run->path);
+        if (code == 0)
+            code = refuse_one_that_runs(&recording, "runs by now", &error);
         if (code == 0 && recording.id != run->id)
             code = error_set(&error, -ESTALE, "%s has changed by now; it is not removed", run->path);
         if (code == 0)

@@ -18,9 +18,11 @@ static const struct command_description description = {
         "what would be removed, removes nothing, and the exit code is 2. What was removed is printed, a line "
         "for each run.\n\n"
         "A run that still runs is not removed, nor one of which a file is a link or belongs to another user. "
-        "These are named, and the exit code is 1. Of a run without an info.json nothing says whether it "
-        "still "
-        "runs: the question says so, and --yes removes it.",
+        "These are named, and the exit code is 1. Of a run without an info.json (con-duct writes it at the "
+        "end) "
+        "only its records say whether it still runs: with one of the last ten minutes it is not removed; "
+        "with "
+        "older ones the question says what is not known, and --yes removes it.",
     .examples = "  metron rm 3fa9c\n"
                 "  metron rm --yes last -2\n"
                 "  metron rm .metron/logs/2026.11.15T07.42.53-4711_\n",

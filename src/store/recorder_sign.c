@@ -10,14 +10,17 @@
 #define STAMP_SIZE 64
 #define END_BYTES  ((size_t)1 << 20) /* some records, also of a thousand processes */
 
-/* A record begins with its timestamp. */
+/* A record begins with its timestamp; con-duct has a blank before it. */
 static bool stamp_of(const char *line, size_t length, double *out)
 {
-    static const char begin[] = "{\"timestamp\":\"";
-    const size_t skip = sizeof(begin) - 1;
+    static const char *const begins[] = {"{\"timestamp\":\"", "{\"timestamp\": \""};
     char text[STAMP_SIZE];
+    size_t skip = 0;
 
-    if (length <= skip || memcmp(line, begin, skip) != 0)
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+        if (length > strlen(begins[i]) && memcmp(line, begins[i], strlen(begins[i])) == 0)
+            skip = strlen(begins[i]);
+    if (skip == 0)
         return false;
     const char *end = memchr(line + skip, '"', length - skip);
     if (!end || (size_t)(end - line) - skip >= sizeof(text))

@@ -1,6 +1,7 @@
 /*
- * The last sign of life of a metron that cannot be asked, because it records on another machine (a batch job,
- * seen through a shared file system): when it wrote its newest record.
+ * The last sign of life of a recorder that cannot be asked: of a metron on another machine (a batch job, seen
+ * through a shared file system), and of any that has not written an info.json. It is the time of its newest
+ * record.
  */
 #ifndef METRON_STORE_RECORDER_SIGN_H
 #define METRON_STORE_RECORDER_SIGN_H
@@ -12,7 +13,7 @@ struct recorder_sign {
     double gap;    /* seconds between the last two; 0: there is only one */
 };
 
-/* Reads the end of a usage.jsonl. False: there is no record in it. */
+/* Reads the end of a usage.jsonl, of metron or of con-duct. False: there is no record in it. */
 bool recorder_sign_read(const char *usage_path, struct recorder_sign *out);
 
 #endif

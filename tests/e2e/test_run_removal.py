@@ -286,6 +286,29 @@ def test_what_may_still_run_goes_only_by_name(run_metron, open_terminal, recordi
     assert not names(folder) and out.startswith("removed ") and err == ""
 
 
+@pytest.mark.parametrize("recording", ["metron-ended", "duct-0.2.2"])
+@pytest.mark.parametrize("info", [None, ""])
+def test_what_has_a_fresh_record_and_no_info_is_not_removed(run_metron, recording, info):
+    """As con-duct does until it ends: an hour old and a fresh record, or an old one and a long interval."""
+    usage, = (RECORDINGS / recording).glob("*usage.json*")
+    record = json.loads(usage.read_text().splitlines()[0])
+    separators = None if recording.startswith("duct") else (",", ":")
+    for name, ages in [("fresh", (3600, 0)), ("slow", (3600 * 5, 3600 * 3, 3600)), ("dead", (3660, 3600))]:
+        lines = []
+        for age in ages:
+            record["timestamp"] = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(time.time() - age))
+            lines.append(json.dumps(record, separators=separators) + "\n")
+        (run_metron.cwd / f"{name}_{usage.name.rpartition('_')[2]}").write_text("".join(lines))
+        if info is not None:
+            (run_metron.cwd / f"{name}_info.json").write_text(info)
+    before = names(run_metron.cwd)
+    for name in ("fresh", "slow"):
+        _, err = call(run_metron, "rm", "-y", f"{name}_", code=1)
+        assert "may still be under way; it is not removed" in err and names(run_metron.cwd) == before
+    call(run_metron, "rm", "-y", "dead_")
+    assert {name for name in before if not name.startswith("dead_")} == names(run_metron.cwd)
+
+
 @pytest.mark.parametrize("change", ["info", "usage"])
 def test_a_run_without_an_info_that_has_changed_stays(run_metron, open_terminal, change):
     folder = run_metron.cwd / ".metron" / "logs"

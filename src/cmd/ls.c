@@ -51,7 +51,7 @@ static const struct command_description description = {
         "percent, and what a run does not have is left out.\n\n"
         "In the table ID names the run for metron report, plot and the like, which also know last, -1 (the "
         "newest) and -2 (the one before), the beginning of a run's name, and a job. RUN, the prefix of its "
-        "files, needs a screen of about 120 columns (json and the like have it always, as prefix). EXIT says "
+        "files, is there where it fits (json and the like have it always, as prefix). EXIT says "
         "oom where the OOM killer struck, and time where the time limit of the job was reached, also if the "
         "command ended well. What a narrow screen has no room for is named below the table.\n\n"
         "The expression of --filter compares fields with values by == != < <= > >=, matches them with =~ and "

@@ -28,6 +28,7 @@
 
 static struct run_listing listing;
 static struct strbuf text;
+static double processes; /* of every run that is added; 0: not measured */
 
 static inline int set_up(void **state)
 {
@@ -36,6 +37,7 @@ static inline int set_up(void **state)
     tzset();
     text = (struct strbuf)STRBUF_INIT;
     run_listing_init(&listing);
+    processes = 0;
     return 0;
 }
 
@@ -89,6 +91,9 @@ static inline void add_run(struct run run)
                                     .source = run.memory_source ? run.memory_source : "proc_hwm_max",
                                     .bound = run.memory_note ? BOUND_UPPER : BOUND_NONE,
                                     .note = run.memory_note};
+    if (processes > 0)
+        fields[count++] =
+            (struct recorded_field){.name = "processes", .kind = FIELD_NUMBER, .number = processes};
     struct recording recording = {.path = "run_info.json",
                                   .status = run.status,
                                   .start_wall = run.start,

@@ -8,10 +8,10 @@ static void a_table_has_numbers_to_the_right_and_tells_methods_apart(void **stat
     add_three();
     run_listing_sort(&listing, NULL, 0, false);
     assert_string_equal(table(0, false),
-                        "ID     START 2026   EXIT        WALL         CPU   MEMORY    PROCS  RUN   COMMAND\n"
-                        "00000  11-15 07:42     0       1.5 s      500 ms    1 MiB a      -  run_  true\n"
-                        "00000  11-15 07:43     1  1 min 30 s  2 min 00 s  ≤64 MiB b      -  run_  false\n"
-                        "00000  11-15 07:44  lost           -           -        -        -  run_  sleep\n"
+                        "ID     START 2026   EXIT        WALL         CPU   MEMORY    RUN   COMMAND\n"
+                        "00000  11-15 07:42     0       1.5 s      500 ms    1 MiB a  run_  true\n"
+                        "00000  11-15 07:43     1  1 min 30 s  2 min 00 s  ≤64 MiB b  run_  false\n"
+                        "00000  11-15 07:44  lost           -           -        -    run_  sleep\n"
                         "\n"
                         "MEMORY a: proc_hwm_max\n"
                         "MEMORY b: peak_rss (an upper bound)\n"
@@ -154,6 +154,7 @@ static void columns_are_left_out_for_the_command_and_named(void **state)
 
     (void)state;
     assert_int_equal(run_columns_add_usual(&listing, true), 0);
+    processes = 3;
     add_run((struct run){"night", command, START, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
     add_run((struct run){"night", command, START + 60, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
     const char *shown = table(81, false);
@@ -168,6 +169,22 @@ static void columns_are_left_out_for_the_command_and_named(void **state)
     assert_non_null(strstr(table(79, false), "night")); /* it tells them apart now */
     assert_null(strstr(table(72, false), "night"));     /* but the id tells more */
     assert_non_null(strstr(table(30, false), "00000"));
+}
+
+static void the_prefix_goes_first_on_a_narrow_screen_and_an_empty_column_before_it(void **state)
+{
+    (void)state;
+    assert_int_equal(run_columns_add_usual(&listing, true), 0);
+    add_run((struct run){"night", "true", START, 0, 1, 1, MIB, NULL, NULL, NULL, RECORDING_ENDED});
+    const char *shown = table(80, false); /* no process was counted */
+    assert_non_null(strstr(shown, "  night  run_  true\n"));
+    assert_null(strstr(shown, "no room"));
+    assert_null(strstr(shown, "PROCS"));
+    processes = 3;
+    add_run((struct run){"day", "python3 train.py --learning-rate 0.1", START, 0, 1, 1, MIB, NULL, NULL, NULL,
+                         RECORDING_ENDED});
+    assert_non_null(strstr(table(100, false), "  RUN   COMMAND\n"));
+    assert_null(strstr(table(0, false), "no room"));
 }
 
 static void a_row_is_broken_between_columns_on_the_narrowest_screens(void **state)
@@ -343,6 +360,7 @@ int main(void)
         TEST(a_script_on_a_command_line_is_one_line),
         TEST(seconds_are_told_where_two_runs_share_a_minute),
         TEST(columns_are_left_out_for_the_command_and_named),
+        TEST(the_prefix_goes_first_on_a_narrow_screen_and_an_empty_column_before_it),
         TEST(a_row_is_broken_between_columns_on_the_narrowest_screens),
         TEST(ids_have_as_many_digits_as_tell_them_apart),
         TEST(the_oom_killer_is_seen_beside_the_exit_code),

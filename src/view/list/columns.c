@@ -13,9 +13,9 @@ static const struct listing_column usual_table[] = {
     {.name = "wall", .title = "WALL", .field = "wall"},
     {.name = "cpu_seconds", .title = "CPU", .field = "cpu_seconds"},
     {.name = "peak_memory", .title = "MEMORY", .field = "peak_memory"},
-    {.name = "processes", .title = "PROCS", .field = "processes", .drop = 2},
-    {.name = "job", .title = "JOB", .field = "job", .drop = 1, .drop_if_same = true, .drop_else = 4},
-    {.name = "run", .title = "RUN", .kind = COLUMN_PREFIX, .drop = 3},
+    {.name = "processes", .title = "PROCS", .field = "processes", .drop = 3},
+    {.name = "job", .title = "JOB", .field = "job", .drop = 2, .drop_if_same = true, .drop_else = 5},
+    {.name = "run", .title = "RUN", .kind = COLUMN_PREFIX, .drop = 4},
     {.name = "command", .title = "COMMAND", .field = "command"},
 };
 
@@ -138,13 +138,22 @@ bool run_columns_knows(const char *field)
     return recorded_alias_part(field) != NULL;
 }
 
+static bool is_empty(const struct run_listing *listing, size_t column)
+{
+    for (size_t i = 0; i < listing->count; i++)
+        if (listing->rows[i]->cells[column].there)
+            return false;
+    return true;
+}
+
 void run_columns_hide_empty(struct run_listing *listing)
 {
-    ptrdiff_t column = run_listing_column(listing, listing->grouped ? "command" : "job");
+    const ptrdiff_t command = run_listing_column(listing, "command");
 
-    for (size_t i = 0; column >= 0 && i < listing->count; i++)
-        if (listing->rows[i]->cells[column].there)
-            return;
-    if (column >= 0)
-        listing->columns[column].hidden = true;
+    for (size_t i = 0; i < listing->column_count; i++) {
+        struct listing_column *column = &listing->columns[i];
+        const bool may_go = column->drop > 0 || (listing->grouped && (ptrdiff_t)i == command);
+        if (column->kind == COLUMN_FIELD && may_go && is_empty(listing, i))
+            column->hidden = true;
+    }
 }

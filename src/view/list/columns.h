@@ -22,7 +22,8 @@ int run_columns_add_named(struct run_listing *listing, const char *name, bool gr
 bool run_columns_knows(const char *field);
 /* The names of the usual fields, ended by NULL. */
 const char *const *run_columns_usual_fields(void);
-/* The usual columns that nobody misses if no row has a value are hidden (the job; the command of groups). */
+/* The usual columns that nobody misses if no row has a value are hidden: those that a narrow screen leaves
+ * out, and the command of groups. */
 void run_columns_hide_empty(struct run_listing *listing);
 
 #endif

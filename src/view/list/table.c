@@ -13,7 +13,7 @@
 #define COMMAND_WANTS     24 /* of a command; less only if nothing else is left to give */
 #define COMMAND_GIVES     6  /* of these for the prefix, which says more */
 #define COMMAND_NARROWEST 16
-#define PREFIX_FROM       110 /* columns of a screen that has room for the prefixes of runs */
+#define PREFIX_FROM       110 /* columns of a screen on which other columns go for the prefixes of runs */
 #define TITLE_SIZE        64
 
 static void make_title(const struct run_cell *cell, const struct listing_column *column,
@@ -40,7 +40,7 @@ static bool has_texts(const struct run_listing *listing, size_t index)
 static struct table_column make_column(const struct run_listing *listing, size_t index, size_t width)
 {
     const struct listing_column *column = &listing->columns[index];
-    bool is_prefix = column->kind == COLUMN_PREFIX;
+    bool is_prefix = column->kind == COLUMN_PREFIX, goes_first = is_prefix && width < PREFIX_FROM;
     bool is_text = column->kind == COLUMN_FIELD && has_texts(listing, index);
     bool is_command = column->kind == COLUMN_FIELD && strcmp(column->field, "command") == 0;
 
@@ -52,11 +52,11 @@ static struct table_column make_column(const struct run_listing *listing, size_t
                             : TABLE_CUT,
         .least = is_command ? COMMAND_NARROWEST : NARROWEST,
         .wants = is_command ? COMMAND_WANTS : 0,
-        .drop = column->drop,
+        .drop = goes_first ? 1 : column->drop,
         .drop_if_same = column->drop_if_same,
         .drop_else = column->drop_else,
-        .texts_give = is_prefix ? COMMAND_GIVES : 0,
-        .left_out = column->hidden || (is_prefix && width > 0 && width < PREFIX_FROM),
+        .texts_give = is_prefix && !goes_first ? COMMAND_GIVES : 0,
+        .left_out = column->hidden,
     };
 }
 

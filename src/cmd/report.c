@@ -119,17 +119,18 @@ static int report_named(const char *name, const struct settings *settings)
 
     if (recording_is_named(name))
         code = report_run(name, settings, &exit_code, &no_run);
-    if (code == 0 || (run_names_place(name) == 0 && print_job(name, settings, &exit_code, &no_job) == 0))
+    const bool may_be_job = name[0] && run_names_place(name) == 0;
+    if (code == 0 || (may_be_job && print_job(name, settings, &exit_code, &no_job) == 0))
         return exit_code;
     if (!no_run.message[0]) {
         code = named_run(settings, name, &path, &no_run);
         if (code == 0)
             code = report_run(path, settings, &exit_code, &no_run);
     }
-    if (code == -ENOENT && no_job.message[0])
-        log_error("%s; nor is it a job that the daemon knows: %s", no_run.message, no_job.message);
-    else if (code < 0)
+    if (code < 0)
         log_error("%s", no_run.message);
+    if (code == -ENOENT && no_job.message[0])
+        log_info("nor is it a job of the daemon: %s", no_job.message);
     free(path);
     return exit_code;
 }

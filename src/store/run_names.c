@@ -196,17 +196,27 @@ static int complain_of_several(const struct names *names, const char *wanted,
     return code;
 }
 
+static bool is_of_hex_digits(const char *word)
+{
+    return strspn(word, "0123456789abcdefABCDEF") == strlen(word);
+}
+
+/* The beginning of an id, but for its length. */
+static bool is_short_id(const char *word)
+{
+    return word[0] && strlen(word) < RUN_ID_TYPED_LEAST && is_of_hex_digits(word);
+}
+
 static int complain_of_none(struct names *names, const char *wanted, struct metron_error *error)
 {
     struct suggest suggest;
-    char near[SUGGEST_TEXT_SIZE];
+    char near[SUGGEST_TEXT_SIZE], digits[64];
 
     if (names->count == 0 && names->unread > 0)
         return error_set(error, -EBADMSG, "%s: there is no such run; nothing in '%s' can be read",
                          names->typed, names->folder);
     if (names->count == 0)
-        return error_set(error, -ENOENT,
-                         "%s: there is no such run: no file is called so, and none is recorded in '%s'",
+        return error_set(error, -ENOENT, "%s: there is no such run, and none is recorded in '%s'",
                          names->typed, names->folder);
     suggest_init(&suggest, wanted);
     for (size_t i = names->count; i-- > 0;) {
@@ -221,19 +231,17 @@ static int complain_of_none(struct names *names, const char *wanted, struct metr
         kept[length] = '\0'; /* as much of it as was typed */
         suggest_offer(&suggest, kept);
     }
-    return error_set(
-        error, -ENOENT,
-        "%s: there is no such run: no file is called so, and no run in '%s' has this id, name or "
-        "job%s; metron ls lists them, and FOLDER/NAME is one elsewhere",
-        names->typed, names->folder, suggest_text(&suggest, "", near));
+    (void)snprintf(digits, sizeof(digits), "; an id needs %d digits", RUN_ID_TYPED_LEAST);
+    return error_set(error, -ENOENT, "%s: there is no such run: none in '%s' has this id, name or job%s%s",
+                     names->typed, names->folder, is_short_id(wanted) ? digits : "",
+                     suggest_text(&suggest, "", near));
 }
 
 bool run_names_is_id(const char *word)
 {
     size_t length = strlen(word);
 
-    return length >= RUN_ID_TYPED_LEAST && length < RECORDING_ID_SIZE &&
-           strspn(word, "0123456789abcdefABCDEF") == length;
+    return length >= RUN_ID_TYPED_LEAST && length < RECORDING_ID_SIZE && is_of_hex_digits(word);
 }
 
 size_t run_names_place(const char *name)

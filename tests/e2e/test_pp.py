@@ -309,7 +309,7 @@ def test_what_cannot_be_read_is_said_and_the_others_are_shown(pp, tmp_path):
     code, out, err = pp(tmp_path / "missing", tmp_path, tmp_path / "good")
     assert code == 1
     assert "[\n  1\n]\n" in out
-    assert f"{tmp_path}/missing: there is no such run: no file is called so, and none is recorded in '{tmp_path}'\n" in err
+    assert f"{tmp_path}/missing: there is no such run, and none is recorded in '{tmp_path}'\n" in err
     assert f"{tmp_path}: no run in this folder: nothing in it ends in info.json\n" in err
     assert err.count("\n") == 2
     assert out.startswith(f"==> {tmp_path}/good <==\n")

@@ -72,11 +72,12 @@ def test_a_variable_in_the_environment_is_no_question(either):
     assert done.returncode == 1 and not done.stdout, done
 
 
-def test_neither_a_run_nor_a_job_is_one_clear_line(either):
+def test_neither_a_run_nor_a_job_is_two_short_lines(either):
     for socket, reason in ((None, "there is no job 'nothing'"), (either.folder / "none.sock", "no daemon listens on")):
         done = report(either, "nothing", socket=socket)
         message = done.stderr.decode()
-        assert done.returncode == 1 and not done.stdout and message.count("\n") == 1, done
-        assert "there is no such run" in message and reason in message, message
+        assert done.returncode == 1 and not done.stdout, done
+        no_run, no_job = message.splitlines()
+        assert "there is no such run" in no_run and "daemon" not in no_run and reason in no_job, message
     both = report(either, "--job", "night", "nothing")
     assert both.returncode == 2 and b"one too many" in both.stderr

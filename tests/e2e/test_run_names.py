@@ -173,11 +173,25 @@ def test_a_name_that_no_run_has_is_the_same_error_everywhere(run_metron, runs, c
     wrong = known["alpha-1"][:4] + ("0" if known["alpha-1"][4] != "0" else "1")
     for name, near in [("trian", "train"), ("beta-3", "beta-2"), (wrong, known["alpha-1"][:5])]:
         message = call(run_metron, *command, name, code=1).stderr.decode()
-        assert (f"{name}: there is no such run: no file is called so, and no run in '.metron/logs/' has this id, name "
-                f"or job (did you mean '") in message, message
+        assert (f"{name}: there is no such run: none in '.metron/logs/' has this id, name or job (did you mean '"
+                ) in message, message
         assert f"'{near}'" in message
+    message = call(run_metron, *command, known["alpha-1"][:3], code=1).stderr.decode()
+    assert "has this id, name or job; an id needs 4 digits" in message
     message = call(run_metron, *command, "-9", code=1).stderr.decode()
     assert "-9: there is no such run: 4 are recorded in '.metron/logs/'" in message
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_name_that_no_run_has_takes_short_lines(run_metron, recorded):
+    if recorded:
+        made(run_metron.cwd / ".metron" / "logs", "alpha-1", 1)
+    for name in ("nothing", "a" * 10, "abc", "-9"):
+        for command in ("pp", "report"):
+            run, *job = call(run_metron, command, name, code=1).stderr.decode().splitlines()
+            assert f"{name}: there is no such run" in run and "daemon" not in run and len(run) < 120, run
+            assert len(job) == (command == "report" and name != "-9") and all("daemon" in line for line in job), job
+    assert b"daemon" not in call(run_metron, "report", "", code=1).stderr
 
 
 def test_a_folder_is_searched_for_the_name_behind_it(run_metron, runs):

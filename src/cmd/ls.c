@@ -49,7 +49,8 @@ static const struct command_description description = {
         "peak_memory_note, and upper, lower or estimate as peak_memory_bound where it is one. These are "
         "fields, too, for --fields and --filter. In these formats numbers are exact, in bytes, seconds and "
         "percent, and what a run does not have is left out.\n\n"
-        "In the table ID names the run for metron report, plot and the like, which also know last, -1 (the "
+        "In the table ID names the run (of a folder elsewhere as FOLDER/ID) for metron report, plot and the "
+        "like, which also know last, -1 (the "
         "newest) and -2 (the one before), the beginning of a run's name, and a job. RUN, the prefix of its "
         "files, is there where it fits (json and the like have it always, as prefix). EXIT says "
         "oom where the OOM killer struck, and time where the time limit of the job was reached, also if the "
@@ -265,7 +266,6 @@ static int choose(struct ls *ls)
 static int find_standard_runs(struct ls *ls)
 {
     struct metron_error error = {0};
-    static const char duct_folder[] = ".duct/logs";
     char *folder = standard_folder(ls->settings);
     size_t added;
 
@@ -281,8 +281,8 @@ static int find_standard_runs(struct ls *ls)
     } else if (added == 0) {
         log_info("no runs are recorded in '%s': 'metron run -- COMMAND' records one", folder);
     }
-    if (ls->runs.count == 0 && access(duct_folder, F_OK) == 0)
-        log_info("there are runs of con-duct in '%s': 'metron ls %s' lists them", duct_folder, duct_folder);
+    if (ls->runs.count == 0 && access(DUCT_FOLDER, F_OK) == 0)
+        log_info("there are runs of con-duct in '%s': 'metron ls %s' lists them", DUCT_FOLDER, DUCT_FOLDER);
     free(folder);
     return 0;
 }
@@ -475,6 +475,15 @@ static void write_summaries(struct strbuf *out, const struct run_listing *listin
         strbuf_addf(out, "%s%s", i > 0 ? "\n" : "", listing->rows[i]->text);
 }
 
+static void find_one_elsewhere(struct ls *ls)
+{
+    struct run_listing *listing = &ls->listing;
+
+    for (size_t i = 0; i < listing->count && !listing->elsewhere; i++)
+        if (!run_has_known_id(ls->settings, listing->rows[i]->path, listing->folder))
+            listing->elsewhere = listing->rows[i];
+}
+
 static int show(struct ls *ls)
 {
     struct run_listing *listing = &ls->listing;
@@ -485,6 +494,7 @@ static int show(struct ls *ls)
     case CHOICE_LIST_FORMAT_TABLE:
         if (!settings_has(ls->settings, SETTING_FIELDS))
             run_columns_hide_empty(listing);
+        find_one_elsewhere(ls);
         if (listing->count > 0)
             run_table_write(&text, listing, ls->width, ls->colors);
         break;

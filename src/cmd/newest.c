@@ -27,22 +27,71 @@ static int no_memory(struct metron_error *error)
     return error_set(error, -ENOMEM, "no memory for the list of runs");
 }
 
+typedef int finder(const char *name, const char *folder, struct run_list *found, struct metron_error *error);
+
+/* Where no run of the standard folder has the name, that is the error. */
+static int find_run(const struct settings *settings, const char *name, finder *find, struct run_list *found,
+                    struct metron_error *error)
+{
+    static const char *const others[] = {DUCT_FOLDER, NULL};
+    char *folder = standard_folder(settings);
+    int code = folder ? find(name, folder, found, error) : no_memory(error);
+
+    free(folder);
+    if ((code != -ENOENT && code != -EBADMSG) || name[0] == '\0' || strchr(name, '/') ||
+        run_names_place(name) > 0)
+        return code;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        struct metron_error other = {0};
+        int elsewhere = find(name, others[i], found, &other);
+        if (elsewhere == -ENOTUNIQ)
+            *error = other;
+        if (elsewhere == 0 || elsewhere == -ENOTUNIQ)
+            return elsewhere;
+    }
+    return code;
+}
+
+static bool lies_below(const char *path, const char *folder)
+{
+    size_t length;
+
+    for (; strncmp(folder, "./", 2) == 0; folder += 2)
+        ;
+    for (length = strlen(folder); length > 0 && folder[length - 1] == '/';)
+        length--;
+    return strncmp(path, folder, length) == 0 && path[length] == '/';
+}
+
+bool run_has_known_id(const struct settings *settings, const char *info_path, const char *here)
+{
+    const char *path = info_path;
+
+    if (here && lies_below(path, here))
+        path += strlen(here) + 1;
+    for (; strncmp(path, "./", 2) == 0; path += 2)
+        ;
+    if (strstr(path, "../"))
+        return false;
+    char *folder = standard_folder(settings);
+    bool known = !strchr(path, '/') || lies_below(path, DUCT_FOLDER) ||
+                 (folder && (lies_below(path, folder) || lies_below(info_path, folder)));
+    free(folder);
+    return known;
+}
+
 int add_named_runs(const struct settings *settings, struct run_list *list, const char *name, size_t *added,
                    struct metron_error *error)
 {
     const size_t before = list->count;
-    char *folder = NULL;
     int code;
 
-    if (name[0] == '\0' || run_list_is_name(name) || strpbrk(name, "*?[")) {
+    if (name[0] == '\0' || run_list_is_name(name) || strpbrk(name, "*?["))
         code = run_list_add(list, name, added, error);
-    } else {
-        folder = standard_folder(settings);
-        code = folder ? run_names_find(name, folder, list, error) : no_memory(error);
-    }
+    else
+        code = find_run(settings, name, run_names_find, list, error);
     if (added)
         *added = list->count - before;
-    free(folder);
     return code;
 }
 
@@ -93,14 +142,16 @@ int named_run(const struct settings *settings, const char *name, char **path, st
         *path = strdup(name);
         return *path ? 0 : no_memory(error);
     }
+    code = find_run(settings, name ? name : "last", run_names_find_one, &found, error);
     folder = standard_folder(settings);
-    code = folder ? run_names_find_one(name ? name : "last", folder, &found, error) : no_memory(error);
     if (code == -ENOENT && !name)
-        code = error_set(
-            error, code,
-            "which run? None is recorded in '%s'; name one, or record one: metron run -- COMMAND", folder);
+        code =
+            error_set(error, code,
+                      "which run? None is recorded in '%s'; name one, or record one: metron run -- COMMAND",
+                      folder ? folder : "");
     else if (code == -EBADMSG && !name)
-        code = error_set(error, code, "which run? Nothing in '%s' can be read; metron ls tells why", folder);
+        code = error_set(error, code, "which run? Nothing in '%s' can be read; metron ls tells why",
+                         folder ? folder : "");
     if (code == 0 && found.paths) {
         *path = prefix_of(found.paths[0]);
         code = *path ? 0 : no_memory(error);

@@ -2,6 +2,9 @@
  * The runs that a reader means: those that are named to it, and without any the newest, or all where runs are
  * recorded unless somebody says otherwise.
  *
+ * Names are looked up where the standard prefix puts runs; a name that none has there, but for last and the
+ * numbers, then where con-duct puts them, and at last in the current folder itself.
+ *
  * Every command that takes a RUN asks here, so that all know the same names (store/run_names.h) and have the
  * same errors.
  */
@@ -29,6 +32,12 @@ bool word_is_run(const char *word);
  * the prefix of the one run that the name means; the newest for NULL, of which the log says which it is. 0
  * and *path, which the caller frees; -ENOENT: there is none; others of the file system. */
 int named_run(const struct settings *settings, const char *name, char **path, struct metron_error *error);
+
+/* Whether a run is found by its id alone, as it lies where ids are looked up. `here`: the current folder. */
+bool run_has_known_id(const struct settings *settings, const char *info_path, const char *here);
+
+/* Where con-duct puts runs. */
+#define DUCT_FOLDER ".duct/logs"
 
 /* The folder that the standard prefix puts runs into: what stands before its first placeholder. NULL for want
  * of memory; else the caller frees it. */

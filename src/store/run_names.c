@@ -94,10 +94,12 @@ static int read_names(struct names *names, const char *folder, struct metron_err
     struct stat status;
     int code = 0;
 
-    *names = (struct names){.folder = folder};
-    if (stat(folder, &status) < 0)
-        return errno == ENOENT ? 0 : error_set(error, -errno, "%s: %s", folder, strerror(errno));
-    if (run_list_add(&names->list, folder, NULL, &trouble) < 0 && names->list.count == 0)
+    *names = (struct names){.folder = folder ? folder : "."};
+    if (stat(names->folder, &status) < 0)
+        return errno == ENOENT ? 0 : error_set(error, -errno, "%s: %s", names->folder, strerror(errno));
+    int added = folder ? run_list_add(&names->list, folder, NULL, &trouble)
+                       : run_list_add_here(&names->list, &trouble);
+    if (added < 0 && names->list.count == 0)
         return error_set(error, trouble.code, "%s", trouble.message);
     if (trouble.code < 0)
         log_warning("%s", trouble.message);

@@ -23,7 +23,8 @@
 
 enum { RUN_ID_TYPED_LEAST = 4 }; /* hex digits of an id that is typed */
 
-/* Adds the runs in `folder`, or in one below it, that `name` means. `name` may begin with a folder of its own
+/* Adds the runs in `folder`, or in one below it, that `name` means; NULL: those in the current folder itself.
+ * `name` may begin with a folder of its own
  * ("logs/last"), which then takes the place of `folder`. 0; -ENOENT: none, with what was meant perhaps;
  * -ENOTUNIQ: it may mean several, which are named; -EBADMSG: nothing in the folder can be read; others of the
  * file system. A job adds all of its runs. */

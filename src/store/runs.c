@@ -55,6 +55,7 @@ struct pending {
 
 struct walk {
     struct run_list *list;
+    bool goes_below;         /* into the folders in it */
     struct pending *pending; /* owned */
     size_t count, capacity;
     struct metron_error *error;
@@ -151,7 +152,7 @@ static int take_entry(struct walk *walk, int fd, const struct pending *folder, c
         return add_path(walk->list, join(folder->path, name));
     if (kind == ENTRY_OTHER && stands_alone(fd, name))
         return add_alone(walk->list, join(folder->path, name));
-    if (kind != ENTRY_FOLDER)
+    if (kind != ENTRY_FOLDER || !walk->goes_below)
         return 0;
     if (folder->depth < DEPTH_MAX)
         return push(walk, join(folder->path, name), folder->depth + 1);
@@ -192,9 +193,9 @@ static int read_folder(struct walk *walk, const struct pending *folder)
     return code;
 }
 
-static int add_folder(struct run_list *list, const char *path, struct metron_error *error)
+static int add_folder(struct run_list *list, const char *path, bool goes_below, struct metron_error *error)
 {
-    struct walk walk = {.list = list, .error = error};
+    struct walk walk = {.list = list, .goes_below = goes_below, .error = error};
     int code = push(&walk, strdup(path), 0);
 
     while (code == 0 && walk.count > 0) {
@@ -226,7 +227,7 @@ static int add_plain(struct run_list *list, const char *path, struct metron_erro
 
     if (stat(path, &status) == 0) {
         if (S_ISDIR(status.st_mode))
-            return add_folder(list, path, error);
+            return add_folder(list, path, true, error);
         if (!S_ISREG(status.st_mode))
             return error_set(error, -EINVAL, "'%s' is neither a file nor a folder", path);
         return add_file(list, path) < 0 ? error_set(error, -ENOMEM, "no memory for the list of runs") : 0;
@@ -267,6 +268,11 @@ static int add_glob(struct run_list *list, const char *pattern, struct metron_er
 int run_list_take(struct run_list *list, const char *path)
 {
     return add_path(list, strdup(path));
+}
+
+int run_list_add_here(struct run_list *list, struct metron_error *error)
+{
+    return add_folder(list, ".", false, error);
 }
 
 bool run_list_is_name(const char *path)

@@ -19,6 +19,8 @@ struct run_list {
  * info.json. A file, folder or run whose name is that very text comes before a glob. 0 and how many were
  * added in *added (may be NULL); -ENOENT: there is nothing; others of the file system. */
 int run_list_add(struct run_list *list, const char *path, size_t *added, struct metron_error *error);
+/* Adds the runs whose files lie in the current folder itself; no other is read. The same errors. */
+int run_list_add_here(struct run_list *list, struct metron_error *error);
 /* Adds a copy of the path of an info.json: 0 or -ENOMEM. */
 int run_list_take(struct run_list *list, const char *path);
 /* Whether a file, a folder or a run has this very name, so that it is no glob. */

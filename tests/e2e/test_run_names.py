@@ -240,6 +240,50 @@ def test_the_id_stands_on_every_screen(run_metron, runs, columns):
         assert each[:5] in text
 
 
+ELSEWHERE = "ID: the folder of a run elsewhere comes before it: "
+
+
+def shown_id(runner, path):
+    """As ls shows it for one run, and what its legend says to put before it, if anything."""
+    text = call(runner, "ls", path).stdout.decode()
+    return text.splitlines()[1].split()[0], next((line.removeprefix(ELSEWHERE) for line in text.splitlines()
+                                                  if line.startswith(ELSEWHERE)), None)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("path", ["here_", "./here_", ".duct/logs/there_", ".duct/logs/below/there_"])
+def test_the_id_of_a_run_in_the_current_folder_and_of_con_duct_is_known(run_metron, path, recorded):
+    if recorded:
+        made(run_metron.cwd / ".metron" / "logs", "alpha-1", 1)
+        made(run_metron.cwd / ".metron" / "logs", "also-1", 2)
+    made(run_metron.cwd / os.path.dirname(path), os.path.basename(path).rstrip("_"), 5, job="abroad")
+    known, before = shown_id(run_metron, path)
+    assert before is None and len(known) == 5
+    for name in (known, ids(run_metron, path).popitem()[1], "abroad"):
+        for command in ("pp", "export"):
+            assert second_of(run_metron, command, name) == 5
+        assert call(run_metron, "report", name).stdout == call(run_metron, "report", path).stdout
+        assert len(ids(run_metron, name)) == 1
+    # What is recorded here comes first, and last is of these.
+    if recorded:
+        assert second_of(run_metron, "pp", "last") == 2
+        made(run_metron.cwd / ".metron" / "logs", "abroad", 7, job="abroad")
+        assert second_of(run_metron, "pp", "abroad") == 7
+    else:
+        assert b"none is recorded in '.metron/logs/'" in call(run_metron, "pp", "last", code=1).stderr
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_ls_says_what_comes_before_an_id_elsewhere(run_metron, runs, columns):
+    made(run_metron.cwd / "my results", "far", 7)
+    known, name = shown_id(run_metron, "my results")
+    assert name == f"'my results/{known}'"
+    assert second_of(run_metron, "pp", f"my results/{known}") == 7
+    assert b"there is no such run: none in '.metron/logs/'" in call(run_metron, "pp", known, code=1).stderr
+    for args in ([], [".metron"], [runs], ["-F", "wall", "my results"], ["--group-by", "job", "my results"]):
+        assert ELSEWHERE not in call(run_metron, "ls", *args, env={"COLUMNS": str(columns)}).stdout.decode()
+
+
 def test_a_copy_has_the_same_id_and_is_named(run_metron, runs):
     shutil.copy(runs / "alpha-1_info.json", runs / "copy_info.json")
     known = ids(run_metron)

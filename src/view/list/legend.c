@@ -105,6 +105,29 @@ static void add_column(struct strbuf *single, struct strbuf *several, const stru
     strbuf_fini(&line);
 }
 
+/* "ID: the folder of a run elsewhere comes before it: results/094cf" */
+static void add_elsewhere(struct strbuf *out, const struct run_listing *listing, const bool *shown)
+{
+    const struct listing_row *row = listing->elsewhere;
+    struct strbuf name = STRBUF_INIT, quoted = STRBUF_INIT;
+    char id[RECORDING_ID_SIZE];
+    bool has_id = false;
+
+    for (size_t i = 0; i < listing->column_count; i++)
+        has_id |= shown[i] && listing->columns[i].kind == COLUMN_ID;
+    const char *slash = row && has_id ? strrchr(row->path, '/') : NULL;
+    if (!slash)
+        return;
+    strbuf_add(&name, row->path, (size_t)(slash + 1 - row->path));
+    strbuf_addf(&name, "%.*s", (int)run_listing_id_digits(listing, row->id), recording_id_text(row->id, id));
+    text_shell_quote(&quoted, strbuf_text(&name));
+    strbuf_adds(out, "ID: the folder of a run elsewhere comes before it: ");
+    text_printable(out, strbuf_text(&quoted), quoted.length);
+    strbuf_addc(out, '\n');
+    strbuf_fini_part(&name, out);
+    strbuf_fini_part(&quoted, out);
+}
+
 /* "no room for PROCS, SUM MEMORY" */
 static void add_left_out(struct strbuf *out, const struct run_listing *listing, const bool *shown)
 {
@@ -141,6 +164,7 @@ void run_table_legend(struct strbuf *out, const struct run_listing *listing,
         strbuf_addf(&lines, "%s\n", strbuf_text(&single));
     if (legend->counted)
         strbuf_adds(&lines, "×: of how many runs\n");
+    add_elsewhere(&lines, listing, legend->shown);
     add_left_out(&lines, listing, legend->shown);
     if (lines.length > 0) {
         wrap_lines(&wrapped, strbuf_text(&lines), 2, width);

@@ -101,6 +101,7 @@ struct run_listing {
     uint64_t *ids; /* owned: of all runs that were read, listed or not; in order once sorted */
     size_t id_count, id_capacity;
     bool grouped;
+    const struct listing_row *elsewhere; /* one whose id names it only behind its folder; NULL: none */
     const char *folder; /* paths below it are told relative to it; NULL: as they are. Borrowed */
 };
 

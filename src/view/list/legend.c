@@ -118,7 +118,10 @@ static void add_elsewhere(struct strbuf *out, const struct run_listing *listing,
     const char *slash = row && has_id ? strrchr(row->path, '/') : NULL;
     if (!slash)
         return;
-    strbuf_add(&name, row->path, (size_t)(slash + 1 - row->path));
+    const char *path = row->path;
+    for (; strncmp(path, "./", 2) == 0 && path + 2 < slash; path += 2)
+        ;
+    strbuf_add(&name, path, (size_t)(slash + 1 - path));
     strbuf_addf(&name, "%.*s", (int)run_listing_id_digits(listing, row->id), recording_id_text(row->id, id));
     text_shell_quote(&quoted, strbuf_text(&name));
     strbuf_adds(out, "ID: the folder of a run elsewhere comes before it: ");

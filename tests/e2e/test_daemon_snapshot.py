@@ -18,6 +18,34 @@ from support.processes import wait_until
 INTERVAL = 0.2
 
 
+# ---- a fresh one, out of turn ----
+
+def test_a_fresh_snapshot_is_taken_for_its_answer(start_daemon):
+    daemon = dc.without_snapshots(start_daemon, watch=None)
+    with daemon.client() as client:
+        before = client.call("daemon.top", fresh=True)
+        child = start_child(daemon.runner, "sleep", "600")
+        wait_until(lambda: process_in(client.call("daemon.top", fresh=True), child.pid), what="it in a fresh snapshot")
+        assert client.call("daemon.top")["timestamp"] > before["timestamp"]
+        dc.expect_error(client, -32602, "daemon.top", fresh="now")
+
+
+def test_who_asks_for_fresh_snapshots_all_the_time_gets_one_a_second(start_daemon):
+    """Each is stored and published: the history would hold nothing else, and rates over a few milliseconds."""
+    daemon = dc.without_snapshots(start_daemon)
+    asked, status = 0, {"ticks": 0}
+    with daemon.client() as client:
+        first = client.call("daemon.top", fresh=True)["timestamp"]
+        while asked < 300 or status["ticks"] < 2 or status["uptime_seconds"] < 3:
+            last = client.call("daemon.top", fresh=True)["timestamp"]
+            status = client.call("daemon.status")
+            asked += 1
+    daemon.wait_for_stored(last)
+    assert status["ticks"] <= status["uptime_seconds"] + 2
+    (stored,) = daemon.rows("SELECT count(*) AS count FROM snapshots WHERE timestamp > ?", first - 0.001)
+    assert 2 <= stored["count"] <= status["uptime_seconds"] + 2
+
+
 # ---- the snapshot: the machine ----
 
 def test_every_field_of_a_snapshot_has_its_name_and_type(either):

@@ -232,21 +232,6 @@ def test_top_and_its_log(peer, child):
     peer.ask("job.finish", job_id="top", outcome="cancelled")
 
 
-def test_a_fresh_snapshot_is_taken_for_its_answer(run_metron, start_daemon):
-    daemon = start_daemon(interval=3600, log_file="off", database="off")
-    with contextlib.closing(Peer(daemon.socket)) as peer:
-        before = peer.ask("daemon.top")
-        with subprocess.Popen(["/bin/sh", "-c", "read line"], stdin=subprocess.PIPE) as child:
-            until(lambda: child.pid in [one["pid"] for one in peer.ask("daemon.top", fresh=True)["processes"]],
-                  "the process in a fresh snapshot")
-            child.stdin.close()
-        after = check_snapshot(peer.ask("daemon.top"))
-        assert after["timestamp"] > before["timestamp"]
-        with pytest.raises(Refused) as refused:
-            peer.ask("daemon.top", fresh="now")
-        assert refused.value.code == -32602
-
-
 def check_snapshot(snapshot):
     fields(snapshot, timestamp=NUMBER, daemon_pid=int, system_memory_total_mb=NUMBER, system_memory_available_mb=NUMBER,
            system_memory_used_mb=NUMBER, daemon_rss_mb=NUMBER, load_avg_1=NUMBER, load_avg_5=NUMBER,

@@ -422,12 +422,12 @@ def answers(daemon):
 
 # ---- what many tests begin with, and look for ----
 
-def without_snapshots(start):
+def without_snapshots(start, watch="jobs"):
     """A daemon that takes no snapshot while a test lasts: its first is due after the interval. Only those of jobs are
-    watched."""
+    watched: beside many others' events one is taken sooner."""
     made = start()
     assert made.stop() == 0
-    made.launch(interval=3600, watch="jobs")
+    made.launch(interval=3600, watch=watch)
     wait_until(lambda: answers(made), what="an answer")
     return made
 

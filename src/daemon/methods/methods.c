@@ -13,9 +13,11 @@
  * more than half, failed or were lost. */
 #define FAILURE_SECONDS 600
 #define FAILURES_LEAST  3
-/* A fresh snapshot is no older than so many times what the latest has taken: those who ask for one all the
- * time have at most a tenth of the daemon's. */
-#define FRESH_FACTOR 10
+/* A snapshot that was asked for is stored and published like any other. It is taken if the latest is older
+ * than a second, or than the interval where that is shorter, and than so many times what the latest has
+ * taken: those who ask all the time fill no history, and have at most a tenth of the daemon's time. */
+#define FRESH_SECONDS 1.0
+#define FRESH_FACTOR  10
 
 static struct daemon *daemon_of(const struct call *call)
 {
@@ -148,8 +150,11 @@ static int answer_status(struct call *call, struct json *result)
 
 static bool is_fresh(const struct daemon *daemon)
 {
-    return daemon->latest && watch_uptime(daemon->watch) - daemon->latest->uptime_seconds <
-                                 FRESH_FACTOR * watch_figures(daemon->watch).tick_seconds;
+    const double interval = daemon->options.interval;
+    const double age = daemon->latest ? watch_uptime(daemon->watch) - daemon->latest->uptime_seconds : 0;
+
+    return daemon->latest && (age < (interval < FRESH_SECONDS ? interval : FRESH_SECONDS) ||
+                              age < FRESH_FACTOR * watch_figures(daemon->watch).tick_seconds);
 }
 
 static int answer_top(struct call *call, struct json *result)

@@ -140,12 +140,24 @@ static const struct received *received_of(const struct run *run, const struct ou
     return &run->last;
 }
 
+/* Whether the batch system may have sent the signal that ended the command: the kernel did not report who
+ * did, or it is another user's process that still runs and is none of the target. */
+static bool may_be_of_batch_system(const struct run *run)
+{
+    const struct event_sender *sender = tree_root_killer(run->tree);
+    uid_t uid;
+
+    return !sender || (!tree_find(run->tree, sender->pid) &&
+                       running_user(run->options.context->proc_root, sender->pid, &uid) && uid != getuid());
+}
+
 /* A batch system signals all processes of a job: the command may end before metron has read its own signal.
  */
 static void set_time_limit(const struct run *run, struct outcome *outcome)
 {
     const struct received *received = outcome->received;
-    bool is_direct = outcome->signal == SIGTERM || outcome->signal == SIGKILL;
+    bool is_direct =
+        (outcome->signal == SIGTERM || outcome->signal == SIGKILL) && may_be_of_batch_system(run);
     const struct time_limit limit =
         time_limit_find(time_limit_session_start(run->options.context->proc_root));
 

@@ -113,16 +113,27 @@ char *running_read(const char *proc_root, pid_t pid, const char *file, size_t *l
     return text; /* with a NUL behind the last byte */
 }
 
+bool running_user(const char *proc_root, pid_t pid, uid_t *uid)
+{
+    char text[STATUS_SIZE];
+    struct pid_identity identity;
+
+    ssize_t length = read_file(proc_root, pid, "status", text, sizeof(text));
+    if (length <= 0 || pid_identity_parse(text, (size_t)length, &identity) < 0)
+        return false;
+    *uid = identity.uid;
+    return true;
+}
+
 bool running_name(const char *proc_root, pid_t pid, uid_t uid, char out[RUNNING_NAME_SIZE])
 {
     char text[STATUS_SIZE];
     struct pid_stat stat;
-    struct pid_identity identity;
+    uid_t its_uid;
 
-    ssize_t length = read_file(proc_root, pid, "status", text, sizeof(text));
-    if (length <= 0 || pid_identity_parse(text, (size_t)length, &identity) < 0 || identity.uid != uid)
+    if (!running_user(proc_root, pid, &its_uid) || its_uid != uid)
         return false;
-    length = read_file(proc_root, pid, "stat", text, sizeof(text));
+    ssize_t length = read_file(proc_root, pid, "stat", text, sizeof(text));
     if (length <= 0 || pid_stat_parse(text, (size_t)length, &stat) < 0)
         return false;
     _Static_assert(RUNNING_NAME_SIZE >= sizeof(stat.comm), "room for the name");

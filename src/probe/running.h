@@ -30,6 +30,8 @@ bool running_share_groups(const char *proc_root, pid_t a, pid_t b);
  * read. Owned by the caller; NULL: not to be had. */
 #define RUNNING_TEXT_LIMIT ((size_t)256 * 1024)
 char *running_read(const char *proc_root, pid_t pid, const char *file, size_t *length);
+/* Its real user. False: it has ended, or cannot be seen. */
+bool running_user(const char *proc_root, pid_t pid, uid_t *uid);
 /* The name of a process whose real user is `uid`, as the kernel has it. False: it has ended, or cannot be
  * seen. */
 #define RUNNING_NAME_SIZE 64

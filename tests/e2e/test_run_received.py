@@ -13,6 +13,7 @@ import pytest
 from support import kernel_events
 from support.namespaces import OWN_PIDS, through
 from support.processes import named_descendants, send_signal, wait_until
+from support.users import AS_ANOTHER_USER, others_are_hidden
 
 THIS = {"from": "process", "pid": os.getpid(), "uid": os.getuid(),
         "command": pathlib.Path("/proc/self/comm").read_text(encoding="ascii").strip()}
@@ -203,9 +204,40 @@ def test_a_fault_at_the_time_limit_is_a_fault(run_metron):
     assert run.info["outcome"]["kind"] == "signaled" and "time_limit" not in run.info["outcome"]
 
 
+def command_killed_by_this(runner, args, number=signal.SIGTERM):
+    run = started(runner, SLEEP, args, env=slurm(-120))
+    send_signal(next(pid for pid, name in named_descendants(run.pid).items() if name in ("sh", "sleep")), number)
+    return run.finish().info["outcome"]
+
+
 def test_a_scheduler_may_signal_the_command_alone(run_metron):
-    run = run_metron("-q", ["sh", "-c", "kill -TERM $$"], env=slurm(0))
-    assert run.info["outcome"]["kind"] == "time_limit" and "received" not in run.info["outcome"]
+    outcome = command_killed_by_this(run_metron, "--events off")
+    assert outcome["kind"] == "time_limit" and "sender" not in outcome and "received" not in outcome
+
+
+def test_another_user_may_be_the_scheduler(run_as_user):
+    kernel_events.need(run_as_user)
+    if others_are_hidden():
+        pytest.skip("/proc shows nobody else's processes to a user")
+    run_as_user.wrapper = [*AS_ANOTHER_USER[:-1], "--inh-caps=+bpf,+perfmon", "--ambient-caps=+bpf,+perfmon", "--"]
+    outcome = command_killed_by_this(run_as_user, "--events bpf")
+    assert outcome["kind"] == "time_limit" and outcome["sender"]["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_kill_by_its_own_user_is_no_time_limit(run_metron, number):
+    kernel_events.need(run_metron)
+    outcome = command_killed_by_this(run_metron, "--events bpf", number)
+    assert outcome["kind"] == "signaled" and "time_limit" not in outcome
+    assert outcome["sender"]["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("command", [["sh", "-c", "kill -TERM $$"], ["timeout", "-s", "KILL", "0.2", "sleep", "600"],
+                                     ["sh", "-c", "sh -c 'kill -KILL $PPID'; :"]])
+def test_a_command_that_kills_itself_is_at_no_time_limit(run_metron, command):
+    kernel_events.need(run_metron)
+    run = run_metron("-q --events bpf", command, env=slurm(-120))
+    assert run.info["outcome"]["kind"] == "signaled" and "time_limit" not in run.info["outcome"]
 
 
 @pytest.mark.parametrize("name", ["PBS_WALLTIME", "OAR_JOB_WALLTIME_SECONDS"])

@@ -512,6 +512,24 @@ def test_a_long_command_is_whole_and_a_cut_one_is_marked(report_json, recording)
     assert rest and not [row for row in rest if "command_truncated" in row]
 
 
+def test_a_command_that_was_cut_is_marked_in_samples_too(report_json, recording):
+    prefix = recording("metron-lost")
+    path = pathlib.Path(prefix + "usage.jsonl")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    pids = sorted({pid for record in records for pid in record["measurements"].get("proc_cmd", {})})
+    commands = {pids[0]: "w" * 16383 + "…", pids[1]: "echo …"}
+    for record in records:
+        record["measurements"].get("proc_cmd", {}).update(
+            {pid: text for pid, text in commands.items() if pid in record["measurements"].get("proc_cmd", {})})
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    rows = [row for name in ("by_cpu_sampled", "by_memory_sampled")
+            for row in report_json(prefix)["processes"][name]["rows"]]
+    assert {row["process"] for row in rows} >= set(commands)
+    for row in rows:
+        assert row.get("command") == commands.get(row["process"], row.get("command"))
+        assert row.get("command_truncated", False) == (row["process"] == pids[0])
+
+
 def test_a_hostile_command_cannot_paint_the_screen(report, report_json, recording):
     prefix = recording("metron-ended")
     info = json.loads(pathlib.Path(prefix + "info.json").read_text())

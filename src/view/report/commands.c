@@ -6,6 +6,16 @@
 
 #include "base/text.h"
 
+/* metron records 16383 bytes of a command and …; it is shorter where secrets in it were masked. */
+#define RECORDED_LEAST 8192
+
+struct report_command report_command_sampled(const char *text)
+{
+    const bool is_cut = strlen(text) >= RECORDED_LEAST && text_ends_with(text, "…");
+
+    return (struct report_command){text, is_cut};
+}
+
 void report_command_free(struct report_command *command, size_t *kept)
 {
     if (kept && command->text)

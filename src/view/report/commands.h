@@ -22,6 +22,8 @@ struct report_command {
 /* Makes `command` own a copy of `from`, which may be what it owns already; out of memory it is unknown.
  * `kept`: the bytes that are kept in this place; NULL: only a few are. */
 void report_command_keep(struct report_command *command, struct report_command from, size_t *kept);
+/* A command of a sample, which has no mark: a long one that ends with … was cut when it was recorded. */
+struct report_command report_command_sampled(const char *text);
 void report_command_free(struct report_command *command, size_t *kept);
 
 /* Two columns of a table, of which the second is for programs, and the two cells below them. */

@@ -208,7 +208,7 @@ void report_processes_add(struct report_processes *processes, const struct usage
         if (value->kind == FIELD_NUMBER)
             take_number(processes, entry, value->key, value->number, seconds);
         else if (value->kind == FIELD_TEXT && key == processes->command)
-            report_command_keep(&entry->process.command, (struct report_command){value->text, false},
+            report_command_keep(&entry->process.command, report_command_sampled(value->text),
                                 &processes->command_bytes); /* the last that it was seen with */
         else if (value->kind == FIELD_TEXT && key == processes->start && !entry->process.start_time)
             entry->process.start_time = strdup(value->text);

@@ -16,6 +16,7 @@
 #include "probe/allowance.h"
 #include "probe/cgroup/files.h"
 #include "probe/cgroup/leaf.h"
+#include "probe/pid/stat.h"
 #include "tree/members.h"
 
 /* Each costs up to four descriptors. */
@@ -43,7 +44,6 @@ static const int counting_cpu[] = {CGROUP_UNIFIED, CGROUP_CPUACCT};
 
 /* process->listed of one that was found in a group below: it is not looked for again. */
 #define LISTED_BELOW UINT64_MAX
-#define EXITING      0x4 /* PF_EXITING (linux/sched.h) */
 
 /* ---- which group it is ---- */
 
@@ -418,7 +418,7 @@ static bool is_outside(struct jobs *jobs, const struct job_cgroup *cgroup, struc
     if (is_inside)
         process->listed = LISTED_BELOW;
     return is_known && !is_inside && member_read_stat(jobs->tree, process, &stat) == 0 && stat.state != 'Z' &&
-           !(stat.flags & EXITING);
+           !(stat.flags & PID_EXITING);
 }
 
 /* A sheet's group may lie in its job's. */

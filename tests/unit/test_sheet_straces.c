@@ -27,6 +27,7 @@ static int target_check(const char *proc_root, pid_t pid, struct metron_error *e
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "probe/strace/program.h"
 
 enum { POOL = 4, PATIENCE_MS = 60000 };
@@ -42,6 +43,7 @@ static struct {
     uint64_t *calls; /* of the child, so far; shared with it */
     unsigned counted;
     bool answered;
+    char warning[512];
     bool is_held; /* atomic: nobody attaches, and all who would wait */
 } test;
 
@@ -193,7 +195,7 @@ static void a_sheet_and_its_job_have_the_calls(void **state)
 {
     (void)state;
     needs_strace();
-    sheet_straces_begin(test.straces, sheet_of(1, 7), &test.child, 1);
+    sheet_straces_begin(test.straces, sheet_of(1, 7), "job", &test.child, 1);
     await_traced(true);
     await_calls();
     sheet_straces_end(test.straces, sheet_of(1, 7));
@@ -208,7 +210,7 @@ static void processes_that_end_are_counted_without_being_told(void **state)
 {
     (void)state;
     needs_strace();
-    sheet_straces_begin(test.straces, sheet_of(1, 7), &test.child, 1);
+    sheet_straces_begin(test.straces, sheet_of(1, 7), "job", &test.child, 1);
     await_traced(true);
     await_calls();
     (void)kill(test.child, SIGKILL);
@@ -216,17 +218,38 @@ static void processes_that_end_are_counted_without_being_told(void **state)
     assert_true(has_calls(sheet_of(1, 7)));
 }
 
+static void keep_warning(void *context, enum log_level level, const char *message)
+{
+    if (level == LOG_LEVEL_WARNING)
+        (void)snprintf(context, sizeof(test.warning), "%s", message);
+}
+
+static void a_warning_names_the_sheet_and_the_job(void **state)
+{
+    (void)state;
+    needs_strace();
+    log_set_sink(keep_warning, test.warning);
+    sheet_straces_begin(test.straces, sheet_of(1, 7), "job", &test.child, 1);
+    await_traced(true);
+    assert_int_equal(kill(strace_target_tracer("/proc", test.child), SIGKILL), 0);
+    await_traced(false);
+    sheet_straces_free(test.straces);
+    test.straces = NULL;
+    log_set_sink(NULL, NULL);
+    assert_non_null(strstr(test.warning, "system calls of sheet 7 of job 'job': "));
+}
+
 static void the_calls_of_a_job_that_was_forgotten_meanwhile_are_nobodys(void **state)
 {
     (void)state;
     needs_strace();
-    sheet_straces_begin(test.straces, sheet_of(1, 7), &test.child, 1);
+    sheet_straces_begin(test.straces, sheet_of(1, 7), "job", &test.child, 1);
     await_traced(true);
     await_calls();
     sheet_straces_end(test.straces, (struct call_book_key){.job = 1});
     call_books_forget(test.books, 1);
     await_traced(false);
-    sheet_straces_begin(test.straces, sheet_of(2, 7), &test.child, 1);
+    sheet_straces_begin(test.straces, sheet_of(2, 7), "job", &test.child, 1);
     await_traced(true);
     await_calls();
     sheet_straces_end(test.straces, sheet_of(2, 7));
@@ -241,7 +264,7 @@ static void the_end_leaves_nobody_traced(void **state)
 {
     (void)state;
     needs_strace();
-    sheet_straces_begin(test.straces, sheet_of(1, 7), &test.child, 1);
+    sheet_straces_begin(test.straces, sheet_of(1, 7), "job", &test.child, 1);
     sheet_straces_free(test.straces); /* perhaps before it has attached */
     test.straces = NULL;
     assert_int_equal(strace_target_tracer("/proc", test.child), 0);
@@ -269,7 +292,7 @@ static void clients_do_not_wait_for_those_that_attach(void **state)
 
     __atomic_store_n(&test.is_held, true, __ATOMIC_RELEASE);
     for (int64_t sheet = 0; sheet < 8 * POOL; sheet++)
-        sheet_straces_begin(test.straces, sheet_of(1, sheet), &test.child, 1);
+        sheet_straces_begin(test.straces, sheet_of(1, sheet), "job", &test.child, 1);
     assert_int_equal(uv_queue_work(&test.loop, &work, answer, on_answered), 0);
     for (int ms = 0; !test.answered && ms < PATIENCE_MS; ms++)
         run_loop_once();
@@ -285,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_sheet_and_its_job_have_the_calls, setup, teardown),
         cmocka_unit_test_setup_teardown(processes_that_end_are_counted_without_being_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_warning_names_the_sheet_and_the_job, setup, teardown),
         cmocka_unit_test_setup_teardown(the_calls_of_a_job_that_was_forgotten_meanwhile_are_nobodys, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_end_leaves_nobody_traced, setup, teardown),

@@ -143,7 +143,7 @@ void counting_sheet(struct counting *counting, const char *job_id, int64_t sheet
         return;
     size_t count = event == SHEET_EVENT_STARTED && pid ? list_processes(counting, pid) : 0;
     if (count > 0)
-        sheet_straces_begin(counting->straces, key, counting->pids, count);
+        sheet_straces_begin(counting->straces, key, job_id, counting->pids, count);
     else if (event == SHEET_EVENT_COMPLETED || event == SHEET_EVENT_FAILED)
         sheet_straces_end(counting->straces, key);
 }

@@ -25,6 +25,7 @@
 struct sheet_strace {
     struct sheet_straces *straces;
     struct call_book_key key;
+    char *job_id;
     bool is_over;  /* the sheet has ended, or the daemon is about to */
     bool has_more; /* the reading under way has found some */
     pid_t *pids;
@@ -53,6 +54,7 @@ static void release(void *owner)
     process_calls_free(strace->processes);
     strace_calls_free(strace->calls);
     free(strace->pids);
+    free(strace->job_id);
     free(strace);
 }
 
@@ -151,7 +153,8 @@ static void strace_finish(void *context)
     (void)worker_await(&strace->worker, -1);
     /* A process that has ended is nobody's trouble. */
     if (error->code && strace->was_attached)
-        log_warning("system calls of a sheet: %s", error->message);
+        log_warning("system calls of sheet %lld of job '%s': %s", (long long)strace->key.sheet_num,
+                    strace->job_id, error->message);
     else if (error->code && error->code != -ESRCH)
         tell_once(strace->straces, error);
     if (!strace->straces->stopped)
@@ -185,7 +188,8 @@ static void detach(struct sheet_strace *strace)
     worker_stop(&strace->worker);
 }
 
-static void begin(struct sheet_straces *straces, struct call_book_key key, const pid_t *pids, size_t count)
+static void begin(struct sheet_straces *straces, struct call_book_key key, const char *job_id,
+                  const pid_t *pids, size_t count)
 {
     struct sheet_strace *strace = calloc(1, sizeof(*strace));
     const struct worker_options worker = {
@@ -193,7 +197,7 @@ static void begin(struct sheet_straces *straces, struct call_book_key key, const
 
     if (!strace)
         return;
-    *strace = (struct sheet_strace){.straces = straces, .key = key, .count = count};
+    *strace = (struct sheet_strace){.straces = straces, .key = key, .job_id = strdup(job_id), .count = count};
     strace->pids = calloc(count, sizeof(*pids));
     if (strace->pids)
         (void)memcpy(strace->pids, pids, count * sizeof(*pids));
@@ -204,7 +208,8 @@ static void begin(struct sheet_straces *straces, struct call_book_key key, const
                                                     .owner = strace,
                                                     .take = take};
     strace->processes = process_calls_new(&processes);
-    if (!strace->pids || !strace->calls || !strace->processes || worker_start(&strace->worker, &worker) < 0) {
+    if (!strace->job_id || !strace->pids || !strace->calls || !strace->processes ||
+        worker_start(&strace->worker, &worker) < 0) {
         release(strace);
         return;
     }
@@ -223,8 +228,8 @@ static bool books_open(struct call_books *books, struct call_book_key key)
     return call_books_open(books, of_job) && call_books_open(books, key);
 }
 
-void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key, const pid_t *pids,
-                         size_t count)
+void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key, const char *job_id,
+                         const pid_t *pids, size_t count)
 {
     struct metron_error error;
 
@@ -239,7 +244,7 @@ void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key
         return;
     }
     if (books_open(straces->options.books, key))
-        begin(straces, key, pids, count);
+        begin(straces, key, job_id, pids, count);
 }
 
 void sheet_straces_end(struct sheet_straces *straces, struct call_book_key key)

@@ -26,9 +26,10 @@ struct sheet_straces_options {
 };
 
 struct sheet_straces *sheet_straces_new(const struct sheet_straces_options *options);
-/* `pids`: the announced process, then others of the sheet; copied. The job is known: its books are opened. */
-void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key, const pid_t *pids,
-                         size_t count);
+/* `pids`: the announced process, then others of the sheet; copied, as is the id. The job is known: its books
+ * are opened. */
+void sheet_straces_begin(struct sheet_straces *straces, struct call_book_key key, const char *job_id,
+                         const pid_t *pids, size_t count);
 /* The sheet has ended; without a sheet in the key: the job, and all its sheets with it. */
 void sheet_straces_end(struct sheet_straces *straces, struct call_book_key key);
 /* At a tick: takes what was counted since, and what each process has called into the snapshot. */

@@ -241,14 +241,16 @@ int settings_check(const struct settings *settings, struct metron_error *error)
     double report = settings_real(settings, SETTING_REPORT_INTERVAL);
 
     if (report < sample && !settings_is_auto(settings, SETTING_REPORT_INTERVAL))
-        return error_set(
-            error, -EINVAL,
-            "report-interval %s (%s) is below sample-interval %.10g (%s): a record needs at least one sample",
-            settings_text(settings, SETTING_REPORT_INTERVAL),
-            settings_origin_text(settings, SETTING_REPORT_INTERVAL), sample,
-            settings_is_auto(settings, SETTING_SAMPLE_INTERVAL)
-                ? "auto"
-                : settings_origin_text(settings, SETTING_SAMPLE_INTERVAL));
+        return error_set(error, -EINVAL,
+                         "report-interval %s (%s) is below sample-interval %.10g (%s): a record needs at "
+                         "least one sample. Set "
+                         "sample-interval to at most %s",
+                         settings_text(settings, SETTING_REPORT_INTERVAL),
+                         settings_origin_text(settings, SETTING_REPORT_INTERVAL), sample,
+                         settings_is_auto(settings, SETTING_SAMPLE_INTERVAL)
+                             ? "auto"
+                             : settings_origin_text(settings, SETTING_SAMPLE_INTERVAL),
+                         settings_text(settings, SETTING_REPORT_INTERVAL));
     return 0;
 }
 

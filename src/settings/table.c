@@ -124,7 +124,7 @@ const struct setting settings_table[SETTING_COUNT] = {
             .initial = "yes"),
     SETTING(SMAPS_INTERVAL, "smaps-interval", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "seconds between readings of PSS; 0: five sample intervals (auto: 5); a tree that has grown by a "
-            "tenth is looked at sooner",
+            "twentieth is read sooner",
             .initial = "0", .placeholder = "S", .lowest = 0, .highest = 86400),
     SETTING(SMAPS_BUDGET, "smaps-budget", REAL, MEASURE, COMMAND_RUN | COMMAND_ATTACH,
             "CPU seconds that one reading of PSS may take, never more than half a sample interval; what "

@@ -260,6 +260,7 @@ static void an_interval_is_a_number_or_auto(void **state)
     assert_false(settings_is_auto(&settings, SETTING_REPORT_INTERVAL));
     assert_int_equal(settings_check(&settings, &error), -EINVAL);
     assert_non_null(strstr(error.message, "is below sample-interval 1 (auto)"));
+    assert_non_null(strstr(error.message, ". Set sample-interval to at most 0.5"));
     assert_int_equal(set("report-interval", "AUTO"), 0);
     assert_true(settings_is_auto(&settings, SETTING_REPORT_INTERVAL));
     assert_int_equal(set("sample-interval", "120"), 0); /* a report with each of these */

@@ -275,17 +275,17 @@ static void compare_cpu_methods(struct strbuf *out, const struct record *summary
 
     group.has = group.has && (own || facts->began_in_cgroup);
     if (group.has && ledger.has)
-        compare_cpu(out, group_counts, group.value, "the ledger", ledger.value,
+        compare_cpu(out, group_counts, group.value, "/proc readings", ledger.value,
                     own ? "the kernel dropped the times of processes that ended; the group is right" : NULL,
-                    "some of its processes left the group; the ledger is right");
+                    "some of its processes left the group; the /proc readings are right");
     if (group.has && exits.has)
-        compare_cpu(out, group_counts, group.value, "the ends of its processes", exits.value,
-                    own ? "somebody in the group was not followed; the group is right" : NULL,
-                    "some of its processes left the group; their ends are right");
+        compare_cpu(out, group_counts, group.value, "exit reports", exits.value,
+                    own ? "a process in the group was not followed; the group is right" : NULL,
+                    "some of its processes left the group; the exit reports are right");
     if (!own && exits.has && ledger.has)
-        compare_cpu(out, "the ends of its processes count", exits.value, "the ledger", ledger.value,
-                    "the kernel dropped the times of processes that ended; their ends are right",
-                    "the end of some process was not reported; the ledger is right");
+        compare_cpu(out, "exit reports count", exits.value, "/proc readings", ledger.value,
+                    "the kernel dropped the times of processes that ended; the exit reports are right",
+                    "the exit of a process was not reported; the /proc readings are right");
 }
 
 void headline_disagreements(struct strbuf *out, const struct record *summary,

@@ -78,7 +78,7 @@ def test_times_that_the_kernel_drops_give_one(run_metron, cpu_truth, place):
     args, outer = need(run_metron, cpu_truth, place)
     run = run_metron(args, [run_metron.workload("forkstorm"), "-i", "100", "5"], outer=outer)
     (warning,) = disagreements(run)
-    assert "the ends of its processes count" in warning and "their ends are right" in warning
+    assert "exit reports count" in warning and "the exit reports are right" in warning
     assert run.info["headline"]["cpu_seconds"]["source"] == "exit_cpu_seconds_total"
 
 
@@ -88,7 +88,7 @@ def test_one_that_leaves_a_shared_group_gives_one(run_metron, cpu_truth):
     elsewhere = cpu_truth(as_user=False)
     run = run_metron(args, [*elsewhere.join, run_metron.workload("burn"), "0.5"], outer=outer)
     (warning,) = disagreements(run)
-    assert "the control group it began in counts" in warning and "the ledger is right" in warning
+    assert "the control group it began in counts" in warning and "the /proc readings are right" in warning
     beside = ["sh", "-c", '"$1" 1 & shift; "$@"; code=$?; wait; exit $code', "sh", run_metron.workload("burn")]
     run = run_metron(f"{args} --clobber", [run_metron.workload("burn"), "0.5"], outer=[*outer, *beside])
     assert run.summary["cgroup_cpu_seconds"] > run.summary["proc_cpu_seconds"] + 0.1, "the other one is counted"

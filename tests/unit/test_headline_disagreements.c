@@ -32,7 +32,7 @@ static void cpu_beyond_its_tolerance_is_a_disagreement(void **state)
         {10, 9.8, "the group is right"},
         {0.2, 0.1, "the group is right"},
         {50, 0.6, "the group is right"},
-        {9.8, 10, "the ledger is right"},
+        {9.8, 10, "the /proc readings are right"},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -63,7 +63,7 @@ static void ends_and_the_group_are_compared_as_well(void **state)
         {0.1, 0.06, 0, NULL},
         {10, 9.8, 0, "the group is right"},
         {10, 5, 0, "the group is right"},
-        {9.8, 5, 5, "their ends are right"},
+        {9.8, 5, 5, "the exit reports are right"},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -78,7 +78,7 @@ static void ends_and_the_group_are_compared_as_well(void **state)
             assert_string_equal(text, "");
         } else {
             assert_non_null(strstr(text, "CPU: "));
-            assert_non_null(strstr(text, "the ends of its processes"));
+            assert_non_null(strstr(text, ", exit reports "));
             assert_non_null(strstr(text, cases[i].part));
             assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
         }
@@ -96,9 +96,9 @@ static void without_a_group_ends_and_the_ledger_are_compared(void **state)
         {5, 5, 10, NULL}, /* the living belong to both */
         {10, 0, 9.91, NULL},
         {0.1, 0, 0.06, NULL},
-        {10, 0, 0.2, "the kernel dropped the times of processes that ended; their ends are right"},
-        {5, 5, 9, "their ends are right"},
-        {0.2, 0, 10, "the end of some process was not reported; the ledger is right"},
+        {10, 0, 0.2, "the kernel dropped the times of processes that ended; the exit reports are right"},
+        {5, 5, 9, "the exit reports are right"},
+        {0.2, 0, 10, "the exit of a process was not reported; the /proc readings are right"},
         {10, -1, 0.2, NULL}, /* what the living have used is not known */
     };
 
@@ -114,7 +114,7 @@ static void without_a_group_ends_and_the_ledger_are_compared(void **state)
         if (!cases[i].part) {
             assert_string_equal(text, "");
         } else {
-            assert_non_null(strstr(text, "CPU: the ends of its processes count "));
+            assert_non_null(strstr(text, "CPU: exit reports count "));
             assert_non_null(strstr(text, cases[i].part));
             assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
         }
@@ -142,7 +142,8 @@ static void a_shared_group_disagrees_only_if_it_has_less(void **state)
         const char *text = said(known, 4, &shared);
 
         assert_int_equal(strstr(text, "CPU: the control group it began in counts ") != NULL, cases[i].cpu);
-        assert_int_equal(strstr(text, "some of its processes left the group; the ledger is right") != NULL,
+        assert_int_equal(strstr(text, "some of its processes left the group; the /proc readings are right") !=
+                             NULL,
                          cases[i].cpu);
         assert_int_equal(strstr(text, "charged to another group") != NULL, cases[i].memory);
         /* Attached, or in a session: they may have been in other groups from the beginning. */

@@ -180,11 +180,14 @@ int parallelism_read(const struct recording *recording, struct parallelism *out)
 
 struct cpu_shortage cpu_shortage_of(const struct recording *recording)
 {
-    struct cpu_shortage shortage = {NAN, NAN, NAN};
-    double share, wall, throttled;
+    struct cpu_shortage shortage = {NAN, NAN, NAN, NAN};
+    double share, wall, throttled, busy, cpus;
 
     if (recording_number(recording, "stall.cpu.share", &share) && share >= 0 && share <= 1)
         *(recording_waits_are_its_own(recording) ? &shortage.waited : &shortage.others) = share;
+    else if (recording_number(recording, "sys_ave_cpu_pct", &busy) &&
+             recording_number(recording, "system.cpu_total", &cpus) && cpus > 0)
+        shortage.busy = busy / 100 / cpus;
     if (recording_number(recording, "cgroup_cpu_throttled_seconds", &throttled) && throttled >= 0 &&
         recording_number(recording, "wall", &wall) && wall > 0)
         shortage.throttled = throttled / wall;
@@ -198,5 +201,6 @@ bool cpu_shortage_is_long(const struct cpu_shortage *shortage)
 
 bool cpu_shortage_is_possible(const struct cpu_shortage *shortage)
 {
-    return !cpu_shortage_is_long(shortage) && shortage->others > CPU_SHORTAGE_WAITED;
+    return !cpu_shortage_is_long(shortage) &&
+           (shortage->others > CPU_SHORTAGE_WAITED || shortage->busy >= CPU_SHORTAGE_BUSY);
 }

@@ -76,15 +76,17 @@ struct cpu_shortage {
     double waited;    /* share of its time in which some of it waited for a CPU */
     double others;    /* the same of a group or a machine that it shares with others: its own is not more */
     double throttled; /* seconds that a quota held it back, summed over CPUs, per second of its time */
+    double busy;      /* share of the machine's CPUs that were in use, where no waiting is known (no PSI) */
 };
 
 #define CPU_SHORTAGE_WAITED    0.20 /* from here on the CPU that was used is a lower bound */
 #define CPU_SHORTAGE_THROTTLED 0.01
+#define CPU_SHORTAGE_BUSY      0.80
 
 struct cpu_shortage cpu_shortage_of(const struct recording *recording);
 /* It waited, or was held back, for long. */
 bool cpu_shortage_is_long(const struct cpu_shortage *shortage);
-/* Whether it did is not known, but others that share its CPUs did. */
+/* Whether it did is not known, but others that share its CPUs did, or kept them busy. */
 bool cpu_shortage_is_possible(const struct cpu_shortage *shortage);
 
 #endif

@@ -23,6 +23,8 @@ const char *const past_run_fields[] = {
     "stall.cpu.share",
     "stall.cpu.of",
     "cgroup_cpu_throttled_seconds",
+    "sys_ave_cpu_pct",
+    "system.cpu_total",
     "proc_peak_pdcpu_total",
     "job",
     "system.may_use.memory",

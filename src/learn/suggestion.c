@@ -62,13 +62,20 @@ static bool is_counted(const struct past_run *run, bool none_succeeded)
     return run->end != PAST_RUNNING && run->end != PAST_LOST && run->end != PAST_NOT_STARTED;
 }
 
+/* As far as is known: what waited, or was watched for a while only, shows less. */
+static bool had_all_it_could_use(const struct past_run *run)
+{
+    return run->end != PAST_ATTACHED && !cpu_shortage_is_long(&run->shortage) &&
+           !cpu_shortage_is_possible(&run->shortage);
+}
+
 /* Whether it counts for this resource. */
 static bool is_counted_for(const struct past_run *run, const struct suggestion *suggestion,
                            enum resource resource)
 {
     if (!is_counted(run, suggestion->none_succeeded) || isnan(amounts_of(run, resource).used))
         return false;
-    return resource != CPUS || suggestion->cpus_are_lower_bound || !cpu_shortage_is_long(&run->shortage);
+    return resource != CPUS || suggestion->cpus_are_lower_bound || had_all_it_could_use(run);
 }
 
 /* The numbers of the counted runs into `values`, sorted: how many. */
@@ -222,7 +229,7 @@ static void find_shortage(const struct past_run *runs, size_t count, struct sugg
         if (!is_counted(&runs[i], out->none_succeeded) || isnan(runs[i].cpus))
             continue;
         all++;
-        with_all_they_could_use += !cpu_shortage_is_long(shortage);
+        with_all_they_could_use += had_all_it_could_use(&runs[i]);
         out->throttled += shortage->throttled >= CPU_SHORTAGE_THROTTLED;
         out->waited_perhaps += cpu_shortage_is_possible(shortage);
         if (!(shortage->waited > CPU_SHORTAGE_WAITED))

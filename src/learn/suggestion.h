@@ -11,9 +11,9 @@
  * do so only if none did, and then all numbers are lower bounds. But what a limit cut off needs more than it
  * had: a run that was killed for want of memory (or time) raises the suggestion to 1.5 times the limit it
  * met, one that a signal ended for an unknown reason to its own peak plus the margin. Runs that waited for a
- * CPU, or were held back by a quota, might have used more of them: they count for the CPUs only if all did,
- * and then these are a lower bound. What is not known raises nothing but is reported: peaks that were
- * sampled, or of the largest single process only, and CPUs of runs that shared them with others that waited.
+ * CPU, or may have on busy CPUs, or were held back by a quota, might have used more of them: they count for
+ * the CPUs only if all did, and then these are a lower bound, which no scheduler is asked for. What is not
+ * known raises nothing but is reported: peaks that were sampled, or of the largest single process only.
  */
 #ifndef METRON_LEARN_SUGGESTION_H
 #define METRON_LEARN_SUGGESTION_H
@@ -76,7 +76,7 @@ struct suggestion {
     bool more_work;
     size_t memory_sampled, memory_of_one; /* counted runs whose peak is so; see learn/past_run.h */
     /* Counted runs that waited for a CPU for long, and the lowest and highest share of their time; that a
-     * quota held back; that did neither as far as is known, but shared their CPUs with others that waited. */
+     * quota held back; that ran on busy CPUs, and may have waited. */
     size_t waited, throttled, waited_perhaps;
     double wait_lowest, wait_highest;
     size_t bursts; /* runs that count for the CPUs, whose records are too long to show how many were busy */

@@ -200,9 +200,10 @@ def test_the_sections_have_what_info_json_has(report_json, recording, name):
 BUILD = [(1, 0.9)] * 12 + [(1, 0.2)] * 4 + [(1, 3.8)] * 20 + [(4, 1.1)]
 
 
-def quiet_build(tmp_path, waited=0.05):
-    stall = {"cpu": {"share": waited, "source": "cgroup_ave_psi_cpu_some_pct"}}
-    path = made_runs.make_run(tmp_path / "a_", spans=BUILD, top={"stall": stall})
+def quiet_build(tmp_path, waited=0.05, spans=BUILD, note=None, attached=None):
+    stall = {"cpu": {"share": waited, "source": "cgroup_ave_psi_cpu_some_pct", **({"note": note} if note else {})}}
+    top = {"stall": stall, **({"attached": attached} if attached else {})}
+    path = made_runs.make_run(tmp_path / "a_", spans=spans, top=top)
     info = json.loads(path.read_text())
     info["system"]["may_use"]["cpus"] = 8
     path.write_text(json.dumps(info))
@@ -244,6 +245,20 @@ def test_a_run_that_waited_for_a_cpu_is_not_called_serial(report, report_json, t
     assert "73.0 % of the time it waited for a CPU" in text and "are a lower bound" in text and "request 4" not in text
     remark = "It waited for a CPU, or a quota held it back"
     assert remark in text and report_json(prefix)["parallelism"]["remarks"][0].startswith(remark)
+
+
+def test_no_fewer_cpus_are_advised_of_a_run_that_may_have_waited(report, report_json, tmp_path):
+    prefix = quiet_build(tmp_path, waited=0.966, note="of the whole machine")
+    text = " ".join(report(prefix).split())
+    assert "It ran on busy CPUs and may have waited for one" in text and "no reason to request fewer" in text
+    assert "request 4" not in text
+    assert report_json(prefix)["parallelism"]["remarks"][0].startswith("It ran on busy CPUs")
+
+
+@pytest.mark.parametrize("kind", [{"spans": [(1, 0.01)] * 20}, {"attached": {"pids": [7], "children": True}}],
+                         ids=["idle", "attached"])
+def test_nothing_is_advised_of_the_cpus_of_what_shows_no_need(report, tmp_path, kind):
+    assert ": request " not in " ".join(report(quiet_build(tmp_path, **kind)).split())
 
 
 def test_long_records_are_said_to_hide_bursts(report, tmp_path):

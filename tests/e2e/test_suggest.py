@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -200,11 +201,15 @@ def test_waiting_for_a_cpu_is_a_warning(suggest, suggest_json, tmp_path):
     text = suggest(tmp_path, width=200)
     assert "1 of 1 run waited for a CPU for 61 % of its time: the CPUs are a lower bound; run it where CPUs" in text
     assert "CPUs    1 or more" in text
+    lines = {consumer: suggest("--for", consumer, tmp_path, width=200) for consumer in ("slurm", "pbs", "nextflow", "snakemake", "k8s")}
+    assert not any(re.search(r"cpus-per-task|ncpus|cpus =|threads:|cpu:", each) for each in lines.values()), lines
     stall["cpu"]["note"] = "of the whole machine"
     make_run(tmp_path / "a_", cpu=10, wall=10, top={"stall": stall})
     made = suggest_json(tmp_path)
-    assert "waited_for_cpu" not in made and made["perhaps_waited_for_cpu"] == 1 and not made["cpus_are_lower_bound"]
-    assert "if the run did, it needs more CPUs" in suggest(tmp_path, width=200)
+    assert "waited_for_cpu" not in made and made["perhaps_waited_for_cpu"] == 1 and made["cpus_are_lower_bound"]
+    text = suggest("--for", "slurm", tmp_path, width=200)
+    assert "1 of 1 run ran on busy CPUs and may have waited for one: the CPUs are a lower bound" in text
+    assert "cpus-per-task" not in text
 
 
 # A build on four CPUs: configure alone for most of the time, then all compilers at once.
@@ -295,12 +300,12 @@ def test_ranks_are_said_to_be_some_of_a_job(suggest, suggest_json):
 
 def test_slurm_lines_of_ranks_are_enough_for_all(suggest):
     assert lines_of(suggest("--for", "slurm", RECORDINGS / "metron-ranks")) == [
-        "#SBATCH --ntasks=3", "#SBATCH --mem-per-cpu=192M", "#SBATCH --cpus-per-task=1", "#SBATCH --time=00:01:00"]
+        "#SBATCH --ntasks=3", "#SBATCH --mem-per-cpu=192M", "#SBATCH --time=00:01:00"]
 
 
 def test_memory_per_cpu_is_shared_by_the_cpus_of_a_rank(suggest, tmp_path):
     for name in ("a_", "b_"):
-        make_run(tmp_path / name, memory=GIB, cpu=30, wall=10, top={"job": "train"})
+        make_run(tmp_path / name, memory=GIB, cpu=30, wall=10, top={"job": "train", **QUIET})
     assert lines_of(suggest("--for", "slurm", tmp_path))[:3] == [
         "#SBATCH --ntasks=2", "#SBATCH --mem-per-cpu=427M", "#SBATCH --cpus-per-task=3"]  # 1280 / 3, rounded up
 
@@ -361,7 +366,7 @@ def test_different_work_of_one_program_is_a_warning(suggest, tmp_path, commands,
 
 @pytest.fixture
 def big(tmp_path):
-    make_run(tmp_path / "runs" / "a_", memory=40 * GIB + 1, cpu=400000, wall=100000)
+    make_run(tmp_path / "runs" / "a_", memory=40 * GIB + 1, cpu=400000, wall=100000, top=QUIET)
     return tmp_path / "runs"
 
 
@@ -383,7 +388,7 @@ def test_pbs_lines(suggest, suggest_json, big):
     assert lines_of(suggest("--for", "pbs", big)) == [
         "#PBS -l select=1:ncpus=4:mem=50176mb", "#PBS -l walltime=33:20:00"]
     assert lines_of(suggest("--for", "pbs", RECORDINGS / "metron-ranks")) == [
-        "#PBS -l select=3:ncpus=1:mem=192mb:mpiprocs=1", "#PBS -l walltime=00:01:00"]
+        "#PBS -l select=3:mem=192mb:mpiprocs=1", "#PBS -l walltime=00:01:00"]
     assert suggest_json("--for", "pbs", big)["assumptions"] == [
         "these lines are for PBS Pro and OpenPBS; Torque takes instead: "
         "-l nodes=1:ppn=4,mem=50176mb,walltime=33:20:00"]
@@ -410,7 +415,7 @@ def test_sge_lines_have_memory_for_each_slot(suggest, suggest_json, big, tmp_pat
 
 
 @pytest.mark.parametrize("consumer,lines", [
-    ("pbs", ["#PBS -l select=1:ncpus=1:mem=128mb", "#PBS -l walltime=00:01:00"]),
+    ("pbs", ["#PBS -l select=1:mem=128mb", "#PBS -l walltime=00:01:00"]),
     ("lsf", ["#BSUB -n 1", '#BSUB -R "span[hosts=1] rusage[mem=128MB]"', "#BSUB -M 128MB", "#BSUB -W 0:01"]),
     ("sge", ["#$ -l h_vmem=128M", "#$ -l h_rt=00:01:00"])])
 def test_without_cpus_a_scheduler_gives_one(suggest, consumer, lines):
@@ -439,7 +444,7 @@ def test_kubernetes_lines_are_yaml(suggest, big):
 @pytest.mark.parametrize("consumer,comment", [
     ("slurm", "#"), ("pbs", "#"), ("lsf", "#"), ("sge", "#"), ("nextflow", "//"), ("snakemake", "#"), ("k8s", "#")])
 def test_all_that_is_said_is_in_comments_without_colour(suggest, tmp_path, consumer, comment):
-    make_run(tmp_path / "a_", memory=GIB, top={"command": "a\nb c"})
+    make_run(tmp_path / "a_", memory=GIB, top={"command": "a\nb c", **QUIET})
     make_run(tmp_path / "b_", memory=GIB, exit_code=1, top={"command": "x y"})
     text = suggest("--for", consumer, "--colors", "always", tmp_path)
     assert "\x1b" not in text

@@ -211,6 +211,8 @@ static void a_shortage_of_cpu_is_its_own_or_perhaps_that_of_others(void **state)
         {.name = "stall.cpu.of", .kind = FIELD_TEXT, .text = "run"},
         NUMBER("wall", 100),
         NUMBER("cgroup_cpu_throttled_seconds", 0),
+        NUMBER("sys_ave_cpu_pct", 390),
+        NUMBER("system.cpu_total", 4),
     };
     struct recording recording = ended(fields, COUNT(fields));
     struct cpu_shortage shortage = cpu_shortage_of(&recording);
@@ -223,6 +225,12 @@ static void a_shortage_of_cpu_is_its_own_or_perhaps_that_of_others(void **state)
     shortage = cpu_shortage_of(&recording);
     assert_true(cpu_shortage_is_long(&shortage) && !cpu_shortage_is_possible(&shortage));
     fields[0].number = fields[3].number = 0;
+    shortage = cpu_shortage_of(&recording);
+    assert_false(cpu_shortage_is_long(&shortage) || cpu_shortage_is_possible(&shortage));
+    fields[0].number = -1; /* no pressure is known: the machine's use is */
+    shortage = cpu_shortage_of(&recording);
+    assert_true(!cpu_shortage_is_long(&shortage) && cpu_shortage_is_possible(&shortage));
+    fields[4].number = 200;
     shortage = cpu_shortage_of(&recording);
     assert_false(cpu_shortage_is_long(&shortage) || cpu_shortage_is_possible(&shortage));
     recording.field_count = 0;

@@ -22,7 +22,7 @@ static struct past_run run_of(enum past_end end, double memory, double cpu, doub
                              .wall_seconds = wall,
                              .cpus = ceil(cpu / wall),
                              .burst = NAN,
-                             .shortage = {NAN, NAN, NAN}};
+                             .shortage = {NAN, NAN, NAN, NAN}};
 }
 
 static struct suggestion make(const struct past_run *runs, size_t count)
@@ -382,7 +382,7 @@ static void runs_that_lacked_cpu_count_for_the_cpus_only_if_all_did(void **state
     assert_true(made.cpus.value == 1);
 }
 
-static void others_that_waited_are_only_a_doubt(void **state)
+static void a_run_on_busy_cpus_counts_as_one_that_waited(void **state)
 {
     (void)state;
     struct past_run run = run_of(PAST_SUCCEEDED, GIB, 1, 1);
@@ -390,9 +390,15 @@ static void others_that_waited_are_only_a_doubt(void **state)
     run.shortage.others = 0.9;
     struct suggestion made = make(&run, 1);
     assert_int_equal(made.waited_perhaps, 1);
-    assert_false(made.cpus_are_lower_bound);
-    run.shortage.others = 0.1;
-    assert_int_equal(make(&run, 1).waited_perhaps, 0);
+    assert_true(made.cpus_are_lower_bound);
+    run.shortage.others = NAN;
+    run.shortage.busy = 0.9;
+    assert_true(make(&run, 1).cpus_are_lower_bound);
+    run.shortage.busy = 0.1;
+    made = make(&run, 1);
+    assert_true(made.waited_perhaps == 0 && !made.cpus_are_lower_bound);
+    run.end = PAST_ATTACHED; /* what it did before and after is not known */
+    assert_true(make(&run, 1).cpus_are_lower_bound);
 }
 
 static struct past_run rank_of(const char *job, const char *batch, double start, double wall)
@@ -459,7 +465,7 @@ int main(void)
         cmocka_unit_test(methods_are_of_the_runs_that_count),
         cmocka_unit_test(what_was_never_started_does_not_count),
         cmocka_unit_test(runs_that_lacked_cpu_count_for_the_cpus_only_if_all_did),
-        cmocka_unit_test(others_that_waited_are_only_a_doubt),
+        cmocka_unit_test(a_run_on_busy_cpus_counts_as_one_that_waited),
         cmocka_unit_test(ranks_are_runs_of_a_job_at_the_same_time),
         cmocka_unit_test(different_work_is_noticed),
         cmocka_unit_test(no_runs_suggest_nothing),

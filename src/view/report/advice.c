@@ -18,7 +18,8 @@
 #define MANY_PROCESSES   20
 #define BUSY             0.8 /* of the CPUs */
 #define MISSED_TICKS     0.1
-#define SHORTEST_TO_TELL 1.0 /* seconds: of shorter runs averages say little, and little can be saved */
+#define IDLE             0.05 /* cores: of what uses less, nothing is known of the CPUs it needs */
+#define SHORTEST_TO_TELL 1.0  /* seconds: of shorter runs averages say little, and little can be saved */
 
 struct advice {
     struct report_item *table;
@@ -156,12 +157,20 @@ static void advise_cores(const struct advice *advice, const struct cpu_shortage 
     if (!report_cpu_seconds(advice->evidence, &seconds, &source, &note) ||
         !report_wall(advice->evidence, &wall) || wall < SHORTEST_TO_TELL || !is_whole(advice) ||
         !number_of(advice, "system.may_use.cpus", &cpus) || cpu_shortage_is_long(shortage) ||
-        parallelism->records == 0)
+        parallelism->records == 0 || seconds < IDLE * wall ||
+        recording_field(advice->evidence->recording, "attached.children"))
         return;
     size_t enough = parallelism_enough(parallelism);
     double longer = 100 * (parallelism_stretch(parallelism, enough) - 1);
     if (cpus < 2 || (double)enough > cpus / 2)
         return;
+    if (cpu_shortage_is_possible(shortage)) {
+        advise(advice, "cpu",
+               "It ran on busy CPUs and may have waited for one: that it used %.2f of its %.4g CPUs is no "
+               "reason to request fewer. Run it where CPUs are free.",
+               seconds / wall, cpus);
+        return;
+    }
     const char *most = peak ? report_text_of(page, ", %.2f at most", peak->value / 100) : "";
     const char *how_long =
         longer < 0.5 ? "no longer"
@@ -173,12 +182,6 @@ static void advise_cores(const struct advice *advice, const struct cpu_shortage 
             " But its records, of up to %s, average bursts: record it with --report-interval 1 "
             "before you do.",
             report_human(page, UNIT_SECONDS, parallelism->longest));
-    else if (cpu_shortage_is_possible(shortage))
-        doubt =
-            report_text_of(page,
-                           " If it was among the processes that waited for a CPU (%s of the time), it needs "
-                           "more.",
-                           report_human(page, UNIT_PERCENT, 100 * shortage->others));
     advise(advice, "cpu",
            "It kept %.2f of its %.4g CPUs busy on average%s. With %zu it would take %s: request %zu.%s",
            seconds / wall, cpus, most, enough, how_long, enough, doubt);

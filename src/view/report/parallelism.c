@@ -146,6 +146,10 @@ void report_parallelism(struct report_page *page, const struct report_evidence *
                           "It waited for a CPU, or a quota held it back: it might have kept more cores "
                           "busy, and the serial part may be none.")
             ->for_programs = !is_shown;
+    else if (cpu_shortage_is_possible(&shortage))
+        report_add_remark(section, "It ran on busy CPUs and may have waited for one: it might have kept more "
+                                   "cores busy, and the serial part may be none.")
+            ->for_programs = !is_shown;
     add_busy(section, parallelism);
     add_fewer(section, parallelism);
 }

@@ -29,10 +29,16 @@ static double ranks(const struct suggestion *suggestion)
     return suggestion->together.runs > 1 ? (double)suggestion->together.runs : 1;
 }
 
+/* A lower bound is no request: the run may need all that it had. */
+static bool has_cpus(const struct suggestion *suggestion)
+{
+    return suggestion->cpus.has && !suggestion->cpus_are_lower_bound;
+}
+
 /* Of one run; schedulers give it one. */
 static double cpus(const struct suggestion *suggestion)
 {
-    return suggestion->cpus.has ? suggestion->cpus.value : 1;
+    return has_cpus(suggestion) ? suggestion->cpus.value : 1;
 }
 
 /* --time=D-HH:MM:SS, days only where there are any. */
@@ -56,7 +62,7 @@ static void slurm(struct strbuf *out, const struct suggestion *suggestion)
         strbuf_addf(out, "#SBATCH --mem-per-cpu=%.0fM\n", ceil(mebibytes(suggestion) / cpus(suggestion)));
     else if (suggestion->memory.has)
         strbuf_addf(out, "#SBATCH --mem=%.0fM\n", mebibytes(suggestion));
-    if (suggestion->cpus.has)
+    if (has_cpus(suggestion))
         strbuf_addf(out, "#SBATCH --cpus-per-task=%.0f\n", cpus(suggestion));
     if (suggestion->wall.has)
         slurm_time(out, minutes(suggestion));
@@ -65,7 +71,9 @@ static void slurm(struct strbuf *out, const struct suggestion *suggestion)
 /* A chunk for each rank. */
 static void pbs(struct strbuf *out, const struct suggestion *suggestion)
 {
-    strbuf_addf(out, "#PBS -l select=%.0f:ncpus=%.0f", ranks(suggestion), cpus(suggestion));
+    strbuf_addf(out, "#PBS -l select=%.0f", ranks(suggestion));
+    if (has_cpus(suggestion))
+        strbuf_addf(out, ":ncpus=%.0f", cpus(suggestion));
     if (suggestion->memory.has)
         strbuf_addf(out, ":mem=%.0fmb", mebibytes(suggestion));
     strbuf_adds(out, ranks(suggestion) > 1 ? ":mpiprocs=1\n" : "\n");
@@ -113,7 +121,7 @@ static void nextflow(struct strbuf *out, const struct suggestion *suggestion)
     strbuf_adds(out, "process {\n");
     if (suggestion->memory.has)
         strbuf_addf(out, "    memory = '%.0f MB'\n", mebibytes(suggestion));
-    if (suggestion->cpus.has)
+    if (has_cpus(suggestion))
         strbuf_addf(out, "    cpus = %.0f\n", suggestion->cpus.value);
     if (suggestion->wall.has)
         strbuf_addf(out, "    time = '%.0f min'\n", minutes(suggestion));
@@ -122,7 +130,7 @@ static void nextflow(struct strbuf *out, const struct suggestion *suggestion)
 
 static void snakemake(struct strbuf *out, const struct suggestion *suggestion)
 {
-    if (suggestion->cpus.has)
+    if (has_cpus(suggestion))
         strbuf_addf(out, "    threads: %.0f\n", suggestion->cpus.value);
     if (!suggestion->memory.has && !suggestion->wall.has)
         return;
@@ -139,10 +147,10 @@ static void kubernetes(struct strbuf *out, const struct suggestion *suggestion)
 {
     if (suggestion->wall.has)
         strbuf_addf(out, "# in the spec of the Job: activeDeadlineSeconds: %.0f\n", 60 * minutes(suggestion));
-    if (!suggestion->memory.has && !suggestion->cpus.has)
+    if (!suggestion->memory.has && !has_cpus(suggestion))
         return;
     strbuf_adds(out, "resources:\n  requests:\n");
-    if (suggestion->cpus.has)
+    if (has_cpus(suggestion))
         strbuf_addf(out, "    cpu: \"%.0f\"\n", suggestion->cpus.value);
     if (suggestion->memory.has)
         strbuf_addf(out, "    memory: %.0fMi\n  limits:\n    memory: %.0fMi\n", mebibytes(suggestion),

@@ -98,18 +98,17 @@ static void add_warnings_of_shortage(struct strbuf *out, const struct suggestion
                     throttled == 1 ? "was" : "were");
         add_what_follows(out, suggestion);
     }
+    if (perhaps) {
+        strbuf_addf(out, "%zu of %zu run%s ran on busy CPUs and may have waited for one", perhaps, runs,
+                    ending);
+        add_what_follows(out, suggestion);
+    }
     if (suggestion->bursts)
         strbuf_addf(
             out,
             "%zu of %zu run%s ha%s records too long to show bursts, in which up to %.1f cores were busy: "
             "record more often (metron run --report-interval 1), and suggest again\n",
             suggestion->bursts, runs, ending, suggestion->bursts == 1 ? "s" : "ve", suggestion->burst);
-    if (perhaps)
-        strbuf_addf(
-            out,
-            "%zu of %zu run%s shared %s CPUs with other processes, and some of all these waited for a "
-            "CPU for more than %.0f %% of the time: if the run did, it needs more CPUs\n",
-            perhaps, runs, ending, perhaps == 1 ? "its" : "their", 100 * CPU_SHORTAGE_WAITED);
 }
 
 /* Ranks: a request is for the job, a recording of one of them. */

@@ -261,6 +261,13 @@ def test_nothing_is_advised_of_the_cpus_of_what_shows_no_need(report, tmp_path, 
     assert ": request " not in " ".join(report(quiet_build(tmp_path, **kind)).split())
 
 
+@pytest.mark.parametrize("written", ["", "no such file\n"])
+def test_a_captured_stderr_is_named_where_something_is_in_it(report, tmp_path, written):
+    shutil.copytree(RECORDINGS / "metron-killed", tmp_path / "killed")
+    (tmp_path / "killed" / "stderr").write_text(written)
+    assert ("killed/stderr, where its stderr was captured" in report(str(tmp_path / "killed"), width=300)) == bool(written)
+
+
 def test_long_records_are_said_to_hide_bursts(report, tmp_path):
     stall = {"cpu": {"share": 0.05, "source": "cgroup_ave_psi_cpu_some_pct"}}
     for spans, said in ([(60, 0.8)], True), ([(2, 0.8)] * 30, False):

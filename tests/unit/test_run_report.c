@@ -1,6 +1,9 @@
 /* How the page of a report is drawn, and what it advises. */
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "report_fixture.h"
 
 /* -- The page -- */
@@ -406,13 +409,21 @@ static void a_run_that_was_cut_short_says_nothing_of_cores(void **state)
 static void a_failure_is_told_where_to_look(void **state)
 {
     (void)state;
+    char folder[] = "/tmp/metron-report-XXXXXX", prefix[64], path[80];
     struct recorded_field fields[] = {TEXT("cause", "killed by SIGSEGV"), NUMBER("exit_code", 139),
-                                      TEXT("output_paths.stderr", "then/x_stderr"), TEXT("prefix", "now/x_"),
+                                      TEXT("output_paths.stderr", "then/x_stderr"), TEXT("prefix", prefix),
                                       NUMBER("signal", SIGSEGV)};
+
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(prefix, sizeof(prefix), "%s/x_", folder);
+    (void)snprintf(path, sizeof(path), "%sstderr", prefix);
+    assert_int_equal(file_replace(AT_FDCWD, path, "why\n", 4, 0644), 0);
     char *page = page_of(fields, COUNT(fields), 0);
 
     assert_non_null(strstr(page, "SIGSEGV is a fault of the program itself"));
-    assert_non_null(strstr(page, "See now/x_stderr, where"));
+    assert_non_null(strstr(page, "x_stderr, where its stderr was captured"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
     free(page);
     fields[4].number = SIGTERM;
     page = page_of(fields, COUNT(fields), 0);

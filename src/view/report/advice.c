@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "learn/suggestion.h"
 #include "view/report/report.h"
@@ -326,6 +327,7 @@ static void advise_failure(const struct advice *advice)
     const struct report_events *events = &advice->evidence->events;
     const char *captured = recording_text(recording, "output_paths.stderr");
     const char *prefix = recording_text(recording, "prefix");
+    struct stat file;
     double code, signal;
 
     if (!number_of(advice, "exit_code", &code) || code == 0 || was_oom(advice))
@@ -343,8 +345,9 @@ static void advise_failure(const struct advice *advice)
                "before it runs) gdb or coredumpctl shows where.",
                sigabbrev_np((int)signal));
     /* By where its files lie now: the recorded path is from where it ran. */
-    if (captured && prefix)
-        advise(advice, "outcome", "See %sstderr, where its stderr was captured.", prefix);
+    const char *path = captured && prefix ? report_text_of(advice->page, "%sstderr", prefix) : NULL;
+    if (path && stat(path, &file) == 0 && file.st_size > 0)
+        advise(advice, "outcome", "See %s, where its stderr was captured.", path);
 }
 
 void report_advice(struct report_page *page, const struct report_evidence *evidence)

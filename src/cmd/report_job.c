@@ -5,16 +5,22 @@
 #include "base/json_reader.h"
 #include "base/text.h"
 #include "cmd/ask.h"
+#include "cmd/commands.h"
+#include "view/wrap.h"
+
+#define DETAIL_COLUMN 13
 
 /* {"report": "…"}: the text for people. */
 static int read_report(const struct strbuf *answer, struct strbuf *out)
 {
     const struct json_text object = {strbuf_text(answer), answer->length};
-    struct strbuf text = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT, printable = STRBUF_INIT;
     bool found = json_find_text(&object, "report", &text);
 
-    text_printable_lines(out, strbuf_text(&text), text.length);
+    text_printable_lines(&printable, strbuf_text(&text), text.length);
+    wrap_lines(out, strbuf_text(&printable), DETAIL_COLUMN, command_page_width(0));
     strbuf_fini(&text);
+    strbuf_fini(&printable);
     return found ? 0 : -EPROTO;
 }
 

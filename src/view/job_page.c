@@ -139,17 +139,31 @@ static void add_calls(struct report_section *section, const struct json_text *ca
                     shown[i].count, whole > 0 ? 100 * shown[i].seconds / whole : 0);
 }
 
+/* Events are stored a little later, and not all have a code: but the job's own is known. */
+static void add_exits(struct report_section *section, const struct job_part *part,
+                      const struct job_happenings *happenings)
+{
+    bool has_failed = part->exit_code > 0 && isnan(part->signal_num);
+    unsigned long long failed = happenings->failed ? happenings->failed : has_failed;
+
+    report_sayf(section, "exits",
+                "failed %s%llu with another code than 0, killed %llu by a signal, %llu by "
+                "the OOM killer; %llu signals ended nobody",
+                happenings->unknown || failed > happenings->failed ? "at least " : "", failed,
+                (unsigned long long)happenings->kills, (unsigned long long)happenings->ooms,
+                (unsigned long long)happenings->signals);
+    if (happenings->unknown)
+        report_sayf(section, "", "of %llu it is not known how they ended",
+                    (unsigned long long)happenings->unknown);
+}
+
 static void add_details(struct report_section *section, const struct job_part *part,
                         const struct job_happenings *happenings, double wall)
 {
     if (!isnan(part->cpu_seconds) && wall > 0)
         report_sayf(section, "cores", "%.2f on average", part->cpu_seconds / wall);
     if (happenings)
-        report_sayf(section, "exits",
-                    "failed %llu with another code than 0, killed %llu by a signal, %llu by "
-                    "the OOM killer; %llu signals ended nobody",
-                    (unsigned long long)happenings->failed, (unsigned long long)happenings->kills,
-                    (unsigned long long)happenings->ooms, (unsigned long long)happenings->signals);
+        add_exits(section, part, happenings);
     add_calls(section, &part->calls);
 }
 

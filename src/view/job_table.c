@@ -20,7 +20,9 @@
 
 /* What needs an explanation below the table. */
 struct seen {
-    bool methods[JOB_MEMORY_COUNT], low_spawned, low_cpu;
+    enum job_memory methods[JOB_MEMORY_COUNT]; /* in the order of their letters */
+    size_t method_count;
+    bool low_spawned, low_cpu;
 };
 
 /* Today's by the time, older ones by the day as well. */
@@ -42,6 +44,17 @@ static bool add_number(struct table *table, enum unit unit, double value, bool i
     return is_low;
 }
 
+static char letter_of(struct seen *seen, enum job_memory method)
+{
+    size_t at = 0;
+
+    while (at < seen->method_count && seen->methods[at] != method)
+        at++;
+    if (at == seen->method_count)
+        seen->methods[seen->method_count++] = method;
+    return (char)('a' + (int)at);
+}
+
 static void add_part(struct table *table, const struct job_part *part, double now, struct seen *seen)
 {
     char started[32], letter[2] = "";
@@ -52,8 +65,7 @@ static void add_part(struct table *table, const struct job_part *part, double no
 
     if (job_memory(&part->usage, &method)) {
         memory = numbers[job_memory_values[method]];
-        seen->methods[method] = true;
-        letter[0] = (char)('a' + (int)method);
+        letter[0] = letter_of(seen, method);
     }
     table_add(table, strbuf_text(&part->name));
     job_part_status(part, &status);
@@ -70,9 +82,8 @@ static void add_legend(struct strbuf *out, const struct seen *seen)
 {
     if (seen->low_cpu)
         strbuf_adds(out, "CPU ≥: at least so much: not every process was followed to its end\n");
-    for (int i = 0; i < JOB_MEMORY_COUNT; i++)
-        if (seen->methods[i])
-            strbuf_addf(out, "MEMORY %c: %s\n", 'a' + i, job_memory_meaning((enum job_memory)i));
+    for (size_t i = 0; i < seen->method_count; i++)
+        strbuf_addf(out, "MEMORY %c: %s\n", 'a' + (int)i, job_memory_meaning(seen->methods[i]));
     if (seen->low_spawned)
         strbuf_adds(out, "SPAWNED ≥: as seen in snapshots; shorter lives are missed\n");
 }

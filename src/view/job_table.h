@@ -14,7 +14,8 @@ void job_page_write(struct strbuf *out, const char *json, size_t length, double 
 
 /* What happened to its processes, as far as events tell. */
 struct job_happenings {
-    uint64_t failed; /* exits with another code than 0 */
+    uint64_t failed;  /* exits with another code than 0 */
+    uint64_t unknown; /* exits of which nobody knows how */
     uint64_t signals, kills, ooms;
 };
 /* The same page with that (NULL: not known) and with its system calls; lines are not broken. */

@@ -36,6 +36,8 @@ def test_the_report_of_a_job_is_that_of_the_socket(either):
         assert done.returncode == 0 and not done.stderr, done
         assert done.stdout.decode() == either.call("job.report", job_id="night")["report"]
     assert "night" in done.stdout.decode() and "failed" in done.stdout.decode()
+    narrow = report(either, "night", env={"COLUMNS": "80"}).stdout.decode()
+    assert max(map(len, narrow.splitlines())) <= 80 and narrow.split() == done.stdout.decode().split()
     told = strict_json(report(either, "night", "--json").stdout)
     assert told["job_id"] == "night" and told["status"] == "failed"
 

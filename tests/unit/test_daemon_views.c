@@ -92,6 +92,18 @@ static void a_list_of_jobs_fits_80_columns(void **state)
     is_golden("jobs-80");
 }
 
+static void letters_begin_with_a_in_the_order_of_the_rows(void **state)
+{
+    static const char list[] = "[{\"job_id\":\"x\",\"usage\":{\"largest_hwm_mb\":1.5}},"
+                               "{\"job_id\":\"y\",\"usage\":{\"peak_pss_mb\":3}}]";
+
+    (void)state;
+    job_table_write(&text, list, sizeof(list) - 1, NOW, 80);
+    assert_non_null(strstr(strbuf_text(&text), "MEMORY a: of the largest single process"));
+    assert_non_null(strstr(strbuf_text(&text), "MEMORY b: sum of PSS"));
+    strbuf_reset(&text);
+}
+
 static void a_list_into_a_file_is_not_cut(void **state)
 {
     (void)state;
@@ -155,6 +167,26 @@ static void cpu_that_is_a_lower_bound_is_shown_as_one(void **state)
     strbuf_reset(&text);
     job_page_write(&text, page, sizeof(page) - 1, NOW, 80);
     assert_non_null(strstr(strbuf_text(&text), "at least 1 min 30 s of all its processes"));
+    strbuf_reset(&text);
+}
+
+static void exits_that_are_not_known_are_no_successes(void **state)
+{
+    static const char job[] = "{\"job_id\":\"x\",\"status\":\"failed\",\"exit_code\":2}";
+    struct job_happenings happenings = {0};
+
+    (void)state;
+    job_report_write(&text, job, sizeof(job) - 1, &happenings, NOW);
+    assert_non_null(strstr(strbuf_text(&text), "failed at least 1 with another code than 0"));
+    strbuf_reset(&text);
+    happenings = (struct job_happenings){.failed = 3, .unknown = 2};
+    job_report_write(&text, job, sizeof(job) - 1, &happenings, NOW);
+    assert_non_null(strstr(strbuf_text(&text), "failed at least 3 with"));
+    assert_non_null(strstr(strbuf_text(&text), "of 2 it is not known how they ended"));
+    strbuf_reset(&text);
+    happenings.unknown = 0;
+    job_report_write(&text, job, sizeof(job) - 1, &happenings, NOW);
+    assert_non_null(strstr(strbuf_text(&text), "failed 3 with"));
     strbuf_reset(&text);
 }
 
@@ -313,7 +345,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_list_of_jobs_fits_80_columns, begin, end),
+        cmocka_unit_test_setup_teardown(letters_begin_with_a_in_the_order_of_the_rows, begin, end),
         cmocka_unit_test_setup_teardown(a_list_into_a_file_is_not_cut, begin, end),
+        cmocka_unit_test_setup_teardown(exits_that_are_not_known_are_no_successes, begin, end),
         cmocka_unit_test_setup_teardown(no_jobs_say_how_to_begin_one, begin, end),
         cmocka_unit_test_setup_teardown(a_job_names_the_method_of_each_number, begin, end),
         cmocka_unit_test_setup_teardown(cpu_that_is_a_lower_bound_is_shown_as_one, begin, end),

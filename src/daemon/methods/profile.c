@@ -50,6 +50,7 @@ static void profile_json(struct json *json, const struct job *job, const struct 
 static int count_event(void *context, const struct history_event *event)
 {
     struct job_happenings *happenings = context;
+    bool has_code = memmem(event->json, event->json_length, "\"exit_code\":", 12);
 
     if (strcmp(event->event_type, "kill") == 0)
         happenings->kills++;
@@ -57,10 +58,11 @@ static int count_event(void *context, const struct history_event *event)
         happenings->ooms++;
     else if (strcmp(event->event_type, "signal") == 0)
         happenings->signals++;
+    else if (strcmp(event->event_type, "exit") == 0 && has_code)
+        happenings->failed += !memmem(event->json, event->json_length, "\"exit_code\":0", 13);
     else if (strcmp(event->event_type, "exit") == 0 &&
-             memmem(event->json, event->json_length, "\"exit_code\":", 12) &&
-             !memmem(event->json, event->json_length, "\"exit_code\":0", 13))
-        happenings->failed++;
+             !memmem(event->json, event->json_length, "\"signal_num\":", 13))
+        happenings->unknown++;
     return 0;
 }
 

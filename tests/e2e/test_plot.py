@@ -347,6 +347,14 @@ def test_con_ducts_lifetime_average_is_no_rate(plot):
     assert "total_pcpu (an average over the life of each process, not a rate)" in asked
 
 
+def test_short_processes_of_con_duct_have_no_rate_and_it_is_said(plot):
+    said = "processes too short for a rate; --cpu ps-pcpu draws ps's averages"
+    assert said in plot(RECORDINGS / "duct-failed").stdout.decode()
+    assert said not in plot(RECORDINGS / DUCT).stdout.decode()
+    asked = plot("--cpu", "ps-pcpu", RECORDINGS / "duct-failed").stdout.decode()
+    assert said not in asked and "no values" not in asked
+
+
 @pytest.mark.parametrize("name, words", [
     ("metron-killed", "killed by SIGKILL"), ("metron-oom", "OOM killer"), ("metron-lost", "lost: "),
     ("duct-failed", "exited with code 137")])

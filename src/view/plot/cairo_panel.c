@@ -249,10 +249,9 @@ void panel_draw(const struct plot_page *page, const struct plot *plot, struct pl
         if (!panel->levels[i].off_scale)
             draw_level(page, &panel->levels[i], values, box);
     cairo_restore(page->cairo);
-    if (!panel->has_values) {
+    if (panel->empty) {
         page_font(page, PAGE_SMALL + 1, false);
         page_pen(page, page_gray, 1, 1);
-        page_text(page, (box.left + box.right) / 2, (box.top + box.bottom) / 2, PAGE_CENTER,
-                  "no values were recorded");
+        page_text(page, (box.left + box.right) / 2, (box.top + box.bottom) / 2, PAGE_CENTER, panel->empty);
     }
 }

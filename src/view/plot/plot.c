@@ -273,6 +273,18 @@ static void find_range(struct plot_panel *panel)
         panel->high = panel->low + 1;
 }
 
+/* con-duct has no rates: they are derived, from whole seconds, which short processes do not reach. */
+static const char *why_empty(const struct plot *plot, const struct plot_panel *panel)
+{
+    static const char rate[] = "total_pcpu_rate";
+
+    for (size_t i = 0; plot->recording->kind == RECORDING_DUCT && i < panel->line_count; i++)
+        if (panel->lines[i].series.count == 0 && panel->lines[i].label &&
+            strncmp(panel->lines[i].label, rate, strlen(rate)) == 0)
+            return "processes too short for a rate; --cpu ps-pcpu draws ps's averages";
+    return panel->has_values ? NULL : "no values were recorded";
+}
+
 int plot_finish(struct plot *plot)
 {
     double wall = 0;
@@ -294,6 +306,7 @@ int plot_finish(struct plot *plot)
         if (code == 0 && plot_has_few_records(plot))
             code = find_bands(plot, panel);
         find_range(panel);
+        panel->empty = why_empty(plot, panel);
         if (code == 0 && panel->has_values)
             code = name_empty_lines(plot, panel);
     }

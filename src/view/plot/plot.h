@@ -82,7 +82,8 @@ struct plot_panel {
     struct plot_level levels[PLOT_LEVELS_MAX];
     size_t level_count;
     bool has_values;
-    double low, high; /* of the y axis */
+    const char *empty; /* why it shows nothing, or not what it is about; NULL: it does */
+    double low, high;  /* of the y axis */
 };
 
 /* In the order of what matters most. */

@@ -220,10 +220,13 @@ static void write_rows(const struct area *area, const struct plot_panel *panel)
         screen_begin_color(screen, "90");
         strbuf_addf(screen->out, "%*s%s", (int)screen->gutter - 1, tick ? label : "", tick ? "┤" : "│");
         screen_end_color(screen, "90");
-        if (!panel->has_values && row == area->canvas.rows / 2)
-            strbuf_adds(screen->out, "  no values were recorded\n");
-        else
+        if (panel->empty && row == area->canvas.rows / 2) {
+            strbuf_adds(screen->out, "  ");
+            (void)screen_add_cut(screen->out, panel->empty, screen->canvas - 2);
+            strbuf_addc(screen->out, '\n');
+        } else {
             write_canvas_row(area, panel, row);
+        }
     }
 }
 

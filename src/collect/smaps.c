@@ -171,13 +171,20 @@ static double smaps_interval(const struct collect_tuning *tuning)
     return tuning->smaps_interval > 0 ? tuning->smaps_interval : 5 * tuning->sample_interval;
 }
 
+/* The latest pass was of no instant, and the next may not be: not of a tree that never holds still. */
+static bool is_hopeful(const struct smaps_state *smaps)
+{
+    return smaps->torn > 0 && smaps->torn <= TORN_TRIES;
+}
+
 /* Ticks come a little early or late: half a sample before its time a pass is due. */
 static bool is_due(const struct smaps_state *smaps, const struct collect_tuning *tuning, uint64_t now_ns,
                    double rss_bytes)
 {
     double elapsed = (double)(now_ns - smaps->last_ns) / (double)NS_PER_SECOND;
 
-    return !smaps->last_ns || elapsed + tuning->sample_interval / 2 >= smaps_interval(tuning) ||
+    return !smaps->last_ns || is_hopeful(smaps) ||
+           elapsed + tuning->sample_interval / 2 >= smaps_interval(tuning) ||
            rss_bytes > GROWTH * smaps->largest_rss_bytes;
 }
 
@@ -322,8 +329,7 @@ static void walk_members(struct smaps_state *smaps, const struct collect_context
         visit(&walk, (first + i) % count);
     bool torn = is_torn(&walk, spawned);
     smaps->torn = torn ? smaps->torn + 1 : 0;
-    /* As long as there is hope the next sample tries again. */
-    if (smaps->torn <= TORN_TRIES && torn)
+    if (is_hopeful(smaps))
         return;
     if (walk.rss_bytes > smaps->largest_rss_bytes)
         smaps->largest_rss_bytes = walk.rss_bytes;

@@ -272,6 +272,27 @@ static void what_one_shared_that_ends_meanwhile_is_in_no_sum(void **state)
     assert_true(has_total());
 }
 
+static void a_sum_of_no_instant_is_tried_again_before_the_interval(void **state)
+{
+    watch_tree(state);
+    with.tuning.sample_interval = 1;
+    with.tuning.smaps_interval = 0; /* five samples */
+    start_root(body_wait);
+    pid_t orphan = start(body_wait);
+    await_said(2);
+    tree_refresh(watch.tree);
+    assert_int_equal(pass_after(1, PASS_SAMPLE), 0);
+    assert_true(has_total());
+    assert_int_equal(kill(orphan, SIGKILL), 0);
+    assert_int_equal(waitpid(orphan, NULL, 0), orphan);
+    assert_int_equal(pass_after(5, PASS_SAMPLE), 0);
+    assert_false(has_total());
+    tree_refresh(watch.tree);
+    assert_int_equal(pass_after(1, PASS_SAMPLE), 0); /* although it has not grown */
+    assert_true(has_total());
+    assert_int_equal(pass_after(1, PASS_SAMPLE), COLLECT_NOT_DUE);
+}
+
 static void *other_thread(void *argument)
 {
     (void)argument;
@@ -426,6 +447,7 @@ int main(void)
         LIVE(who_had_no_time_is_the_first_in_the_next_pass),
         LIVE(a_zombie_holds_nothing_and_spoils_nothing),
         LIVE(what_one_shared_that_ends_meanwhile_is_in_no_sum),
+        LIVE(a_sum_of_no_instant_is_tried_again_before_the_interval),
         LIVE(one_whose_first_thread_left_is_a_hole),
         LIVE(one_that_hides_its_memory_is_a_hole),
         LIVE(a_pass_is_due_after_the_interval_or_when_the_target_grew),

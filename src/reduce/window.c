@@ -233,9 +233,11 @@ static void run_take(const struct window *window, const struct plan *plan, const
 
     statistic_take(window, m, derived,
                    least_seconds(window, window->options.summary_rate_ns, final && !run->has), run);
-    if (m->derive != DERIVE_RATE || !derived->has) {
+    if (derived->fell)
         *latest = (struct rate_span){0};
-    } else if (run->waiting.seconds <= 0) {
+    if (m->derive != DERIVE_RATE || !derived->has)
+        return;
+    if (run->waiting.seconds <= 0 && span.seconds > 0) {
         *latest = span;
     } else if (final && latest->seconds > 0) {
         double rate = (latest->amount + span.amount) / (latest->seconds + span.seconds);

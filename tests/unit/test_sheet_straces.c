@@ -228,15 +228,23 @@ static void a_warning_names_the_sheet_and_the_job(void **state)
 {
     (void)state;
     needs_strace();
-    log_set_sink(keep_warning, test.warning);
-    sheet_straces_begin(test.straces, sheet_of(1, 7), "job", &test.child, 1);
-    await_traced(true);
-    assert_int_equal(kill(strace_target_tracer("/proc", test.child), SIGKILL), 0);
-    await_traced(false);
-    sheet_straces_free(test.straces);
-    test.straces = NULL;
-    log_set_sink(NULL, NULL);
-    assert_non_null(strstr(test.warning, "system calls of sheet 7 of job 'job': "));
+    /* It may be killed before it has attached: then nothing was counted, which has another warning. */
+    for (int i = 0; !strstr(test.warning, "system calls of sheet 7 of job 'job': "); i++) {
+        assert_true(i < 100);
+        if (i > 0) {
+            assert_int_equal(teardown(state), 0);
+            assert_int_equal(setup(state), 0);
+        }
+        log_set_sink(keep_warning, test.warning);
+        sheet_straces_begin(test.straces, sheet_of(1, 7), "job", &test.child, 1);
+        await_traced(true);
+        await_calls();
+        assert_int_equal(kill(strace_target_tracer("/proc", test.child), SIGKILL), 0);
+        await_traced(false);
+        sheet_straces_free(test.straces);
+        test.straces = NULL;
+        log_set_sink(NULL, NULL);
+    }
 }
 
 static void the_calls_of_a_job_that_was_forgotten_meanwhile_are_nobodys(void **state)

@@ -209,7 +209,7 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
     const double tick = FIXTURE_TICK_NS / 1e9;
     const double least = fmax(tick / 2, window == WHOLE_RUN ? bench_summary_rate : bench_record_rate);
     const bool rate = m->derive == DERIVE_RATE;
-    struct derived_value span = {0};
+    struct derived_value span = {0}, latest = {0};
     static const double ceilings[] = {[CEILING_NONE] = INFINITY,
                                       [CEILING_ONE] = 1,
                                       [CEILING_USABLE_CORES] = FIXTURE_CORES,
@@ -221,8 +221,10 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
         const struct derived_value *value = &values[i];
         bool alone = window == WHOLE_RUN && passes[i].kind == PASS_FINAL && !out.has;
         double number = value->number;
+        const struct derived_value joined = {.amount = span.amount + value->amount,
+                                             .seconds = span.seconds + value->seconds};
         if (value->fell && rate)
-            span = (struct derived_value){0};
+            span = latest = (struct derived_value){0};
         if (in_window(i, window) && value->fell && !rate)
             return (struct reduced){0};
         if (!value->has)
@@ -232,8 +234,14 @@ static struct reduced reduce(const struct measurement *m, const struct derived_v
             time += value->seconds;
         }
         /* An interval before the window may still be joined to one in it. */
-        if (rate && !value->is_whole && !spans_enough(value, alone ? tick / 2 : least, &span, &number))
-            continue;
+        if (rate && !value->is_whole) {
+            if (spans_enough(value, alone ? tick / 2 : least, &span, &number))
+                latest = joined;
+            else if (window == WHOLE_RUN && passes[i].kind == PASS_FINAL && latest.seconds > 0)
+                number = (latest.amount + joined.amount) / (latest.seconds + joined.seconds);
+            else
+                continue;
+        }
         if (!in_window(i, window))
             continue;
         number = fmin(number, ceilings[m->ceiling]);

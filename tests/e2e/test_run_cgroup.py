@@ -182,7 +182,7 @@ def test_metron_within_metron_makes_a_group_within_the_group(owned, leaves):
 def test_two_methods_that_disagree_give_one_warning_that_says_by_how_much(owned):
     run = owned("--events off", [owned.workload("forkstorm"), "-i", "100", "5"])
     warnings = [line for line in run.message.splitlines() if "warning" in line]
-    assert len(warnings) == 1 and "control group counts" in warnings[0] and "ledger" in warnings[0]
+    assert len(warnings) == 1 and "control group counts" in warnings[0] and "/proc readings" in warnings[0]
     assert run.info["headline"]["cpu_seconds"]["source"] == "cgroup_cpu_seconds"
     assert run.summary["ledger_unaccounted_seconds"] == pytest.approx(
         run.summary["cgroup_cpu_seconds"] - run.summary["proc_cpu_seconds"], abs=0.01)

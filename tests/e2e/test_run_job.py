@@ -237,7 +237,8 @@ def test_an_escapee_is_a_member_where_the_kernel_tells_nothing(run_metron, tmp_p
         own_leaf(known(daemon))
         [escapee] = wait_until(lambda: [each for each in members(daemon, JOB) if each["command"] == "sleep 32.25"],
                                what="the escapee in a snapshot")
-        assert escapee["membership"] == "cgroup"
+        # It executes a program without the variable of the job: a daemon may find it before that, by the variable.
+        assert escapee["membership"] in ("cgroup", "variable")
         send_signal(escapee["pid"], signal.SIGKILL)
         started.finish(data=b"\n")
     finally:

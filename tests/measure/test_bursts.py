@@ -13,5 +13,5 @@ def test_rates_are_within_two_ticks_and_bursts_at_the_right_time(run_metron):
     assert run.returncode == 0, run
     truth = rates.Truth(path)
     assert len(truth.threads) == THREADS
-    assert rates.check_rates(run, truth, INTERVAL, lambda record: record["measurements"]["proc_pdcpu_total"]) >= 5
+    assert rates.check_rates(run, truth, INTERVAL, lambda record: record["measurements"].get("proc_pdcpu_total")) >= 5
     rates.check_sum(run, truth, INTERVAL)

@@ -85,11 +85,11 @@ def moments(run, interval, step=0):
 
 def check_rates(run, truth, interval, rate_of, step=0):
     """Every rate of an interval that is a sample long, rate_of(record) in percent or None, against the truth. Returns
-    how many there were."""
+    how many there were. A record that is too short for a rate is joined to the next one."""
     found, checked = moments(run, interval, step), 0
     for before, after in zip(found, found[1:]):
         rate = rate_of(after.record)
-        if rate is None or after.record["num_samples"] != 1:
+        if rate is None or rate_of(before.record) is None or after.record["num_samples"] != 1:
             continue
         least = max(0.0, truth.until(after.tick) - truth.until(before.stamp))
         most = truth.until(after.stamp) - truth.until(before.tick)

@@ -9,7 +9,7 @@
  *
  * each rounded up (learn/parallelism.h says how many CPUs a run needs). Runs that succeeded count; the others
  * do so only if none did, and then all numbers are lower bounds. But what a limit cut off needs more than it
- * had: a run that was killed for want of memory (or time) raises the suggestion to 1.5 times the limit it
+ * had: a run that was killed because memory (or time) ran out raises the suggestion to 1.5 times the limit it
  * met, one that a signal ended for an unknown reason to its own peak plus the margin. Runs that waited for a
  * CPU, or may have on busy CPUs, or were held back by a quota, might have used more of them: they count for
  * the CPUs only if all did, and then these are a lower bound, which no scheduler is asked for. What is not

@@ -13,16 +13,19 @@
 #include "schema/measurement.h"
 #include "schema/record.h"
 
+/* What a rate is made of. */
+struct rate_span {
+    double amount, seconds;
+};
+
 struct statistic {
     double value;    /* max, min, last or sum of increments, as the measurement says */
     double weighted; /* sum of value x seconds */
     double weight;   /* sum of seconds */
     union {
-        char *text;          /* labels: owned copy of the last one */
-        struct tally *tally; /* categorical: owned */
-        struct {             /* rates: what has been counted since the last one, and in how many seconds */
-            double amount, seconds;
-        } waiting;
+        char *text;               /* labels: owned copy of the last one */
+        struct tally *tally;      /* categorical: owned */
+        struct rate_span waiting; /* rates: what has been counted since the last one */
     };
     bool has;  /* something was folded */
     bool fell; /* a counter fell: this span has no value */

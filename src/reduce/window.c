@@ -229,13 +229,17 @@ static void run_take(const struct window *window, const struct plan *plan, const
     const double ceiling = window_ceiling(window, m);
     struct statistic *run = &window->run[plan->slot];
     struct rate_span *latest = &window->latest[plan->slot];
-    struct rate_span span = {run->waiting.amount + derived->amount, run->waiting.seconds + derived->seconds};
+    const double least = least_seconds(window, window->options.summary_rate_ns, final && !run->has);
 
-    statistic_take(window, m, derived,
-                   least_seconds(window, window->options.summary_rate_ns, final && !run->has), run);
+    if (m->derive != DERIVE_RATE) {
+        statistic_take(window, m, derived, least, run);
+        return;
+    }
+    struct rate_span span = {run->waiting.amount + derived->amount, run->waiting.seconds + derived->seconds};
+    statistic_take(window, m, derived, least, run);
     if (derived->fell)
         *latest = (struct rate_span){0};
-    if (m->derive != DERIVE_RATE || !derived->has)
+    if (!derived->has)
         return;
     if (run->waiting.seconds <= 0 && span.seconds > 0) {
         *latest = span;

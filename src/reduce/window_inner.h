@@ -29,11 +29,6 @@ struct plan {
     bool by_row; /* read from the rows of subjects, not from the single row */
 };
 
-/* What the latest rate was made of. */
-struct rate_span {
-    double amount, seconds;
-};
-
 struct cell {
     struct previous previous;
     struct statistic statistic;
@@ -56,7 +51,7 @@ struct window {
     size_t plan_count;
     struct cell *cells;       /* singles, by slot: this window */
     struct statistic *run;    /* singles, by slot: the whole run */
-    struct rate_span *latest; /* likewise, of rates */
+    struct rate_span *latest; /* likewise, of the latest rate */
     uint64_t *pass_ns;        /* per source: stamp of the pass before */
     size_t *row_plans;        /* per source: how many of its plans are by_row */
     struct tracked *subjects;

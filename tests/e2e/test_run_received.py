@@ -177,7 +177,7 @@ def test_the_time_limit_was_reached(run_metron, number, script):
 
 
 def test_a_record_that_ends_early_at_its_time_limit_stays(run_metron):
-    """Whoever signals the command alone is not known without kernel events."""
+    """Without kernel events nobody knows who signals the command alone."""
     run = started(run_metron, args="--events off", env=slurm(0), fail_time=1000)
     command = wait_until(lambda: next((pid for pid, name in named_descendants(run.pid).items() if name == "sleep"), None),
                          what="the command")

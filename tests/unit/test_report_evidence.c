@@ -287,7 +287,7 @@ static void lives_and_failures_and_the_busiest_second_are_told(void **state)
     assert_false(events.lives_are_exact);
     assert_true(fabs(events.shortest.seconds - 6) < 1e-9); /* born at 1007, ended at 1013 */
     assert_true(fabs(events.longest.seconds - 9.9) < 1e-6);
-    assert_string_equal(events.longest.command.text, "grep -q x"); /* its birth told it */
+    assert_string_equal(events.longest.command.text, "grep -q x"); /* from its spawn */
     assert_int_equal(report_groups_top(events.failures, NULL, groups, 4), 1);
     assert_int_equal(groups[0].count, 3);
     assert_int_equal(groups[0].number, 1);

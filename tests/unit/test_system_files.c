@@ -204,11 +204,28 @@ static void stat_cut_off_keeps_a_whole_cpu_line(void **state)
     }
 }
 
+struct name_case {
+    const char *text, *name; /* NULL: no name */
+};
+
+static void check_names(int (*parse)(const char *text, size_t length, char out[SYSTEM_NAME_SIZE]),
+                        const struct name_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char name[SYSTEM_NAME_SIZE] = "";
+        size_t length = strlen(cases[i].text);
+        char *text = exact_copy(cases[i].text, length);
+
+        assert_int_equal(parse(text, length, name), cases[i].name ? 0 : -EBADMSG);
+        if (cases[i].name)
+            assert_string_equal(name, cases[i].name);
+        free(text);
+    }
+}
+
 static void a_cpu_is_called_what_its_architecture_calls_it(void **state)
 {
-    static const struct {
-        const char *text, *name; /* NULL: no name */
-    } cases[] = {
+    static const struct name_case cases[] = {
         {"processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\n"
          "model name\t: AMD EPYC 7763 64-Core Processor  \nstepping\t: 1\n\nprocessor\t: 1\n",
          "AMD EPYC 7763 64-Core Processor"},
@@ -232,16 +249,7 @@ static void a_cpu_is_called_what_its_architecture_calls_it(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char name[SYSTEM_NAME_SIZE] = "";
-        size_t length = strlen(cases[i].text);
-        char *text = exact_copy(cases[i].text, length);
-
-        assert_int_equal(cpuinfo_parse(text, length, name), cases[i].name ? 0 : -EBADMSG);
-        if (cases[i].name)
-            assert_string_equal(name, cases[i].name);
-        free(text);
-    }
+    check_names(cpuinfo_parse, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 static void a_long_name_is_cut(void **state)
@@ -260,9 +268,7 @@ static void a_long_name_is_cut(void **state)
 
 static void the_name_of_an_os_is_read_as_a_shell_does(void **state)
 {
-    static const struct {
-        const char *text, *name;
-    } cases[] = {
+    static const struct name_case cases[] = {
         {"PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\n",
          "Debian GNU/Linux 12 (bookworm)"},
         {"# a comment\n\nNAME=Fedora\nPRETTY_NAME='Fedora Linux 40'", "Fedora Linux 40"}, /* no end of line */
@@ -278,16 +284,7 @@ static void the_name_of_an_os_is_read_as_a_shell_does(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char name[SYSTEM_NAME_SIZE] = "";
-        size_t length = strlen(cases[i].text);
-        char *text = exact_copy(cases[i].text, length);
-
-        assert_int_equal(os_release_parse(text, length, name), cases[i].name ? 0 : -EBADMSG);
-        if (cases[i].name)
-            assert_string_equal(name, cases[i].name);
-        free(text);
-    }
+    check_names(os_release_parse, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 int main(void)

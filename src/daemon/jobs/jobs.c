@@ -309,7 +309,7 @@ int sheet_begin(struct jobs *jobs, struct entry *entry, size_t place, const stru
     usage_forget_outcome(&sheet->usage);
     sheet->status = SHEET_RUNNING;
     sheet->ended = (struct timespec){0};
-    /* One that had begun by itself, or by a run within, is told of now: it is the same try. */
+    /* One that had begun by itself, or by a run within, is announced now: it is the same try. */
     sheet->tries += is_new || !(part->unannounced || jobs_runs_within(jobs, sheet->runner, start->runner));
     part->unannounced = false;
     sheet->runner = runner_ticks ? start->runner : 0;
